@@ -1,0 +1,497 @@
+"""Contexts: facts that hold before a statement, permissions that hold after it, and the proofs they allow.
+
+A context is a pair of ids, of `Facts` and of `Permissions`; the e-graph only sees the ids. `at(F, S, D)` means "assume
+F, run S, then D may hold anything". Facts flow forward, permissions backward, and both describe buffer contents, which
+must not contradict each other: where S may leave garbage (D says so) the statement after S must not rely on what F knew
+there. Take a stage that writes zeros to padding and a reader with a guard. The zeros are dead because the reader never
+looks at them; the guard is superfluous because the padding is zero. Each is right, both at once are wrong. So each
+location is given to one side wherever a context is split, by the `Priority` of its root; both priorities are searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import assert_never, cast
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir.analysis import effects as fx
+from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
+from ir.nodes import (
+    Alloc,
+    AnyExpr,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Cast,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import buffers_written, free_vars, loads, walk_expr
+
+IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
+NO_PERMISSION = 0
+
+Known = dict[tuple[Buffer, Value], isl.Set]
+
+
+class Priority(Enum):
+    """Who gets a location that is both known and dead."""
+
+    FACTS = "facts"
+    PERMISSIONS = "permissions"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What holds before a statement.
+
+    `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: data-dependent
+    expressions with their truth.
+    """
+
+    domain: isl.Set
+    known: Known
+    conditions: tuple[tuple[Expr, bool], ...]
+    priority: Priority
+
+
+class Contexts:
+    """All contexts of one search, and the questions about them. Ids are stable and equal derivations share one."""
+
+    def __init__(self, effects: EffectAnalysis) -> None:
+        self.effects = effects
+        self._facts: list[Facts] = []
+        self._permissions: list[Regions] = [{}]
+        self._derived: dict[Hashable, tuple[int, int]] = {}
+        self._answers: dict[Hashable, object] = {}
+        self.questions = 0
+
+    def root(self, domain: isl.Set, priority: Priority) -> int:
+        """Facts at function entry."""
+        return self._add_facts(Facts(domain, {}, (), priority))
+
+    def facts(self, context: int) -> Facts:
+        return self._facts[context]
+
+    def permissions(self, context: int) -> Regions:
+        return self._permissions[context]
+
+    # Splitting contexts ---------------------------------------------------------------------------------------------
+
+    def assume(self, facts: int, cond: Expr, truth: bool) -> int:
+        """Facts where `cond` was found true (or false); the same id if that was known, IMPOSSIBLE if it cannot be."""
+        known = self.truth(facts, cond)
+        if known is not None:
+            return facts if known is truth else IMPOSSIBLE
+        return self._derive(("assume", facts, cond, truth), lambda: (self._assume(facts, cond, truth), 0))[0]
+
+    def sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
+        """Facts between two statements, and permissions there."""
+        key = ("sequence", facts, permissions, id(first), id(second))
+        return self._derive(key, lambda: self._sequence(facts, permissions, first, second))
+
+    def loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
+        """Facts at the start of any iteration, and permissions at its end."""
+        return self._derive(("loop", facts, permissions, id(loop)), lambda: self._loop(facts, permissions, loop))
+
+    def let(self, facts: int, stmt: Let) -> int:
+        """Facts inside a binding."""
+        return self._derive(("let", facts, id(stmt)), lambda: (self._let(facts, stmt), 0))[0]
+
+    def alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
+        """Facts and permissions inside an allocation: contents start arbitrary and do not matter at the end."""
+        return self._derive(("alloc", facts, permissions, id(stmt)), lambda: self._alloc(facts, permissions, stmt))
+
+    def _derive(self, key: Hashable, make: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        found = self._derived.get(key)
+        if found is None:
+            found = self._derived[key] = make()
+        return found
+
+    def _add_facts(self, facts: Facts) -> int:
+        self._facts.append(facts)
+        return len(self._facts) - 1
+
+    def _add_permissions(self, regions: Regions) -> int:
+        regions = {b: r for b, r in regions.items() if not r.plain_is_empty()}
+        if not regions:
+            return NO_PERMISSION
+        self._permissions.append(regions)
+        return len(self._permissions) - 1
+
+    def _assume(self, facts: int, cond: Expr, truth: bool) -> int:
+        f = self._facts[facts]
+        holds = pb.condition(cond)
+        domain = f.domain.intersect(holds.may if truth else holds.negated().may)
+        known = dict(f.known)
+        if truth:
+            for key, region in fx.assumed_values(cond):
+                known[key] = known[key].union(region) if key in known else region
+        data = tuple((part, value) for part, value in _conjuncts(cond, truth) if any(loads(part)))
+        return self._add_facts(Facts(domain, known, (*f.conditions, *data), f.priority))
+
+    def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
+        f, d = self._facts[facts], self._permissions[permissions]
+        done, rest = self.effects.of(first), self.effects.of(second)
+        dead = fx.subtract(fx.unite(d, rest.must), rest.reads)
+        conditions = (*f.conditions, *_assumed_conditions(first))
+        kept = Facts(
+            f.domain.intersect(done.holds),
+            fx.after(f.known, done),
+            tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
+            f.priority,
+        )
+        if kept.domain.is_empty():
+            return IMPOSSIBLE, NO_PERMISSION
+        kept, dead = _reconcile(kept, dead, dead, kept.known)
+        return self._add_facts(kept), self._add_permissions(dead)
+
+    def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
+        f, d = self._facts[facts], self._permissions[permissions]
+        body, sets = self.effects.of(loop.body), LoopSets.of(loop)
+        name, early, late = sets.name, f"{sets.name}'", f"{sets.name}''"
+        domain = f.domain.intersect(sets.may)
+        if domain.is_empty():
+            return IMPOSSIBLE, NO_PERMISSION
+        changed = sets.others(body.may, before(early, name), sets.may, early)
+        known = {(b, v): r.subtract(changed[b]) if b in changed else r for (b, v), r in f.known.items()}
+        conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
+        dead = _dead_after_iteration(sets, body, d, early, late)
+        # What an earlier iteration may spoil, and what a later one relies on.
+        spoiled = sets.others(dead, before(early, name), sets.may, early)
+        relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items()}
+        kept, dead = _reconcile(Facts(domain, known, conditions, f.priority), dead, spoiled, relied)
+        return self._add_facts(kept), self._add_permissions(dead)
+
+    def _let(self, facts: int, stmt: Let) -> int:
+        f = self._facts[facts]
+        meaning = pb.affine(stmt.value) if stmt.var.dtype.is_integer else None
+        if meaning is None:
+            return facts
+        domain = f.domain.intersect(pb.symbol(stmt.var.name).eq_set(meaning))
+        return self._add_facts(Facts(domain, f.known, f.conditions, f.priority))
+
+    def _alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
+        f, d = self._facts[facts], self._permissions[permissions]
+        buffer, everything = stmt.buffer, pb.whole(len(stmt.buffer.shape))
+        known = {key: r for key, r in f.known.items() if key[0] != buffer}
+        known[buffer, Undef(buffer.dtype)] = everything
+        inside = self._add_facts(Facts(f.domain, known, f.conditions, f.priority))
+        return inside, self._add_permissions({**d, buffer: everything})
+
+    # Questions ------------------------------------------------------------------------------------------------------
+
+    def _ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
+        if key not in self._answers:
+            self.questions += 1
+            self._answers[key] = pb.within_budget(question, otherwise)
+        return self._answers[key]
+
+    def truth(self, facts: int, cond: Expr) -> bool | None:
+        """Whether a condition always (True) or never (False) holds; None when neither is proven."""
+
+        def prove() -> bool | None:
+            f = self._facts[facts]
+            for known, value in f.conditions:
+                if known.same(cond):
+                    return value
+            holds = pb.condition(cond)
+            if f.domain.is_subset(holds.must):
+                return True
+            return False if f.domain.is_disjoint(holds.may) else None
+
+        return cast("bool | None", self._ask(("truth", facts, cond), prove, None))
+
+    def constant(self, facts: int, expr: Expr) -> int | None:
+        """The one value that an integer expression has, if it has only one."""
+
+        def prove() -> int | None:
+            f = self._facts[facts]
+            pa = pb.affine(expr)
+            if pa is None:
+                return None
+            values = isl.Set.from_pw_aff(pa).intersect_params(f.domain)
+            values = pb.forget(values, pb.variables(values))
+            low = pb.sample(values)
+            return low[1][0] if low is not None and values.is_singleton() else None
+
+        return cast("int | None", self._ask(("constant", facts, expr), prove, None))
+
+    def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Value | None:
+        """What is known to be stored at a location: a constant, or `Undef` for arbitrary contents."""
+        f = self._facts[facts]
+        candidates = [(v, r) for (b, v), r in f.known.items() if b == buffer]
+        if not candidates:
+            return None
+
+        def prove() -> Value | None:
+            spot = self._spot(f, indices)
+            return None if spot is None else next((v for v, r in candidates if spot.is_subset(r)), None)
+
+        return cast("Value | None", self._ask(("contents", facts, buffer, indices), prove, None))
+
+    def _spot(self, f: Facts, indices: tuple[Expr, ...]) -> isl.Set | None:
+        spot = pb.point(indices)
+        return None if spot is None else spot.intersect_params(f.domain)
+
+    def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
+        """Whether an access stays inside its buffer."""
+
+        def prove() -> bool:
+            spot = self._spot(self._facts[facts], indices)
+            return spot is not None and spot.is_subset(pb.box(buffer.shape))
+
+        return bool(self._ask(("bounds", facts, buffer, indices), prove, False))
+
+    def only_writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
+        """Whether everything a statement may write may hold anything afterwards."""
+        d = self._permissions[permissions]
+        written = self.effects.of(stmt).may
+        if not written or any(b not in d for b in written):
+            return False
+
+        def prove() -> bool:
+            domain = self._facts[facts].domain
+            return all(r.intersect_params(domain).is_subset(d[b]) for b, r in written.items())
+
+        return bool(self._ask(("dead", facts, permissions, id(stmt)), prove, False))
+
+    # Faults ---------------------------------------------------------------------------------------------------------
+
+    def harmless(self, facts: int, stmt: Stmt) -> bool:
+        """Whether running a statement cannot fault, so that it may run where it did not run before."""
+        if facts == IMPOSSIBLE:
+            return True
+        key = ("harmless", facts, id(stmt))
+        if key not in self._answers:
+            self._answers[key] = self._harmless(facts, stmt)
+        return bool(self._answers[key])
+
+    def _harmless(self, facts: int, stmt: Stmt) -> bool:
+        match cast(AnyStmt, stmt):
+            case Store(buffer=buffer, indices=indices, value=value):
+                addressable = all(self.decided(facts, i) for i in indices) and self.in_bounds(facts, buffer, indices)
+                return addressable and self.total(facts, value)
+            case Seq(stmts=()):
+                return True
+            case Seq(stmts=(first, second)):
+                between = self.sequence(facts, NO_PERMISSION, first, second)[0]
+                return self.harmless(facts, first) and self.harmless(between, second)
+            case Seq():
+                return False  # canonical sequences have two parts
+            case If(cond=cond, then=yes, other=no):
+                return (
+                    self.decided(facts, cond)
+                    and self.harmless(self.assume(facts, cond, True), yes)
+                    and self.harmless(self.assume(facts, cond, False), no)
+                )
+            case For() as loop:
+                inside = self.loop(facts, NO_PERMISSION, loop)[0]
+                bounds = self.decided(facts, loop.start) and self.decided(facts, loop.extent)
+                return bounds and self.harmless(inside, loop.body)
+            case Let() as let:
+                return self.total(facts, let.value) and self.harmless(self.let(facts, let), let.body)
+            case Alloc() as alloc:
+                return self.harmless(self.alloc(facts, NO_PERMISSION, alloc)[0], alloc.body)
+            case Assume(cond=cond):
+                return self.truth(facts, cond) is True
+            case Assert(cond=cond):
+                return self.decided(facts, cond) and self.truth(facts, cond) is True
+            case Evaluate(value=value):
+                return self.total(facts, value)
+            case Block():
+                return False
+            case other:
+                assert_never(other)
+
+    def decided(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression cannot fault and cannot be undef: what indices, extents and conditions need."""
+        return self.total(facts, expr) and not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
+
+    def total(self, facts: int, expr: Expr) -> bool:
+        """Whether evaluating an expression cannot fault."""
+        match cast(AnyExpr, expr):
+            case Const() | Var() | Undef():
+                return True
+            case Load(indices=indices):
+                return all(self.decided(facts, i) for i in indices)
+            case Select(cond=c, then=a, other=b):
+                return self.decided(facts, c) and all(
+                    inside == IMPOSSIBLE or self.total(inside, arm)
+                    for inside, arm in ((self.assume(facts, c, True), a), (self.assume(facts, c, False), b))
+                )
+            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+                inside = self.assume(facts, a, op == "and")
+                return self.decided(facts, a) and (inside == IMPOSSIBLE or self.total(inside, b))
+            case Cast(dtype=dtype, operand=a):
+                return self.total(facts, a) and (dtype.is_float or not a.dtype.is_float)
+            case Unary(op=op, operand=a):
+                fits = expr.dtype.is_float or op in ("not", "bitnot") or self._fits(facts, expr)
+                return self.total(facts, a) and fits
+            case Binary() as node:
+                parts = self.total(facts, node.lhs) and self.total(facts, node.rhs)
+                return parts and self._operator_total(facts, node)
+            case other:
+                assert_never(other)
+
+    def _operator_total(self, facts: int, expr: Binary) -> bool:
+        a, b = expr.lhs, expr.rhs
+        if (
+            a.dtype.is_float
+            or expr.dtype.kind.value == "bool"
+            or expr.op in ("min", "max", "bitand", "bitor", "bitxor")
+        ):
+            return True
+        if expr.op in ("shl", "shr", "pow"):
+            return isinstance(b, Const) and expr.op == "shr" and 0 <= b.value < a.dtype.bits
+        if expr.op in ("floordiv", "floormod", "truncdiv", "truncmod"):
+            nonzero = self.truth(facts, b != 0) is True
+            return nonzero and (expr.op in ("floormod", "truncmod") or self._cannot_be(facts, b, -1))
+        if not expr.dtype.is_signed:
+            return True  # wraps
+        return self._operand_decides(facts, expr) or self._fits(facts, expr)
+
+    def _cannot_be(self, facts: int, expr: Expr, value: int) -> bool:
+        return not expr.dtype.is_signed or self.truth(facts, expr != value) is True
+
+    def _operand_decides(self, facts: int, expr: Binary) -> bool:
+        """`x + 0`, `x * 0`, `x * 1` stay in range; an undef operand makes an undef result, which cannot overflow."""
+        for operand in (expr.lhs, expr.rhs):
+            value = self._value(facts, operand)
+            if isinstance(value, Undef):
+                return True
+            neutral = (0,) if expr.op in ("add", "sub") else (0, 1)
+            if isinstance(value, Const) and value.value in neutral and (expr.op != "sub" or operand is expr.rhs):
+                return True
+        return False
+
+    def _value(self, facts: int, expr: Expr) -> Value | None:
+        """A constant or undef that an operand is known to be."""
+        match expr:
+            case Const() | Undef():
+                return expr
+            case Load(buffer=buffer, indices=indices):
+                return self.contents(facts, buffer, indices)
+            case Binary(op="add" | "sub" | "mul", lhs=a, rhs=b):
+                parts = (self._value(facts, a), self._value(facts, b))
+                if any(isinstance(p, Const) and p.value == 0 for p in parts) and expr.op == "mul":
+                    return Const(0.0 if expr.dtype.is_float else 0, expr.dtype)
+                return Undef(expr.dtype) if any(isinstance(p, Undef) for p in parts) and expr.op != "mul" else None
+            case _:
+                return None
+
+    def _fits(self, facts: int, expr: Expr) -> bool:
+        """Whether a signed result provably stays within its dtype's range."""
+
+        def prove() -> bool:
+            pa = pb.affine(expr)
+            if pa is None:
+                return False
+            domain = self._facts[facts].domain
+            for var in free_vars(expr):
+                if var.dtype.is_integer:
+                    at = pb.symbol(var.name)
+                    domain = domain.intersect(at.ge_set(pb.number(max(var.dtype.min, -(2**62)))))
+                    domain = domain.intersect(at.le_set(pb.number(min(var.dtype.max, 2**62))))
+            low, high = pb.number(max(expr.dtype.min, -(2**62))), pb.number(min(expr.dtype.max, 2**62))
+            return domain.is_subset(pa.ge_set(low).intersect(pa.le_set(high)))
+
+        return bool(self._ask(("fits", facts, expr), prove, False))
+
+
+def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
+    """Conditions that follow from `cond == truth`, itself included."""
+    yield cond, truth
+    match cond:
+        case Binary(op="and", lhs=a, rhs=b) if truth:
+            yield from _conjuncts(a, True)
+            yield from _conjuncts(b, True)
+        case Binary(op="or", lhs=a, rhs=b) if not truth:
+            yield from _conjuncts(a, False)
+            yield from _conjuncts(b, False)
+        case Unary(op="not", operand=a):
+            yield from _conjuncts(a, not truth)
+        case _:
+            pass
+
+
+def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
+    """Data-dependent conditions that a statement leaves true."""
+    match stmt:
+        case Assume(cond=cond) | Assert(cond=cond):
+            yield from ((c, v) for c, v in _conjuncts(cond, True) if any(loads(c)) and not _mentions_undef(c))
+        case Seq(stmts=stmts):
+            for k, part in enumerate(stmts):
+                later = {buffer for rest in stmts[k + 1 :] for buffer in buffers_written(rest)}
+                for cond, value in _assumed_conditions(part):
+                    if not any(load.buffer in later for load in loads(cond)):
+                        yield cond, value
+        case _:
+            pass
+
+
+def _mentions_undef(expr: Expr) -> bool:
+    return any(isinstance(e, Undef) for e in walk_expr(expr))
+
+
+def _reads_any(cond: Expr, written: Regions) -> bool:
+    return any(load.buffer in written for load in loads(cond))
+
+
+def _dead_after_iteration(sets: LoopSets, body: fx.Effects, outer: Regions, mid: str, late: str) -> Regions:
+    """Locations that no later iteration reads before writing, and that a later one writes or nobody needs."""
+    name = sets.name
+    overwritten = sets.others(body.must, before(name, late), sets.must, late)
+    # An iteration `late` reads what no iteration between this one and it has written.
+    in_late = {b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items()}
+    between = before(name, mid).intersect(before(mid, late))
+    written = sets.others(body.must, between, sets.must, mid)
+    exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
+    read_later = {b: pb.forget(r, (late,)) for b, r in exposed.items()}
+    return fx.subtract(fx.unite(outer, overwritten), read_later)
+
+
+def _reconcile(facts: Facts, dead: Regions, spoiled: Regions, relied: Known) -> tuple[Facts, Regions]:
+    """Give every location that is both known and dead to one side.
+
+    `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where the
+    permissions are used; in a sequence these are `dead` and `facts.known` themselves. "Arbitrary contents" is a fact
+    only about contents nobody has written, so it always yields.
+    """
+    if not dead:
+        return facts, dead
+    known = facts.known
+    if facts.priority is Priority.FACTS:
+        constant = {(b, v): r for (b, v), r in relied.items() if isinstance(v, Const) and b in dead}
+        needed = {load.buffer for cond, _ in facts.conditions for load in loads(cond)}
+        dead = {b: r for b, r in dead.items() if b not in needed}
+        for (b, _), region in constant.items():
+            if b in dead:
+                dead[b] = dead[b].subtract(region)
+        known = {
+            (b, v): r.subtract(spoiled[b]) if isinstance(v, Undef) and b in spoiled else r
+            for (b, v), r in known.items()
+        }
+        return Facts(facts.domain, known, facts.conditions, facts.priority), dead
+    known = {(b, v): r.subtract(spoiled[b]) if b in spoiled else r for (b, v), r in known.items()}
+    conditions = tuple((c, v) for c, v in facts.conditions if not _reads_any(c, spoiled))
+    return Facts(facts.domain, known, conditions, facts.priority), dead

@@ -1,0 +1,385 @@
+"""Numbers a program for the e-graph, and writes the rows that let it push contexts. Owns the numbering and names.
+
+`Numbering` turns a function into numbered statements and expressions with bound variables named by depth (`_0`, `_1`,
+..., de Bruijn levels), so that equal loops get one number whatever their author called the variable. `Expander` walks a
+numbered statement under a context and emits everything the e-graph needs to know there: the contexts of its parts and
+the answers to the questions its conditions, loads and stores raise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import assert_never, cast
+
+from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts
+from egraph_rules.engine import Cell
+from ir.dtypes import DType
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    AnyExpr,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Cast,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import substitute_expr
+
+Tables = dict[str, list[tuple[Cell, ...]]]
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A statement of the canonical program at one place: its number, its node, the author's name for what it binds."""
+
+    number: int
+    stmt: Stmt
+    parts: tuple[Part, ...] = ()
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Numbering:
+    """Numbers for statements, expressions and buffers; equal ones share a number. Statement 0 is `skip`."""
+
+    tables: Tables = field(default_factory=lambda: defaultdict(list))
+    stmts: list[Stmt] = field(default_factory=lambda: [SKIP])
+    exprs: list[Expr] = field(default_factory=lambda: list[Expr]())
+    buffers: list[Buffer] = field(default_factory=lambda: list[Buffer]())
+    _numbers: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
+    _lists: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
+
+    def number(self, stmt: Stmt) -> Part:
+        """Number a whole statement; variables free in it keep their names."""
+        return self._stmt(stmt, {}, 0)
+
+    def expr(self, expr: Expr) -> int:
+        """The number of a canonical expression."""
+        match cast(AnyExpr, expr):
+            case Const(value=value, dtype=dtype):
+                found, new = self._new(("const", *expr._key()), expr)  # pyright: ignore[reportPrivateUsage]
+                if new and dtype.is_float:
+                    self._float_row(found, float(value))
+                elif new and INT64_MIN <= int(value) <= INT64_MAX:
+                    self.tables["e_int"].append((found, int(value)))
+            case Var(name=name, dtype=dtype):
+                found = self._row("e_var", expr, extra=(name, dtype))
+            case Undef(dtype=dtype):
+                found, _ = self._new(("undef", dtype), expr)
+            case Load(buffer=buffer, indices=indices):
+                row = (self.buffer(buffer), self.indices(indices))
+                found, new = self._new(("load", *row), expr)
+                if new:
+                    self.tables["e_load"].append((found, *row))
+            case Unary(op=op, operand=a):
+                found = self._row("e_un", expr, op, expr.dtype.value, self.expr(a))
+            case Cast(dtype=dtype, operand=a):
+                found = self._row("e_cast", expr, dtype.value, self.expr(a))
+            case Binary(op=op, lhs=a, rhs=b):
+                # The operands' dtype tells a comparison of floats from one of integers.
+                found = self._row("e_bin", expr, op, a.dtype.value, self.expr(a), self.expr(b))
+            case Select(cond=c, then=a, other=b):
+                found = self._row("e_sel", expr, expr.dtype.value, self.expr(c), self.expr(a), self.expr(b))
+            case other:
+                assert_never(other)
+        return found
+
+    def _float_row(self, number: int, value: float) -> None:
+        if value == value:  # not NaN
+            self.tables["e_flt"].append((number, value))
+
+    def buffer(self, buffer: Buffer) -> int:
+        key = ("buffer", buffer)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.buffers)
+            self.buffers.append(buffer)
+        return self._numbers[key]
+
+    def indices(self, indices: tuple[Expr, ...]) -> int:
+        """The number of a list of index expressions."""
+        numbers = tuple(self.expr(i) for i in indices)
+        for k in range(len(numbers) - 1, -1, -1):
+            tail = numbers[k:]
+            if tail not in self._lists:
+                self._lists[tail] = len(self._lists)
+                self.tables["x_cons"].append((self._lists[tail], tail[0], self._lists[tail[1:]]))
+        return self._lists[numbers]
+
+    def _new(self, key: Hashable, expr: Expr) -> tuple[int, bool]:
+        found = self._numbers.get(key)
+        if found is not None:
+            return found, False
+        self._numbers[key] = len(self.exprs)
+        self.exprs.append(expr)
+        return len(self.exprs) - 1, True
+
+    def _row(self, table: str, expr: Expr, *cells: Cell, extra: Hashable = None) -> int:
+        found, new = self._new((table, *cells, extra), expr)
+        if new:
+            self.tables[table].append((found, *cells))
+        return found
+
+    def _add(self, table: str, stmt: Stmt, *cells: Cell, extra: Hashable = None) -> tuple[int, Stmt]:
+        """The number of a statement, and the node that stands for all equal ones."""
+        key = (table, cells, extra)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.stmts)
+            self.stmts.append(stmt)
+            self.tables[table].append((found, *cells))
+        return found, self.stmts[found]
+
+    def _stmt(self, stmt: Stmt, names: dict[Var, Expr], depth: int) -> Part:
+        match cast(AnyStmt, stmt):
+            case Seq(stmts=stmts):
+                return self._sequence([self._stmt(s, names, depth) for s in stmts])
+            case Store(buffer=buffer, indices=indices, value=value):
+                places = tuple(substitute_expr(i, names) for i in indices)
+                new: Stmt = Store(buffer, places, substitute_expr(value, names), stmt.span)
+                cells = (self.buffer(buffer), self.indices(places), self.expr(substitute_expr(value, names)))
+                return Part(*self._add("p_store", new, *cells))
+            case If(cond=cond, then=yes, other=no):
+                cond = substitute_expr(cond, names)
+                a, b = self._stmt(yes, names, depth), self._stmt(no, names, depth)
+                new = If(cond, a.stmt, b.stmt, stmt.span)
+                return Part(*self._add("p_if", new, self.expr(cond), a.number, b.number), (a, b))
+            case For() as loop:
+                return self._loop(loop, names, depth)
+            case Let(var=var, value=value, body=body):
+                level = Var(f"_{depth}", var.dtype)
+                value = substitute_expr(value, names)
+                inner = self._stmt(body, {**names, var: level}, depth + 1)
+                new = Let(level, value, inner.stmt, stmt.span)
+                cells = (self.expr(value), inner.number)
+                return Part(*self._add("p_let", new, *cells, extra=(depth, var.dtype)), (inner,), var.name)
+            case Alloc(buffer=buffer, body=body):
+                inner = self._stmt(body, names, depth)
+                return Part(*self._add("p_alloc", Alloc(buffer, inner.stmt), inner.number, extra=buffer), (inner,))
+            case Assume(cond=cond):
+                return self._leaf(Assume(substitute_expr(cond, names), stmt.span))
+            case Assert(cond=cond, message=message):
+                return self._leaf(Assert(substitute_expr(cond, names), message, stmt.span))
+            case Evaluate(value=value):
+                return self._leaf(Evaluate(substitute_expr(value, names), stmt.span))
+            case Block():
+                raise ValueError("blocks are lowered before a program is numbered")
+            case other:
+                assert_never(other)
+
+    def _leaf(self, stmt: Stmt) -> Part:
+        return Part(*self._add("p_leaf", stmt, extra=stmt))
+
+    def _loop(self, loop: For, names: dict[Var, Expr], depth: int) -> Part:
+        level = Var(f"_{depth}", loop.var.dtype)
+        start, extent = substitute_expr(loop.start, names), substitute_expr(loop.extent, names)
+        inner = self._stmt(loop.body, {**names, loop.var: level}, depth + 1)
+        new = For(level, start, extent, inner.stmt, loop.kind, loop.annotations, loop.span)
+        cells = (self.expr(start), self.expr(extent), inner.number)
+        extra = (depth, loop.var.dtype, loop.kind, repr(loop.annotations))
+        return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), loop.var.name)
+
+    def _sequence(self, parts: list[Part]) -> Part:
+        """A balanced tree of two-part sequences: recursion stays shallow however long the program is."""
+        if not parts:
+            return Part(0, self.stmts[0])
+        if len(parts) == 1:
+            return parts[0]
+        middle = len(parts) // 2
+        a, b = self._sequence(parts[:middle]), self._sequence(parts[middle:])
+        return Part(*self._add("p_seq", Seq((a.stmt, b.stmt)), a.number, b.number), (a, b))
+
+
+@dataclass(slots=True)
+class Expander:
+    """Writes contexts and answers into `tables`, once for each (facts, statement, permissions)."""
+
+    numbering: Numbering
+    contexts: Contexts
+    names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
+    _done: dict[tuple[int, int, int], bool] = field(default_factory=lambda: dict[tuple[int, int, int], bool]())
+    _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
+    _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
+
+    @property
+    def tables(self) -> Tables:
+        return self.numbering.tables
+
+    def expand_number(self, facts: int, number: int, permissions: int) -> None:
+        """`expand` for a term that rewriting has created."""
+        if number in self._parts:
+            self.expand(facts, self._parts[number], permissions)
+
+    def expand(self, facts: int, part: Part, permissions: int, *, question: bool = False) -> None:
+        """Emit rows for a statement in a context and for all that pushing reaches from it.
+
+        Inside a question ("is this a no-op here?") no further ones are asked: a branch is a no-op if both arms are.
+        """
+        key = (facts, part.number, permissions)
+        if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= question):
+            return
+        self._done[key] = question
+        self._parts.setdefault(part.number, part)
+        if part.name:
+            self.names.setdefault((facts, part.number), part.name)
+        if self.contexts.only_writes_dead(facts, permissions, part.stmt):
+            self.tables["only_writes_dead"].append(key)
+        match part.stmt:
+            case Seq(stmts=(_, _)):
+                self._expand_sequence(facts, part, permissions, question)
+            case If():
+                self._expand_branch(facts, part, permissions, question)
+            case For() as loop:
+                self._exprs(facts, loop.start, loop.extent)
+                inside, dead = self.contexts.loop(facts, permissions, loop)
+                self.tables["f_for"].append((*_key(facts, permissions, part), inside))
+                self.tables["d_for"].append((*_key(facts, permissions, part), dead))
+                self.expand(inside, part.parts[0], dead, question=question)
+            case Let() as let:
+                self._exprs(facts, let.value)
+                inside = self.contexts.let(facts, let)
+                self.tables["f_let"].append((facts, part.number, inside))
+                self.expand(inside, part.parts[0], permissions, question=question)
+            case Alloc() as alloc:
+                inside, dead = self.contexts.alloc(facts, permissions, alloc)
+                self.tables["f_alloc"].append((*_key(facts, permissions, part), inside))
+                self.tables["d_alloc"].append((*_key(facts, permissions, part), dead))
+                self.expand(inside, part.parts[0], dead, question=question)
+            case Store() as store:
+                self._expand_store(facts, part.number, store)
+            case Assume() | Assert() | Evaluate():
+                if self.contexts.harmless(facts, part.stmt):
+                    self.tables["without_effect"].append((facts, part.number))
+            case _:
+                pass  # skip
+
+    def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
+        first, second = part.parts
+        between, dead = self.contexts.sequence(facts, permissions, first.stmt, second.stmt)
+        self.tables["f_seq"].append((*_key(facts, permissions, part), between))
+        self.tables["d_seq"].append((*_key(facts, permissions, part), dead))
+        self.expand(facts, first, dead, question=question)
+        self.expand(between, second, permissions, question=question)
+
+    def _expand_branch(self, facts: int, part: Part, permissions: int, question: bool) -> None:
+        stmt = cast(If, part.stmt)
+        yes, no = part.parts
+        self._exprs(facts, stmt.cond)
+        arms = self._split(facts, stmt.cond)
+        for inside, arm in zip(arms, (yes, no), strict=True):
+            self.expand(inside, arm, permissions, question=question)
+        if question or IMPOSSIBLE in arms or not self.contexts.decided(facts, stmt.cond):
+            return
+        # Would the other arm do the same there, and may it run there at all?
+        for inside, arm in zip(arms, (no, yes), strict=True):
+            if self.contexts.harmless(inside, arm.stmt):
+                self.tables["may_run"].append((inside, arm.number))
+                self.tables["want"].append((inside, arm.number, permissions))
+                self.expand(inside, arm, permissions, question=True)
+
+    def _split(self, facts: int, cond: Expr) -> tuple[int, int]:
+        number = self.numbering.expr(cond)
+        yes, no = self.contexts.assume(facts, cond, True), self.contexts.assume(facts, cond, False)
+        self.tables["f_then"].append((facts, number, yes))
+        self.tables["f_else"].append((facts, number, no))
+        return yes, no
+
+    def _expand_store(self, facts: int, number: int, store: Store) -> None:
+        self._exprs(facts, *store.indices, store.value)
+        old = self.contexts.contents(facts, store.buffer, store.indices)
+        if isinstance(old, Const):
+            self._value_row("old", facts, number, old)
+
+    def _value_row(self, table: str, facts: int, number: int, value: Const) -> None:
+        if value.dtype.is_float:
+            if value.value == value.value:
+                self.tables[f"{table}_flt"].append((facts, number, float(value.value)))
+        elif INT64_MIN <= int(value.value) <= INT64_MAX:
+            self.tables[f"{table}_int"].append((facts, number, int(value.value)))
+
+    def _exprs(self, facts: int, *exprs: Expr) -> None:
+        for expr in exprs:
+            self._expr(facts, expr)
+
+    def _expr(self, facts: int, expr: Expr) -> None:
+        """Answer what can be asked of an expression and of all its parts."""
+        number = self.numbering.expr(expr)
+        if facts == IMPOSSIBLE or (facts, number) in self._seen_exprs:
+            return
+        self._seen_exprs.add((facts, number))
+        if not isinstance(expr, (Const, Undef)) and self.contexts.total(facts, expr):
+            self.tables["total_"].append((facts, number))
+        if expr.dtype is DType.BOOL and not isinstance(expr, Const):
+            truth = self.contexts.truth(facts, expr)
+            if truth is not None:
+                self._value_row("k", facts, number, Const(truth, DType.BOOL))
+        match cast(AnyExpr, expr):
+            case Load(buffer=buffer, indices=indices):
+                self._exprs(facts, *indices)
+                value = self.contexts.contents(facts, buffer, indices)
+                if isinstance(value, Const):
+                    self._value_row("k", facts, number, value)
+            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+                self._expr(facts, a)
+                self._expr(self._split(facts, a)[0 if op == "and" else 1], b)
+            case Binary(op=op, lhs=a, rhs=b):
+                self._exprs(facts, a, b)
+                if op in _ASK_CONSTANT and expr.dtype.is_integer:
+                    self._constant(facts, number, expr)
+            case Select(cond=c, then=a, other=b):
+                self._expand_select(facts, c, a, b)
+            case Unary(operand=a) | Cast(operand=a):
+                self._expr(facts, a)
+            case Var():
+                if expr.dtype.is_integer:
+                    self._constant(facts, number, expr)
+            case Const() | Undef():
+                pass
+            case other:
+                assert_never(other)
+
+    def _constant(self, facts: int, number: int, expr: Expr) -> None:
+        value = self.contexts.constant(facts, expr)
+        if value is not None:
+            self._value_row("k", facts, number, Const(value, expr.dtype))
+
+    def _expand_select(self, facts: int, cond: Expr, then: Expr, other: Expr) -> None:
+        self._expr(facts, cond)
+        arms = self._split(facts, cond)
+        for inside, arm in zip(arms, (then, other), strict=True):
+            self._expr(inside, arm)
+        if IMPOSSIBLE in arms or not self.contexts.decided(facts, cond):
+            return
+        for inside, arm in zip(arms, (other, then), strict=True):
+            if self.contexts.total(inside, arm):
+                self._expr(inside, arm)
+                self.tables["may_select"].append((inside, self.numbering.expr(arm)))
+
+
+def _key(facts: int, permissions: int, part: Part) -> tuple[int, int, int]:
+    return facts, permissions, part.number
+
+
+def root_permissions() -> int:
+    """At the end of a function every parameter holds its result."""
+    return NO_PERMISSION

@@ -1,0 +1,93 @@
+"""Erasure after extraction: assumptions, undef stores and what becomes empty. Owns the only step that is no equality.
+
+Inside the e-graph `B[i] = undef` is permission and `assume(c)` is a fact; once a program is chosen both are done with,
+and dropping them refines the program (DESIGN section 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from egraph_rules.extract import branch
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Assume,
+    Binary,
+    Cast,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+)
+from ir.traverse import all_exprs, buffers_written, map_stmt, walk_expr
+
+
+def is_undef(expr: Expr) -> bool:
+    """Whether an expression is undef whatever the state: operators are strict, annihilators and selection are not."""
+    match expr:
+        case Undef():
+            return True
+        case Unary(operand=a) | Cast(operand=a):
+            return is_undef(a)
+        case Binary(op="mul" | "and" | "or"):
+            return False
+        case Binary(lhs=a, rhs=b):
+            return is_undef(a) or is_undef(b)
+        case _:
+            return False
+
+
+def erase(stmt: Stmt) -> Stmt:
+    """Drop assumptions, stores of undef, and statements that do nothing any more."""
+    return map_stmt(stmt, on_stmt=_erase_one)
+
+
+def _erase_one(stmt: Stmt) -> Stmt:
+    match stmt:
+        case Assume() | Evaluate():
+            return SKIP
+        case Store(value=value) if is_undef(value):
+            return SKIP
+        case For(body=body) if body == SKIP:
+            return SKIP
+        case If(cond=cond, then=yes, other=no):
+            return SKIP if yes == SKIP and no == SKIP else _same_or(stmt, branch(cond, yes, no))
+        case Let(var=var, body=body) if not any(e.same(var) for e in all_exprs(body)):
+            return body
+        case Alloc(buffer=buffer, body=body) if not _mentions(body, buffer.name):
+            return body
+        case Seq(stmts=stmts) if any(s == SKIP for s in stmts):
+            return replace(stmt, stmts=tuple(s for s in stmts if s != SKIP))
+        case _:
+            return stmt
+
+
+def _same_or(old: Stmt, new: Stmt) -> Stmt:
+    return old if old == new else new
+
+
+def _mentions(stmt: Stmt, name: str) -> bool:
+    written = {b.name for b in buffers_written(stmt)}
+    return name in written or any(isinstance(e, Load) and e.buffer.name == name for e in all_exprs(stmt))
+
+
+def count_erased(stmt: Stmt) -> tuple[int, int]:
+    """How many assumptions and undef stores a program contains."""
+    from_walk = list(_walk(stmt))
+    assumes = sum(isinstance(s, Assume) for s in from_walk)
+    stores = sum(isinstance(s, Store) and any(isinstance(e, Undef) for e in walk_expr(s.value)) for s in from_walk)
+    return assumes, stores
+
+
+def _walk(stmt: Stmt) -> list[Stmt]:
+    found: list[Stmt] = []
+    map_stmt(stmt, on_stmt=lambda s: (found.append(s), s)[1])
+    return found

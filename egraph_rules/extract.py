@@ -1,0 +1,389 @@
+"""Extraction: the k cheapest distinct programs from the frozen rows of an e-graph, for one target.
+
+A class of statements lists its ways (`If`, `For`, ... nodes, or nothing at all where it is a no-op). Costs compose
+bottom-up: a loop multiplies, a guard adds its mask. Which member of a class is taken never needs the context to be
+re-checked: each is equal under it (DESIGN: at(F, S, D)).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from itertools import product
+from typing import cast
+
+from egraph_rules.cost import Target, operator_cost
+from egraph_rules.encode import Numbering
+from egraph_rules.engine import Row
+from ir.dtypes import DType
+from ir.nodes import (
+    COMPARE_OPS,
+    LOGICAL_OPS,
+    SKIP,
+    Alloc,
+    Binary,
+    BinaryOp,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    UnaryOp,
+    Var,
+    seq,
+)
+from ir.traverse import children, loads, map_stmt, stmt_children, substitute_expr
+
+ClassId = Hashable
+_LEAF_COST = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A numbered statement in its context, as the `At` rows name it."""
+
+    facts: int
+    number: int
+    permissions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How one class is realised: a node kind, its payload and the choices for its parts; `kind` "skip" is nothing."""
+
+    kind: str
+    cost: float
+    accumulates: bool = False
+    payload: tuple[object, ...] = ()
+    parts: tuple[Choice, ...] = ()
+    origin: ClassId = None
+
+
+@dataclass(slots=True)
+class Extractor:
+    """Reads tables once, then answers for any root class."""
+
+    tables: dict[str, list[Row]]
+    numbering: Numbering
+    target: Target
+    keep: int
+    places: dict[ClassId, list[Place]] = field(default_factory=lambda: defaultdict(list))
+    _nodes: dict[ClassId, list[tuple[str, Row]]] = field(default_factory=lambda: defaultdict(list))
+    _noops: set[ClassId] = field(default_factory=lambda: set[ClassId]())
+    _lists: dict[ClassId, tuple[ClassId, ClassId] | None] = field(
+        default_factory=lambda: dict[ClassId, tuple[ClassId, ClassId] | None]()
+    )
+    _best: dict[ClassId, tuple[float, Expr]] = field(default_factory=lambda: dict[ClassId, tuple[float, Expr]]())
+    _choices: dict[ClassId, list[Choice]] = field(default_factory=lambda: dict[ClassId, list[Choice]]())
+
+    def __post_init__(self) -> None:
+        for kind in ("Seq", "If", "For", "Let", "Alloc", "Store", "Leaf"):
+            for row in self.tables[kind]:
+                self._nodes[row.output].append((kind, row))
+        for row in self.tables["At"]:
+            f, s, d = cast("tuple[int, int, int]", row.inputs)
+            self.places[row.output].append(Place(f, s, d))
+        self._noops = {row.inputs[0] for row in self.tables["noop"]}
+        for row in self.tables["Nil"]:
+            self._lists[row.output] = None
+        for row in self.tables["Cons"]:
+            self._lists[row.output] = (row.inputs[0], row.inputs[1])
+        self._expressions()
+
+    # Expressions: shortest paths over classes ------------------------------------------------------------------------
+
+    def _expressions(self) -> None:
+        """Best expression of each class, by rounds until no cost falls."""
+        self._leaves()
+        pending = [(kind, row) for kind in ("Load", "Bin", "Un", "Cast", "Select") for row in self.tables[kind]]
+        changed = True
+        while changed:
+            changed = False
+            for kind, row in pending:
+                built = self._candidate(kind, row.inputs)
+                if built is not None and self._improves(row.output, *built):
+                    changed = True
+
+    def _improves(self, at: ClassId, cost: float, expr: Expr) -> bool:
+        known = self._best.get(at)
+        if known is not None and known[0] <= cost:
+            return False
+        self._best[at] = (cost, expr)
+        return True
+
+    def _leaves(self) -> None:
+        dtypes: dict[ClassId, DType] = {}
+        for row in self.tables["Ate"]:
+            expr = self.numbering.exprs[cast(int, row.inputs[1])]
+            dtypes[row.output] = expr.dtype
+            self._improves(row.output, self.expr_cost(expr), expr)
+        for kind in ("Int", "Flt"):
+            for row in self.tables[kind]:
+                dtypes[row.output] = DType(row.inputs[0])
+        for row in self.tables["Bin"]:
+            op, operand = cast("tuple[str, str]", row.inputs[:2])
+            boolean = op in COMPARE_OPS or op in LOGICAL_OPS
+            dtypes.setdefault(row.output, DType.BOOL if boolean else DType(operand))
+        for kind, column in (("Un", 1), ("Cast", 0), ("Select", 0)):
+            for row in self.tables[kind]:
+                dtypes.setdefault(row.output, DType(row.inputs[column]))
+        for table in ("ival", "fval"):
+            for row in self.tables[table]:
+                dtype = dtypes.get(row.inputs[0])
+                if dtype is not None:
+                    value = cast("int | float", row.output)
+                    literal = Const(bool(value) if dtype is DType.BOOL else value, dtype)
+                    self._improves(row.inputs[0], _LEAF_COST / 2, literal)
+
+    def _candidate(self, kind: str, inputs: tuple[object, ...]) -> tuple[float, Expr] | None:
+        if kind == "Load":
+            indices = self._indices(inputs[2])
+            if indices is None:
+                return None
+            cost = self.target.load + self.target.index * sum(c for c, _ in indices)
+            return cost, Load(self.numbering.buffers[cast(int, inputs[1])], tuple(e for _, e in indices))
+        start = {"Bin": 2, "Un": 2, "Cast": 1, "Select": 1}[kind]
+        parts = [self._best.get(c) for c in inputs[start:]]
+        if any(p is None for p in parts):
+            return None
+        costs, exprs = zip(*cast("list[tuple[float, Expr]]", parts), strict=True)
+        match kind:
+            case "Bin":
+                expr: Expr = Binary(cast(BinaryOp, inputs[0]), *exprs)
+            case "Un":
+                expr = Unary(cast(UnaryOp, inputs[0]), *exprs)
+            case "Cast":
+                expr = Cast(DType(inputs[0]), *exprs)
+            case _:
+                expr = Select(*exprs)
+        return sum(costs) + self._operator(expr), expr
+
+    def _operator(self, expr: Expr) -> float:
+        match expr:
+            case Binary(op=op) | Unary(op=op):
+                return operator_cost(self.target, op)
+            case Select():
+                return self.target.mask
+            case _:
+                return self.target.arith
+
+    def expr_cost(self, expr: Expr) -> float:
+        """Cost of an expression as it stands."""
+        match expr:
+            case Const():
+                return _LEAF_COST / 2
+            case Load(indices=indices):
+                return self.target.load + self.target.index * sum(map(self.expr_cost, indices))
+            case _ if not children(expr):
+                return _LEAF_COST
+            case _:
+                return sum(map(self.expr_cost, children(expr))) + self._operator(expr)
+
+    def _indices(self, at: ClassId) -> list[tuple[float, Expr]] | None:
+        out: list[tuple[float, Expr]] = []
+        cell = self._lists.get(at)
+        while cell is not None:
+            best = self._best.get(cell[0])
+            if best is None:
+                return None
+            out.append(best)
+            cell = self._lists.get(cell[1])
+        return out
+
+    def stmt_cost(self, stmt: Stmt) -> float:
+        """Cost of a program as it stands, by the measure of `choices`."""
+        return self._plain(stmt)[0]
+
+    def _plain(self, stmt: Stmt) -> tuple[float, bool]:
+        t = self.target
+        match stmt:
+            case Store(indices=indices, value=value):
+                places = sum(map(self.expr_cost, indices))
+                return t.store + t.index * places + self.expr_cost(value), accumulates(stmt)
+            case If(cond=cond, then=yes, other=no):
+                (a, x), (b, y) = self._plain(yes), self._plain(no)
+                return self._branch_cost(self.expr_cost(cond), a + b, masked=x or y), x or y
+            case For(extent=extent, body=body):
+                cost, masked = self._plain(body)
+                return self._loop_cost(extent, cost), masked
+            case Let(value=value, body=body):
+                cost, masked = self._plain(body)
+                return self.expr_cost(value) + cost, masked
+            case Alloc(body=body):
+                cost, masked = self._plain(body)
+                return t.kernel + cost, masked
+            case _:
+                parts = [self._plain(s) for s in stmt_children(stmt)]
+                return sum(c for c, _ in parts), any(m for _, m in parts)
+
+    def _loop_cost(self, extent: Expr, body: float) -> float:
+        times = extent.value if isinstance(extent, Const) else self.target.default_extent
+        return self.target.loop + max(times, 0) * body
+
+    def _branch_cost(self, cond: float, arms: float, *, masked: bool) -> float:
+        """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""
+        return cond + arms + (self.target.reduction_mask if masked else self.target.mask)
+
+    # Statements -----------------------------------------------------------------------------------------------------
+
+    def choices(self, at: ClassId) -> list[Choice]:
+        """The cheapest ways to realise a class of statements, best first."""
+        if at not in self._choices:
+            self._choices[at] = []  # a class cannot be its own part
+            found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
+            for kind, row in self._nodes[at]:
+                found += self._realise(at, kind, row)
+            found.sort(key=lambda c: c.cost)
+            self._choices[at] = found[: self.keep]
+        return self._choices[at]
+
+    def _realise(self, at: ClassId, kind: str, row: Row) -> list[Choice]:
+        f = cast(int, row.inputs[0])
+        rest = row.inputs[2:]
+        t = self.target
+        match kind:
+            case "Leaf":
+                return [Choice("leaf", 0.0, payload=(rest[0],), origin=at)]
+            case "Store":
+                return self._store(at, rest)
+            case "Seq":
+                return [
+                    Choice("seq", a.cost + b.cost, a.accumulates or b.accumulates, (), (a, b), at)
+                    for a, b in product(self.choices(rest[0]), self.choices(rest[1]))
+                ]
+            case "If":
+                cond_cost, cond = self._best[rest[0]]
+                return [
+                    self._branch(at, cond_cost, cond, a, b)
+                    for a, b in product(self.choices(rest[1]), self.choices(rest[2]))
+                ]
+            case "For":
+                (_, start), (_, extent) = self._best[rest[1]], self._best[rest[2]]
+                payload = (f, rest[0], start, extent)
+                return [
+                    Choice("for", self._loop_cost(extent, b.cost), b.accumulates, payload, (b,), at)
+                    for b in self.choices(rest[3])
+                ]
+            case "Let":
+                cost, value = self._best[rest[1]]
+                return [
+                    Choice("let", cost + b.cost, b.accumulates, (f, rest[0], value), (b,), at)
+                    for b in self.choices(rest[2])
+                ]
+            case _:
+                return [
+                    Choice("alloc", t.kernel + b.cost, b.accumulates, (rest[0],), (b,), at)
+                    for b in self.choices(rest[1])
+                ]
+
+    def _branch(self, at: ClassId, cost: float, cond: Expr, yes: Choice, no: Choice) -> Choice:
+        masked = yes.accumulates or no.accumulates
+        total = self._branch_cost(cost, yes.cost + no.cost, masked=masked)
+        return Choice("if", total, masked, (cond,), (yes, no), at)
+
+    def _store(self, at: ClassId, rest: tuple[object, ...]) -> list[Choice]:
+        indices = self._indices(rest[1])
+        if indices is None:
+            return []
+        buffer = self.numbering.buffers[cast(int, rest[0])]
+        cost, value = self._best[rest[2]]
+        places = tuple(e for _, e in indices)
+        cost += self.target.store + self.target.index * sum(c for c, _ in indices)
+        folds = accumulates(Store(buffer, places, value))
+        return [Choice("store", cost, folds, (buffer, places, value), (), at)]
+
+
+def accumulates(store: Store) -> bool:
+    """Whether a store updates an element from its old value."""
+    return any(load.buffer == store.buffer and load.indices == store.indices for load in loads(store.value))
+
+
+@dataclass(slots=True)
+class Rebuilder:
+    """Turns choices into statements with the author's names."""
+
+    numbering: Numbering
+    names: dict[tuple[int, int], str]
+    reserved: frozenset[str]
+
+    def build(self, choice: Choice, env: dict[Var, Expr] | None = None) -> Stmt:
+        """The statement of a choice; `env` maps depth-named variables to printed ones."""
+        scope: dict[Var, Expr] = {} if env is None else env
+        match choice.kind:
+            case "skip":
+                return SKIP
+            case "seq":
+                return seq(*(self.build(p, scope) for p in choice.parts))
+            case "if":
+                cond = substitute_expr(cast(Expr, choice.payload[0]), scope)
+                return branch(cond, *(self.build(p, scope) for p in choice.parts))
+            case "for":
+                return self._loop(choice, scope)
+            case "let":
+                facts, number, value = cast("tuple[int, int, Expr]", choice.payload)
+                var, inner = self._bind(facts, number, cast(Let, self.numbering.stmts[number]).var, scope)
+                return Let(var, substitute_expr(value, scope), self.build(choice.parts[0], inner))
+            case "alloc":
+                alloc = cast(Alloc, self.numbering.stmts[cast(int, choice.payload[0])])
+                return Alloc(alloc.buffer, self.build(choice.parts[0], scope), alloc.span)
+            case "store":
+                buffer, places, value = cast("tuple[Buffer, tuple[Expr, ...], Expr]", choice.payload)
+                indices = tuple(substitute_expr(i, scope) for i in places)
+                return Store(buffer, indices, substitute_expr(value, scope))
+            case _:
+                leaf = self.numbering.stmts[cast(int, choice.payload[0])]
+                return map_stmt(leaf, lambda e: substitute_expr(e, scope))
+
+    def scope_of(self, choice: Choice, scope: dict[Var, Expr]) -> dict[Var, Expr]:
+        """The names inside a loop or binding."""
+        facts, number = cast("tuple[int, int]", choice.payload[:2])
+        return self._bind(facts, number, cast("For | Let", self.numbering.stmts[number]).var, scope)[1]
+
+    def _loop(self, choice: Choice, scope: dict[Var, Expr]) -> Stmt:
+        facts, number, start, extent = cast("tuple[int, int, Expr, Expr]", choice.payload)
+        loop = cast(For, self.numbering.stmts[number])
+        var, inner = self._bind(facts, number, loop.var, scope)
+        body = self.build(choice.parts[0], inner)
+        bounds = substitute_expr(start, scope), substitute_expr(extent, scope)
+        return SKIP if body == SKIP else For(var, *bounds, body, loop.kind, loop.annotations, loop.span)
+
+    def _bind(self, facts: int, number: int, level: Var, scope: dict[Var, Expr]) -> tuple[Var, dict[Var, Expr]]:
+        wanted = self.names.get((facts, number), "v")
+        taken = self.reserved | {v.name for v in scope.values() if isinstance(v, Var)}
+        name, count = wanted, 0
+        while name in taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        var = Var(name, level.dtype)
+        return var, {**scope, level: var}
+
+
+def branch(cond: Expr, yes: Stmt, no: Stmt) -> Stmt:
+    """`if cond: yes else: no`, without empty arms."""
+    if yes == SKIP and no == SKIP:
+        return SKIP
+    if yes == SKIP:
+        return If(negate(cond), no, SKIP)
+    return If(cond, yes, no)
+
+
+_NEGATED: dict[str, BinaryOp] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+def negate(cond: Expr) -> Expr:
+    """The negation, pushed into comparisons of integers."""
+    match cond:
+        case Unary(op="not", operand=a):
+            return a
+        case Binary(op=op, lhs=a, rhs=b) if op in _NEGATED and a.dtype.is_integer:
+            return Binary(_NEGATED[op], a, b)
+        case _:
+            return Unary("not", cond)

@@ -1,0 +1,173 @@
+"""The sorts and tables of the e-graph, and the rules that push contexts inward. Owns no algebra.
+
+The program itself is not a term. It stands in tables as numbered statements (`p_...`) and expressions (`e_...`), and
+terms exist only *in a context*: `(At f s d)` is statement s under facts f and permissions d, `(Ate f e)` expression e
+under facts f. Pushing rewrites `At` of a compound into a compound of `At`s, e.g.
+
+    (At f (if c: a else: b) d)  =  (If f d (Ate f c) (At f∧c a d) (At f∧¬c b d))
+
+with `f∧c` and its like looked up in tables that `expand` fills. Every statement node repeats its context (f, d), so two
+nodes are congruent only where they mean the same. Constants are a value *of* a class (`ival`, `fval`), never a member
+of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero would be united with A[i] too.
+"""
+
+from __future__ import annotations
+
+SORTS = """
+(sort P) (sort E) (sort L)
+(constructor At (i64 i64 i64) P)
+(constructor Seq (i64 i64 P P) P)
+(constructor If (i64 i64 E P P) P)
+(constructor For (i64 i64 i64 E E P) P)
+(constructor Let (i64 i64 i64 E P) P)
+(constructor Alloc (i64 i64 i64 P) P)
+(constructor Store (i64 i64 i64 L E) P)
+(constructor Leaf (i64 i64 i64) P)
+(constructor Ate (i64 i64) E)
+(constructor Int (String i64) E)
+(constructor Flt (String f64) E)
+(constructor IntAt (i64 i64) E)
+(constructor FltAt (i64 f64) E)
+(constructor Load (i64 i64 L) E)
+(constructor Bin (String String E E) E)
+(constructor Un (String String E) E)
+(constructor Cast (String E) E)
+(constructor Select (String E E E) E)
+(constructor Atl (i64 i64) L)
+(constructor Nil () L)
+(constructor Cons (E L) L)
+"""
+
+PROGRAM_TABLES = """
+(relation p_seq (i64 i64 i64))
+(relation p_if (i64 i64 i64 i64))
+(relation p_for (i64 i64 i64 i64))
+(relation p_let (i64 i64 i64))
+(relation p_alloc (i64 i64))
+(relation p_store (i64 i64 i64 i64))
+(relation p_leaf (i64))
+(relation e_var (i64))
+(relation e_int (i64 i64))
+(relation e_flt (i64 f64))
+(relation e_bin (i64 String String i64 i64))
+(relation e_un (i64 String String i64))
+(relation e_cast (i64 String i64))
+(relation e_sel (i64 String i64 i64 i64))
+(relation e_load (i64 i64 i64))
+(relation x_cons (i64 i64 i64))
+"""
+
+# (egglog reads floats from files into relations only, not into functions.)
+# Answers of the prover. f_..., d_...: facts and permissions of a part; k_...: known values; the rest are yes-answers.
+ANSWER_TABLES = """
+(function ival (E) i64 :merge old)
+(function fval (E) f64 :merge old)
+(function f_then (i64 i64) i64 :merge old)
+(function f_else (i64 i64) i64 :merge old)
+(function f_seq (i64 i64 i64) i64 :merge old)
+(function d_seq (i64 i64 i64) i64 :merge old)
+(function f_for (i64 i64 i64) i64 :merge old)
+(function d_for (i64 i64 i64) i64 :merge old)
+(function f_let (i64 i64) i64 :merge old)
+(function f_alloc (i64 i64 i64) i64 :merge old)
+(function d_alloc (i64 i64 i64) i64 :merge old)
+(function k_int (i64 i64) i64 :merge old)
+(relation k_flt (i64 i64 f64))
+(function old_int (i64 i64) i64 :merge old)
+(relation old_flt (i64 i64 f64))
+(relation want (i64 i64 i64))
+(relation only_writes_dead (i64 i64 i64))
+(relation without_effect (i64 i64))
+(relation may_run (i64 i64))
+(relation may_select (i64 i64))
+(relation total_ (i64 i64))
+(relation kind (String String))
+(relation bounds (String i64 i64))
+(relation noop (P))
+(relation defined (E))
+"""
+
+
+def _push(name: str, body: str, head: str) -> str:
+    return f'(rule ({body}) ({head}) :ruleset push :name "push.{name}")'
+
+
+# (raw kind, what to match besides the term, what it equals)
+PUSH = "\n".join(
+    (
+        "(ruleset push)",
+        '(rule ((want f s d)) ((At f s d)) :ruleset push :name "push.want")',
+        _push(
+            "seq",
+            "(= x (At f s d)) (p_seq s a b) (= g (f_seq f d s)) (= e (d_seq f d s))",
+            "(union x (Seq f d (At f a e) (At g b d)))",
+        ),
+        _push(
+            "if",
+            "(= x (At f s d)) (p_if s c a b) (= y (f_then f c)) (= n (f_else f c))",
+            "(union x (If f d (Ate f c) (At y a d) (At n b d)))",
+        ),
+        _push(
+            "for",
+            "(= x (At f s d)) (p_for s lo n b) (= g (f_for f d s)) (= e (d_for f d s))",
+            "(union x (For f d s (Ate f lo) (Ate f n) (At g b e)))",
+        ),
+        _push(
+            "let",
+            "(= x (At f s d)) (p_let s v b) (= g (f_let f s))",
+            "(union x (Let f d s (Ate f v) (At g b d)))",
+        ),
+        _push(
+            "alloc",
+            "(= x (At f s d)) (p_alloc s b) (= g (f_alloc f d s)) (= e (d_alloc f d s))",
+            "(union x (Alloc f d s (At g b e)))",
+        ),
+        _push(
+            "store",
+            "(= x (At f s d)) (p_store s b i v)",
+            "(union x (Store f d b (Atl f i) (Ate f v)))",
+        ),
+        _push("leaf", "(= x (At f s d)) (p_leaf s)", "(union x (Leaf f d s))"),
+        _push("skip", "(= x (At f 0 d))", "(noop x)"),
+        _push("impossible", "(= x (At -1 s d))", "(noop x)"),
+        _push("nil", "(= x (Atl f 0))", "(union x (Nil))"),
+        _push("cons", "(= x (Atl f l)) (x_cons l e r)", "(union x (Cons (Ate f e) (Atl f r)))"),
+        _push("int", "(= x (Ate f e)) (e_int e v)", "(set (ival x) v) (defined x)"),
+        _push("flt", "(= x (Ate f e)) (e_flt e v)", "(set (fval x) v) (defined x)"),
+        _push("known int", "(= x (Ate f e)) (= v (k_int f e))", "(set (ival x) v) (defined x)"),
+        _push("known float", "(= x (Ate f e)) (k_flt f e v)", "(set (fval x) v) (defined x)"),
+        _push("variable", "(= x (Ate f e)) (e_var e)", "(defined x)"),
+        _push("defined unary", "(= x (Un o t a)) (defined a)", "(defined x)"),
+        _push("defined binary", "(= x (Bin o t a b)) (defined a) (defined b)", "(defined x)"),
+        _push("load", "(= x (Ate f e)) (e_load e b i)", "(union x (Load f b (Atl f i)))"),
+        _push("unary", "(= x (Ate f e)) (e_un e o t a)", "(union x (Un o t (Ate f a)))"),
+        _push("cast", "(= x (Ate f e)) (e_cast e t a)", "(union x (Cast t (Ate f a)))"),
+        _push(
+            "binary",
+            '(= x (Ate f e)) (e_bin e o t a b) (!= o "and") (!= o "or")',
+            "(union x (Bin o t (Ate f a) (Ate f b)))",
+        ),
+        # `and`, `or` and selections evaluate an operand only where the first one lets them.
+        _push(
+            "and",
+            '(= x (Ate f e)) (e_bin e "and" t a b) (= g (f_then f a))',
+            '(union x (Bin "and" t (Ate f a) (Ate g b)))',
+        ),
+        _push(
+            "or",
+            '(= x (Ate f e)) (e_bin e "or" t a b) (= g (f_else f a))',
+            '(union x (Bin "or" t (Ate f a) (Ate g b)))',
+        ),
+        _push(
+            "select",
+            "(= x (Ate f e)) (e_sel e t c a b) (= y (f_then f c)) (= n (f_else f c))",
+            "(union x (Select t (Ate f c) (Ate y a) (Ate n b)))",
+        ),
+        # Equal constants of one context are one class, so that what is built from them is congruent.
+        _push("same int", "(= x (Ate f e)) (= v (ival x))", "(union x (IntAt f v)) (set (ival (IntAt f v)) v)"),
+        _push("same float", "(= x (Ate f e)) (= v (fval x))", "(union x (FltAt f v)) (set (fval (FltAt f v)) v)"),
+        _push("want select", "(may_select f e)", "(Ate f e)"),
+        '(rule ((= x (Int t v))) ((set (ival x) v) (defined x)) :ruleset push :name "push.literal int")',
+        '(rule ((= x (Flt t v))) ((set (fval x) v) (defined x)) :ruleset push :name "push.literal float")',
+    )
+)

@@ -1,0 +1,219 @@
+"""`optimize`: from a function to its cheapest equivalent. Owns the search loop and the report."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import cast
+
+from egraph_rules.context import Contexts, Priority
+from egraph_rules.cost import Target, target_named
+from egraph_rules.encode import Expander, Numbering, root_permissions
+from egraph_rules.engine import Engine, Row, scratch_folder
+from egraph_rules.erase import erase
+from egraph_rules.explain import Decision, explain
+from egraph_rules.extract import Choice, Extractor, Place, Rebuilder
+from egraph_rules.language import ANSWER_TABLES, PROGRAM_TABLES, PUSH, SORTS
+from egraph_rules.phases import DEFAULT_BUDGET, PUSH_ROUNDS, SIMPLIFY_ROUNDS, Budget
+from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule, bound_rows, kind_rows
+from egraph_rules.rules import all_rules
+from ir import presburger as pb
+from ir.analysis.effects import EffectAnalysis
+from ir.blocks import lower_blocks
+from ir.nodes import PrimFunc, Stmt
+from ir.traverse import shape_vars
+
+TERMS = ("At", "Seq", "If", "For", "Let", "Alloc", "Store", "Leaf", "Ate", "Load", "Bin", "Un", "Cast", "Select")
+
+
+@dataclass(slots=True)
+class Report:
+    """What a search did: decisions on the way to the best program, sizes, times (s), and why it ended."""
+
+    decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
+    matches: Counter[str] = field(default_factory=lambda: Counter[str]())
+    seconds: float = 0.0
+    nodes: int = 0
+    questions: int = 0
+    rounds: int = 0
+    searches: int = 0
+    stopped: str = ""
+    warnings: list[str] = field(default_factory=lambda: list[str]())
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """`best` and `variants` (program, cost; cheapest first) have assumptions and undef stores erased."""
+
+    best: PrimFunc
+    variants: list[tuple[PrimFunc, float]]
+    cost_before: float
+    report: Report
+
+
+def optimize(
+    func: PrimFunc,
+    target: str | Target = "cpu",
+    k: int = 1,
+    budget: Budget | None = None,
+    floats: Floats = DEFAULT_FLOATS,
+    rules: Iterable[Rule] | None = None,
+) -> Result:
+    """Search for the `k` cheapest programs equivalent to `func` on a target.
+
+    `floats` are the freedoms float rules may take (`Floats.STRICT` for none); `rules` replaces the built-in rules. A
+    budget that runs out is reported in `report.stopped`; the best program found so far is returned.
+
+    Raises:
+        LoopsatError: the target does not exist.
+    """
+    began = time.perf_counter()
+    chosen = target if isinstance(target, Target) else target_named(target)
+    limits = DEFAULT_BUDGET if budget is None else budget
+    active = tuple(r for r in (all_rules() if rules is None else rules) if r.floats in floats)
+    report = Report()
+    search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report)
+    found = search.run()
+    report.seconds = time.perf_counter() - began
+    variants = [(replace(func, body=body), cost) for cost, body in found]
+    return Result(variants[0][0], variants, search.cost_before, report)
+
+
+@lru_cache(maxsize=8)
+def _engine(rules: tuple[Rule, ...]) -> Engine:
+    """An engine that knows these rules; kept, because egglog takes tens of milliseconds to translate them."""
+    engine = Engine((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH, "(ruleset simplify)", *(r.program for r in rules)))
+    with scratch_folder() as folder:
+        engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows())}, folder)
+    return engine
+
+
+@dataclass(slots=True)
+class _Search:
+    func: PrimFunc
+    target: Target
+    keep: int
+    budget: Budget
+    rules: tuple[Rule, ...]
+    report: Report
+    cost_before: float = 0.0
+
+    def run(self) -> list[tuple[float, Stmt]]:
+        """Search from the program, then from the best one found, while that helps."""
+        best = self._once(self.func.body, first=True)
+        for _ in range(self.budget.restarts):
+            again = self._once(best[0][1], first=False)
+            merged = _distinct([*best, *again], self.keep)
+            improved = merged[0][0] < best[0][0] - 1e-9
+            best = merged
+            if not improved:
+                break
+        erased = [(cost, erase(body)) for cost, body in best]
+        return _distinct(erased, self.keep)
+
+    def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
+        engine = _engine(self.rules)
+        with engine.scratch(), scratch_folder() as folder:
+            session = _Session(self, engine, folder, body)
+            session.saturate()
+            found = session.extract()
+            self.report.searches += 1
+            self.report.questions += session.contexts.questions
+            if first:
+                self.cost_before = session.original_cost()
+            return found
+
+
+@dataclass(slots=True)
+class _Session:
+    """One program in one scratch e-graph."""
+
+    search: _Search
+    engine: Engine
+    folder: str
+    body: Stmt
+    numbering: Numbering = field(init=False)
+    contexts: Contexts = field(init=False)
+    expander: Expander = field(init=False)
+    roots: list[Place] = field(init=False)
+    rows: dict[str, list[Row]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.numbering = Numbering()
+        self.contexts = Contexts(EffectAnalysis())
+        self.expander = Expander(self.numbering, self.contexts)
+        part = self.numbering.number(self.body)
+        self.roots = []
+        for priority in Priority:
+            facts = self.contexts.root(entry_facts(self.search.func), priority)
+            self.roots.append(Place(facts, part.number, root_permissions()))
+            self.expander.expand(facts, part, root_permissions())
+            self.numbering.tables["want"].append((facts, part.number, root_permissions()))
+
+    def saturate(self) -> None:
+        """Alternate rules and proofs until neither has anything new, or the budget ends."""
+        report, budget = self.search.report, self.search.budget
+        began = time.perf_counter()
+        for round_number in range(budget.rounds):
+            self.engine.insert(self.numbering.tables, self.folder)
+            self.engine.saturate("push", PUSH_ROUNDS)
+            more, matches = self.engine.saturate("simplify", SIMPLIFY_ROUNDS)
+            report.matches.update(matches)
+            report.rounds += 1
+            self.rows = self.engine.tables()
+            report.nodes = max(report.nodes, sum(len(self.rows[t]) for t in TERMS))
+            for row in self.rows["At"]:
+                self.expander.expand_number(*cast("tuple[int, int, int]", row.inputs))
+            if not more and not any(self.numbering.tables.values()):
+                report.stopped = "saturated: no rule has anything new to say"
+                return
+            if report.nodes > budget.nodes:
+                report.stopped = f"node budget: more than {budget.nodes} terms after {round_number + 1} rounds"
+                return
+            if time.perf_counter() - began > budget.seconds:
+                report.stopped = f"time budget: {budget.seconds:g} s after {round_number + 1} rounds"
+                return
+        report.stopped = f"round budget: {budget.rounds} rounds"
+
+    def extract(self) -> list[tuple[float, Stmt]]:
+        """The cheapest programs of all roots."""
+        search = self.search
+        extractor = Extractor(self.rows, self.numbering, search.target, search.keep)
+        classes = {place: at for at, places in extractor.places.items() for place in places}
+        found: list[tuple[float, Choice]] = []
+        for root in self.roots:
+            found += [(c.cost, c) for c in extractor.choices(classes[root])]
+        found.sort(key=lambda pair: pair[0])
+        rebuilder = Rebuilder(self.numbering, self.expander.names, _reserved(search.func))
+        programs = _distinct([(cost, rebuilder.build(choice)) for cost, choice in found], search.keep)
+        search.report.decisions += explain(found[0][1], extractor, self.contexts, rebuilder)
+        return programs
+
+    def original_cost(self) -> float:
+        """What the program costs as it stands, by the same measure."""
+        extractor = Extractor(self.rows, self.numbering, self.search.target, 1)
+        return extractor.stmt_cost(self.body)
+
+
+def entry_facts(func: PrimFunc) -> pb.isl.Set:
+    """What holds of scalars when a function is entered: extents are not negative."""
+    domain = pb.always()
+    for buffer in func.buffers:
+        for extent in buffer.shape:
+            domain = domain.intersect(pb.condition(extent >= 0).may)
+    return domain
+
+
+def _reserved(func: PrimFunc) -> frozenset[str]:
+    return frozenset({p.name for p in func.params} | {v.name for v in shape_vars(func)})
+
+
+def _distinct(programs: list[tuple[float, Stmt]], keep: int) -> list[tuple[float, Stmt]]:
+    out: list[tuple[float, Stmt]] = []
+    for cost, body in sorted(programs, key=lambda pair: pair[0]):
+        if all(body != other for _, other in out):
+            out.append((cost, body))
+    return out[:keep]

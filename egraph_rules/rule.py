@@ -1,0 +1,340 @@
+"""Rules as values, and their authoring as small Python functions. Owns the translation of patterns to egglog.
+
+    @rule(on=SIGNED, because="a multiple of c adds exactly that many quotients")
+    def floordiv_of_multiple(x: Term, y: Term, c: Number):
+        return (x * c + y) // c, x + y // c, c > 0
+
+Parameters are pattern variables: a `Term` matches any expression of the dtypes that `on` names, a `Truth` any boolean,
+a `Number` a constant; arithmetic among numbers is computed while matching (where it overflows, there is no match). The
+result is a pair (pattern, replacement), then side conditions over numbers or `defined(x)`. A replacement that reads a
+variable less often needs it defined, since two readings of undef may differ. Dropping a computation that might fault is
+a refinement and is allowed, adding one never is.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+
+from ir.dtypes import DType, Kind
+from ir.errors import RuleError
+from ir.nodes import Binary, Const, Expr, Operand, Select, Unary, Var, as_expr
+from ir.traverse import walk_expr
+
+
+class Floats(Flag):
+    """Freedoms that float rules may take; a caller can withdraw each."""
+
+    STRICT = 0
+    REASSOCIATE = auto()
+    FINITE = auto()
+    NO_SIGNED_ZEROS = auto()
+
+
+DEFAULT_FLOATS = Floats.REASSOCIATE | Floats.FINITE | Floats.NO_SIGNED_ZEROS
+
+
+class Kinds(Enum):
+    """Dtypes that the operands of a pattern may have."""
+
+    SIGNED = ("int",)
+    INTEGER = ("int", "uint")
+    FLOAT = ("float",)
+    BOOL = ("bool",)
+    ANY = ("int", "uint", "float", "bool")
+
+
+SIGNED, INTEGER, FLOAT, BOOL, ANY = Kinds.SIGNED, Kinds.INTEGER, Kinds.FLOAT, Kinds.BOOL, Kinds.ANY
+
+
+class Term(Var):
+    """A pattern variable that matches any expression."""
+
+
+class Number(Var):
+    """A pattern variable that matches a constant."""
+
+
+class Truth(Var):
+    """A pattern variable that matches any boolean expression."""
+
+
+@dataclass(frozen=True, slots=True)
+class Defined:
+    """Side condition: `term` is not undef."""
+
+    term: Expr
+
+
+def defined(term: Expr) -> Defined:
+    """Side condition: `term` is not undef."""
+    return Defined(term)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
+
+    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them.
+    """
+
+    name: str
+    law: str
+    reason: str
+    floats: Floats
+    program: str
+    kinds: Kinds = ANY
+    pattern: Expr | None = None
+    replacement: Expr | None = None
+    conditions: tuple[Expr | Defined, ...] = ()
+
+    @property
+    def family(self) -> str:
+        return self.name.partition(".")[0]
+
+
+RuleFunction = Callable[..., tuple[Operand | Defined, ...]]
+
+_SAMPLE = {"int": DType.INT32, "uint": DType.INT32, "float": DType.FLOAT32, "bool": DType.BOOL}
+
+
+def rule(
+    *, on: Kinds, because: str, family: str = "", floats: Floats = Floats.STRICT
+) -> Callable[[RuleFunction], Rule]:
+    """Make a `Rule` of a function (see the module's docstring).
+
+    Raises:
+        RuleError: the function does not return a pattern and a replacement, or gives no reason.
+    """
+
+    def build(function: RuleFunction) -> Rule:
+        group = family if family != "" else function.__module__.rpartition(".")[2]
+        name = f"{group}.{function.__name__}"
+        if because.strip() == "":
+            raise RuleError("rule", f"rule {name} states no reason")
+        dtype = _SAMPLE[on.value[0]]
+        parts = function(*(_variable(p, dtype) for p in inspect.signature(function).parameters.values()))
+        if len(parts) < 2 or not isinstance(parts[0], Expr):
+            raise RuleError("rule", f"rule {name} must return (pattern, replacement, *conditions)")
+        pattern, replacement = parts[0], _result(parts[1], parts[0].dtype)
+        conditions = tuple(c for c in parts[2:] if isinstance(c, (Expr, Defined)))
+        law = " ".join(
+            (
+                f"{show(pattern)} = {show(replacement)}",
+                *(["if " + ", ".join(map(show, conditions))] if conditions else []),
+            )
+        )
+        program = _Translator(name, on).translate(pattern, replacement, conditions)
+        return Rule(name, law, because, floats, program, on, pattern, replacement, conditions)
+
+    return build
+
+
+def _variable(parameter: inspect.Parameter, dtype: DType) -> Expr:
+    match parameter.annotation:
+        case "Number":
+            return Number(parameter.name, dtype)
+        case "Truth":
+            return Truth(parameter.name, DType.BOOL)
+        case _:
+            return Term(parameter.name, dtype)
+
+
+def _result(value: object, dtype: DType) -> Expr:
+    if not isinstance(value, (Expr, int, float)):
+        raise RuleError("rule", f"a replacement must be an expression or a number, not {type(value).__name__}")
+    return as_expr(value, dtype)
+
+
+def show(item: Expr | Defined) -> str:
+    """A pattern in the notation of laws."""
+    if isinstance(item, Defined):
+        return f"{show(item.term)} defined"
+    match item:
+        case Const(value=value):
+            return str(value)
+        case Var(name=name):
+            return name
+        case Unary(op=op, operand=a):
+            return f"{op}({show(a)})"
+        case Binary(op=op, lhs=a, rhs=b):
+            sign = _SIGNS.get(op)
+            return f"({show(a)} {sign} {show(b)})" if sign is not None else f"{op}({show(a)}, {show(b)})"
+        case Select(cond=c, then=a, other=b):
+            return f"select({show(c)}, {show(a)}, {show(b)})"
+        case _:
+            return repr(item)
+
+
+_SIGNS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "floormod": "%", "eq": "==", "ne": "!=",
+    "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "and", "or": "or",
+}  # fmt: skip
+
+
+class _Translator:
+    """Writes one egglog rule: the pattern flattened into atoms, numbers computed in the query."""
+
+    def __init__(self, name: str, kinds: Kinds) -> None:
+        self.name = name
+        self.kinds = kinds
+        self.atoms: list[str] = []
+        self.fresh = 0
+        self.bound: dict[str, str] = {}
+
+    def translate(self, pattern: Expr, replacement: Expr, conditions: tuple[Expr | Defined, ...]) -> str:
+        root = self._match(pattern)
+        self._restrict_kind()
+        for cond in conditions:
+            if isinstance(cond, Defined):
+                self.atoms.append(f"(defined {self.bound[show(cond.term)]})")
+            else:
+                self._check(cond)
+        actions = self._actions(root, replacement)
+        return f'(rule ({" ".join(self.atoms)}) ({actions}) :ruleset simplify :name "{self.name}")'
+
+    def _restrict_kind(self) -> None:
+        if self.kinds is ANY:
+            return
+        if len(self.kinds.value) == 1:
+            self.atoms.append(f'(kind t "{self.kinds.value[0]}")')
+        else:
+            self.atoms.append("(bounds t low high)")  # the integer dtypes are those with bounds
+            if self.kinds is not INTEGER:
+                raise RuleError("rule", f"rule {self.name}: no table for dtypes {self.kinds.value}")
+
+    def _name(self) -> str:
+        self.fresh += 1
+        return f"v{self.fresh}"
+
+    def _match(self, pattern: Expr) -> str:
+        """Atoms that match `pattern`; returns the variable that holds its class."""
+        key = show(pattern)
+        if isinstance(pattern, (Term, Truth)) and key in self.bound:
+            return self.bound[key]
+        node = self._name()
+        match pattern:
+            case Number(name=name):  # equal numbers need not be one class, so a repeated one matches by value
+                self.atoms.append(f"(= n_{name} ({self._value_of(pattern)} {node}))")
+                self.bound.setdefault(key, node)
+            case Var():
+                self.bound[key] = node
+            case Const():
+                self.atoms.append(f"(= {_literal(pattern)} ({self._value_of(pattern)} {node}))")
+            case Unary(op=op, operand=a):
+                self.atoms.append(f'(= {node} (Un "{op}" {self._type(a)} {self._match(a)}))')
+            case Binary(op=op, lhs=a, rhs=b):
+                self.atoms.append(f'(= {node} (Bin "{op}" {self._type(a)} {self._match(a)} {self._match(b)}))')
+            case Select(cond=c, then=a, other=b):
+                arms = f"{self._match(a)} {self._match(b)}"
+                self.atoms.append(f"(= {node} (Select {self._type(a)} {self._match(c)} {arms}))")
+            case _:
+                raise RuleError("rule", f"rule {self.name}: {type(pattern).__name__} cannot stand in a pattern")
+        return node
+
+    def _type(self, operand: Expr) -> str:
+        """The dtype column: that of the operands, one variable for the whole rule; bool is written out."""
+        return '"bool"' if operand.dtype is DType.BOOL and self.kinds is not ANY else "t"
+
+    def _value_of(self, expr: Expr) -> str:
+        return "fval" if expr.dtype.is_float else "ival"
+
+    def _check(self, cond: Expr) -> None:
+        match cond:
+            case Binary(op="and", lhs=a, rhs=b):
+                self._check(a)
+                self._check(b)
+            case Binary(op="eq" | "ne" | "lt" | "le" | "gt" | "ge" as op, lhs=a, rhs=b):
+                sign = {"eq": "=", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}[op]
+                self.atoms.append(f"({sign} {self._number(a)} {self._number(b)})")
+            case _:
+                raise RuleError("rule", f"rule {self.name}: condition {show(cond)} is not a comparison of numbers")
+
+    def _number(self, expr: Expr) -> str:
+        """egglog arithmetic on constants, with floor division."""
+        match expr:
+            case Number(name=name):
+                return f"n_{name}"
+            case Const():
+                return _literal(expr)
+            case Binary(op=op, lhs=a, rhs=b):
+                x, y = self._number(a), self._number(b)
+                modulo = f"(% (+ (% {x} {y}) {y}) {y})"
+                match op:
+                    case "floormod":
+                        return modulo
+                    case "floordiv":
+                        return f"(/ (- {x} {modulo}) {y})"
+                    case "add" | "sub" | "mul":
+                        return f"({_SIGNS[op]} {x} {y})"
+                    case "min" | "max":
+                        return f"({op} {x} {y})"
+                    case _:
+                        pass
+            case Unary(op="neg", operand=a):
+                return f"(- 0 {self._number(a)})"
+            case _:
+                pass
+        raise RuleError("rule", f"rule {self.name}: {show(expr)} cannot be computed from constants")
+
+    def _is_number(self, expr: Expr) -> bool:
+        return not any(isinstance(e, (Term, Truth)) for e in walk_expr(expr))
+
+    def _computed(self, expr: Expr) -> str:
+        """A number computed in the query, within the range of the dtype when it is an integer's."""
+        if isinstance(expr, Const):
+            return _literal(expr)
+        if isinstance(expr, Number):
+            return f"n_{expr.name}"
+        name = self._name()
+        self.atoms.append(f"(= {name} {self._number(expr)})")
+        if expr.dtype.is_integer:
+            if "(bounds t low high)" not in self.atoms:
+                self.atoms.append("(bounds t low high)")
+            self.atoms.append(f"(<= low {name})")
+            self.atoms.append(f"(<= {name} high)")
+        return name
+
+    def _actions(self, root: str, replacement: Expr) -> str:
+        if self._is_number(replacement):
+            # A constant is a value of the class, never a member of it (see language.py).
+            return f"(set ({self._value_of(replacement)} {root}) {self._computed(replacement)})"
+        return f"(union {root} {self._build(replacement)})"
+
+    def _build(self, expr: Expr) -> str:
+        if isinstance(expr, Var) and show(expr) in self.bound:
+            return self.bound[show(expr)]
+        if self._is_number(expr):
+            kind = '"bool"' if expr.dtype is DType.BOOL else "t"
+            return f"({'Flt' if expr.dtype.is_float else 'Int'} {kind} {self._computed(expr)})"
+        match expr:
+            case Unary(op=op, operand=a):
+                return f'(Un "{op}" {self._type(a)} {self._build(a)})'
+            case Binary(op=op, lhs=a, rhs=b):
+                return f'(Bin "{op}" {self._type(a)} {self._build(a)} {self._build(b)})'
+            case Select(cond=c, then=a, other=b):
+                return f"(Select {self._type(a)} {self._build(c)} {self._build(a)} {self._build(b)})"
+            case _:
+                raise RuleError("rule", f"rule {self.name}: {show(expr)} cannot stand in a replacement")
+
+
+def _literal(expr: Const) -> str:
+    return repr(float(expr.value)) if expr.dtype.is_float else str(int(expr.value))
+
+
+def statement_rule(name: str, law: str, because: str, query: str, action: str) -> Rule:
+    """A rule over statements in a context, written against the tables of `language.py`."""
+    return Rule(name, law, because, Floats.STRICT, f'(rule ({query}) ({action}) :ruleset simplify :name "{name}")')
+
+
+def kind_rows() -> list[tuple[str, str]]:
+    """Rows of the table `kind`."""
+    names = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
+    return [(d.value, names[d.kind]) for d in DType]
+
+
+def bound_rows() -> list[tuple[str, int, int]]:
+    """Rows of the table `bounds`: integer dtypes whose range the engine's 64-bit integers hold."""
+    return [(d.value, d.min, min(d.max, 2**63 - 1)) for d in DType if d.is_integer]

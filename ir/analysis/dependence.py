@@ -1,0 +1,282 @@
+"""Which statement instances must stay in order. Owns exact dependence tests on affine accesses; decides no schedule.
+
+A program is seen as *statements*: stores, each with the loops and guards around it. Two accesses to one buffer, at least
+one of them a write, give a dependence when some pair of instances meets in an element. Its *level* is the outermost loop
+whose iterations differ (that loop carries it), or None when both instances lie in the same iteration of all common loops.
+
+Conditions and indices that are not quasi-affine are over-approximated: a dependence may be reported that does not exist,
+never the reverse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import islpy as isl
+
+from ir import presburger
+from ir.nodes import Buffer, Expr, For, Load, Store, Var
+from ir.traverse import loads, substitute_expr
+
+UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """One loop of the program; identity tells loops of one name apart."""
+
+    var: Var
+    start: Expr
+    extent: Expr
+    kind: str = "serial"
+
+    @staticmethod
+    def of(loop: For) -> Loop:
+        return Loop(loop.var, loop.start, loop.extent, loop.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """A store in its place. `update` is set when it is `B[f] = B[f] op value` with a value that does not read B."""
+
+    position: int
+    loops: tuple[Loop, ...]
+    guards: tuple[Expr, ...]
+    store: Store
+    update: tuple[UpdateOp, Expr] | None = None
+
+    @property
+    def buffer(self) -> Buffer:
+        return self.store.buffer
+
+    def exprs(self) -> Iterator[Expr]:
+        """What is evaluated to execute it, loop bounds included."""
+        yield from self.store.indices
+        yield self.store.value
+        yield from self.guards
+        for loop in self.loops:
+            yield loop.start
+            yield loop.extent
+
+    def reads(self) -> tuple[Load, ...]:
+        """Distinct loads."""
+        return tuple(dict.fromkeys(load for expr in self.exprs() for load in loads(expr)))
+
+    def buffers(self) -> set[Buffer]:
+        """Buffers read or written."""
+        return {self.buffer, *(load.buffer for load in self.reads())}
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """`sink` (a statement position) must run after `source`; `commuting` when both are updates by one operator."""
+
+    source: int
+    sink: int
+    level: int | None
+    kind: Literal["flow", "anti", "output"]
+    buffer: Buffer
+    commuting: bool = False
+
+
+def common_loops(a: Statement, b: Statement) -> int:
+    """How many outer loops two statements share."""
+    shared = 0
+    for x, y in zip(a.loops, b.loops, strict=False):
+        if x is not y:
+            break
+        shared += 1
+    return shared
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    indices: tuple[Expr, ...]
+    write: bool
+    accumulating: bool  # the read or write of the updated element itself
+
+
+def _accesses(statement: Statement, buffer: Buffer) -> list[_Access]:
+    store = statement.store
+    own = Load(store.buffer, store.indices) if statement.update is not None else None
+    found = [
+        _Access(load.indices, False, own is not None and load.same(own))
+        for load in statement.reads()
+        if load.buffer == buffer
+    ]
+    if store.buffer == buffer:
+        found.append(_Access(store.indices, True, statement.update is not None))
+    return found
+
+
+class _Domains:
+    """Iteration domains as params sets, cached; the primed copy renames every loop variable."""
+
+    def __init__(self) -> None:
+        self._cache: dict[tuple[int, bool], isl.Set] = {}
+
+    def get(self, statement: Statement, primed: bool) -> isl.Set:
+        key = (id(statement), primed)
+        if key not in self._cache:
+            renaming = _primes(statement) if primed else {}
+            self._cache[key] = _domain(statement, renaming, must=False)
+        return self._cache[key]
+
+
+def _primes(statement: Statement) -> dict[Var, Expr]:
+    return {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in statement.loops}
+
+
+def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool) -> isl.Set:
+    domain = presburger.always()
+    for loop in statement.loops:
+        var = renaming.get(loop.var, loop.var)
+        assert isinstance(var, Var)
+        bounds = presburger.loop_domain(
+            var, substitute_expr(loop.start, renaming), substitute_expr(loop.extent, renaming)
+        )
+        domain = domain.intersect(bounds.must if must else bounds.may)
+    for guard in statement.guards:
+        condition = presburger.condition(substitute_expr(guard, renaming))
+        domain = domain.intersect(condition.must if must else condition.may)
+    return domain
+
+
+def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
+    """Where two index tuples may be equal."""
+    meet = presburger.always()
+    for x, y in zip(a, b, strict=True):
+        px, py = presburger.affine(x), presburger.affine(y)
+        if px is not None and py is not None:
+            meet = meet.intersect(px.eq_set(py))
+    return meet
+
+
+def dependences(statements: Sequence[Statement], private: Mapping[Buffer, int]) -> list[Dependence]:
+    """All dependences between `statements`, given in program order.
+
+    `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b: those carry nothing.
+    """
+    domains = _Domains()
+    found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
+    for k, first in enumerate(statements):
+        for second in statements[k:]:
+            for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
+                if buffer not in (first.buffer, second.buffer):
+                    continue
+                for dep in _between(first, second, buffer, private.get(buffer, 0), domains):
+                    key = (dep.source, dep.sink, dep.level, dep.buffer)
+                    known = found.get(key)
+                    # One that does not commute, or a flow, says more than what was found before.
+                    if known is None or (known.commuting and not dep.commuting) or known.kind == "anti":
+                        found[key] = dep
+    return list(found.values())
+
+
+def _between(
+    first: Statement, second: Statement, buffer: Buffer, private: int, domains: _Domains
+) -> Iterator[Dependence]:
+    shared = common_loops(first, second)
+    for a in _accesses(first, buffer):
+        for b in _accesses(second, buffer):
+            if not (a.write or b.write):
+                continue
+            commuting = a.accumulating and b.accumulating and _commute(first, second)
+            for forward, level in _levels(first, second, a, b, shared, domains):
+                if level is not None and level < private:
+                    continue
+                if not forward and first is second:
+                    continue  # the mirrored pair of accesses gives it
+                source, sink, x, y = (first, second, a, b) if forward else (second, first, b, a)
+                kind = "output" if x.write and y.write else "flow" if x.write else "anti"
+                yield Dependence(source.position, sink.position, level, kind, buffer, commuting)
+
+
+_CLASS = {"sub": "add"}
+
+
+def _commute(a: Statement, b: Statement) -> bool:
+    if a.update is None or b.update is None:
+        return False
+    return _CLASS.get(a.update[0], a.update[0]) == _CLASS.get(b.update[0], b.update[0])
+
+
+def _levels(
+    first: Statement, second: Statement, a: _Access, b: _Access, shared: int, domains: _Domains
+) -> list[tuple[bool, int | None]]:
+    """(whether `first` runs first, carrying level) of each kind of meeting; everything when isl gives up."""
+    same_order = first is not second
+    if shared == 0:
+        return [(True, None)] if same_order else []
+    everything: list[tuple[bool, int | None]] = [(f, k) for k in range(shared) for f in (True, False)]
+    if same_order:
+        everything.append((True, None))
+
+    def question() -> list[tuple[bool, int | None]]:
+        primes = _primes(second)
+        pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
+        pairs = pairs.intersect(domains.get(first, False)).intersect(domains.get(second, True))
+        result: list[tuple[bool, int | None]] = []
+        for k, loop in enumerate(first.loops[:shared]):
+            if pairs.is_empty():
+                return result
+            x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
+            if not pairs.intersect(x.lt_set(y)).is_empty():
+                result.append((True, k))
+            if not pairs.intersect(x.gt_set(y)).is_empty():
+                result.append((False, k))
+            pairs = pairs.intersect(x.eq_set(y))
+        if same_order and not pairs.is_empty():
+            result.append((True, None))
+        return result
+
+    return presburger.within_budget(question, everything)
+
+
+def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth: int) -> bool:
+    """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began."""
+
+    def question() -> bool:
+        writers = [s for s in statements if s.buffer == buffer]
+        for reader in statements:
+            for load in reader.reads():
+                if load.buffer == buffer and not _covered(reader, load, writers, depth):
+                    return True
+        return False
+
+    return presburger.within_budget(question, True)
+
+
+def _covered(reader: Statement, load: Load, writers: Iterable[Statement], depth: int) -> bool:
+    if any(presburger.affine(i) is None for i in load.indices):
+        return False
+    rest = _domain(reader, {}, must=False)
+    for writer in writers:
+        rest = rest.subtract(_cover(reader, load, writer, depth))
+        if rest.is_empty():
+            return True
+    return rest.is_empty()
+
+
+def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.Set:
+    """Instances of `reader` whose element `writer` certainly wrote before, within one iteration of `depth` loops."""
+    primes = _primes(writer)
+    indices = [substitute_expr(i, primes) for i in writer.store.indices]
+    if any(presburger.affine(i) is None for i in indices):
+        return presburger.never()
+    shared = common_loops(reader, writer)
+    if shared < depth:
+        return presburger.never()
+    pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=True))
+    before = presburger.never()
+    same = presburger.always()
+    for k, loop in enumerate(reader.loops[:shared]):
+        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
+        if k >= depth:
+            before = before.union(same.intersect(y.lt_set(x)))
+        same = same.intersect(x.eq_set(y))
+    if writer.position < reader.position:
+        before = before.union(same)
+    return presburger.forget(pairs.intersect(before), [v.name for v in primes.values() if isinstance(v, Var)])

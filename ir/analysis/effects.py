@@ -1,0 +1,345 @@
+"""What a statement reads and writes, and what it establishes, as exact regions with their predicate.
+
+Regions are isl sets over buffer coordinates whose parameters are the variables free in the statement. `reads` and `may`
+over-approximate, `must` and `established` under-approximate, so every use errs on the safe side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import assert_never, cast
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir.nodes import (
+    Alloc,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import children
+
+Regions = dict[Buffer, isl.Set]
+Value = Const | Undef
+
+
+@dataclass(slots=True)
+class Effects:
+    """Effects of one statement.
+
+    `reads`: locations whose value on entry may matter. `may`, `must`: locations written possibly, certainly.
+    `established`: (value, region) pairs that hold on exit whatever held on entry; an `Undef` value says "arbitrary".
+    `holds`: a params set that holds on exit because an assumption or assertion inside said so.
+    """
+
+    reads: Regions = field(default_factory=dict)
+    may: Regions = field(default_factory=dict)
+    must: Regions = field(default_factory=dict)
+    established: dict[tuple[Buffer, Value], isl.Set] = field(default_factory=dict)
+    holds: isl.Set = field(default_factory=pb.always)
+
+
+def get(regions: Regions, buffer: Buffer) -> isl.Set:
+    """The region of a buffer, empty if absent."""
+    found = regions.get(buffer)
+    return pb.nothing(len(buffer.shape)) if found is None else found
+
+
+def unite(*parts: Regions) -> Regions:
+    """Union, buffer by buffer."""
+    out: Regions = {}
+    for part in parts:
+        for buffer, region in part.items():
+            out[buffer] = out[buffer].union(region) if buffer in out else region
+    return out
+
+
+def subtract(left: Regions, right: Regions) -> Regions:
+    """Difference, buffer by buffer."""
+    return {b: r.subtract(right[b]) if b in right else r for b, r in left.items()}
+
+
+def restrict(regions: Regions, params: isl.Set) -> Regions:
+    """Regions where a condition on variables holds."""
+    return {b: r.intersect_params(params) for b, r in regions.items()}
+
+
+def _apply(regions: Regions, fn: Callable[[isl.Set], isl.Set]) -> Regions:
+    return {b: fn(r) for b, r in regions.items()}
+
+
+def read_regions(expr: Expr, where: isl.Set | None = None) -> Regions:
+    """Locations an expression may load, with the conditions of the selections around each load."""
+    reach = pb.always() if where is None else where
+    match expr:
+        case Load(buffer=buffer, indices=indices):
+            spot = pb.point(indices)
+            here = pb.whole(len(indices)) if spot is None else spot
+            parts = [read_regions(i, reach) for i in indices]
+            return unite(*parts, {buffer: here.intersect_params(reach)})
+        case Select(cond=c, then=a, other=b):
+            cond = pb.condition(c)
+            yes, no = reach.intersect(cond.may), reach.intersect(cond.negated().may)
+            return unite(read_regions(c, reach), read_regions(a, yes), read_regions(b, no))
+        case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+            cond = pb.condition(a) if op == "and" else pb.condition(a).negated()
+            return unite(read_regions(a, reach), read_regions(b, reach.intersect(cond.may)))
+        case Binary(op="eq", lhs=Load(), rhs=Undef()) | Binary(op="eq", lhs=Undef(), rhs=Load()):
+            return {}  # `A[i] == undef` permits reading A[i]; it does not look at the value
+        case _:
+            return unite(*(read_regions(c, reach) for c in children(expr)))
+
+
+class EffectAnalysis:
+    """Effects by statement, remembered by object identity for the life of the analysis."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Stmt, Effects]] = {}
+
+    def of(self, stmt: Stmt) -> Effects:
+        """Effects of a statement without blocks."""
+        found = self._known.get(id(stmt))
+        if found is None:
+            found = (stmt, self._compute(stmt))
+            self._known[id(stmt)] = found
+        return found[1]
+
+    def _compute(self, stmt: Stmt) -> Effects:
+        match cast(AnyStmt, stmt):
+            case Store() as store:
+                return _store(store)
+            case Seq(stmts=stmts):
+                result = Effects()
+                for part in stmts:
+                    result = then(result, self.of(part))
+                return result
+            case If(cond=cond, then=a, other=b):
+                return _branch(cond, self.of(a), self.of(b))
+            case For() as loop:
+                return _loop(loop, self.of(loop.body))
+            case Let(var=var, value=value, body=body):
+                return _let(var, value, self.of(body))
+            case Alloc(buffer=buffer, body=body):
+                return _alloc(buffer, self.of(body))
+            case Assume(cond=cond):
+                return Effects(
+                    reads=read_regions(cond), established=dict(assumed_values(cond)), holds=pb.condition(cond).may
+                )
+            case Assert(cond=cond):
+                return Effects(reads=read_regions(cond), holds=pb.condition(cond).may)
+            case Evaluate(value=value):
+                return Effects(reads=read_regions(value))
+            case Block():
+                raise ValueError("blocks are lowered before effects are analysed")
+            case other:
+                assert_never(other)
+
+
+def then(first: Effects, second: Effects) -> Effects:
+    """Effects of `first; second`."""
+    return Effects(
+        reads=unite(first.reads, subtract(second.reads, first.must)),
+        may=unite(first.may, second.may),
+        must=unite(first.must, second.must),
+        established=after(first.established, second),
+        holds=first.holds.intersect(second.holds),
+    )
+
+
+def after(values: dict[tuple[Buffer, Value], isl.Set], effects: Effects) -> dict[tuple[Buffer, Value], isl.Set]:
+    """What is known of buffers once a statement has run: what it leaves alone, and what it establishes."""
+    out = {(b, v): region.subtract(effects.may[b]) if b in effects.may else region for (b, v), region in values.items()}
+    for key, region in effects.established.items():
+        out[key] = out[key].union(region) if key in out else region
+    return {key: region for key, region in out.items() if not region.plain_is_empty()}
+
+
+def _store(stmt: Store) -> Effects:
+    spot = pb.point(stmt.indices)
+    reads = unite(*(read_regions(e) for e in (*stmt.indices, stmt.value)))
+    if spot is None:
+        return Effects(reads=reads, may={stmt.buffer: pb.whole(len(stmt.indices))})
+    known: dict[tuple[Buffer, Value], isl.Set] = {}
+    if isinstance(stmt.value, (Const, Undef)):
+        known[stmt.buffer, stmt.value] = spot
+    return Effects(reads=reads, may={stmt.buffer: spot}, must={stmt.buffer: spot}, established=known)
+
+
+def _branch(cond: Expr, yes: Effects, no: Effects) -> Effects:
+    holds = pb.condition(cond)
+    fails = holds.negated()
+    must = unite(restrict(yes.must, holds.must), restrict(no.must, fails.must))
+    both = {b: yes.must[b].intersect(no.must[b]) for b in yes.must if b in no.must}
+    established: dict[tuple[Buffer, Value], isl.Set] = {}
+    for part, where in ((yes, holds.must), (no, fails.must)):
+        for key, region in part.established.items():
+            piece = region.intersect_params(where)
+            established[key] = established[key].union(piece) if key in established else piece
+    return Effects(
+        reads=unite(read_regions(cond), restrict(yes.reads, holds.may), restrict(no.reads, fails.may)),
+        may=unite(restrict(yes.may, holds.may), restrict(no.may, fails.may)),
+        must=unite(must, both),
+        established=established,
+        holds=yes.holds.union(fails.may).intersect(no.holds.union(holds.may)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSets:
+    """Sets that relate iterations of a loop. `may`/`must` are the domain of `name`; fresh names stand for others."""
+
+    name: str
+    may: isl.Set
+    must: isl.Set
+
+    @classmethod
+    def of(cls, loop: For) -> LoopSets:
+        domain = pb.loop_domain(loop.var, loop.start, loop.extent)
+        return cls(loop.var.name, domain.may, domain.must)
+
+    def whole(self, regions: Regions, domain: isl.Set) -> Regions:
+        """Union over all iterations."""
+        return _apply(restrict(regions, domain), lambda r: pb.forget(r, (self.name,)))
+
+    def other(self, region: isl.Set, order: isl.Set, domain: isl.Set, stand_in: str) -> isl.Set:
+        """Union over the iterations `stand_in` that `order` relates to this one."""
+        moved = pb.rename(region.intersect_params(domain), {self.name: stand_in})
+        return pb.forget(moved.intersect_params(order), (stand_in,))
+
+    def others(self, regions: Regions, order: isl.Set, domain: isl.Set, stand_in: str) -> Regions:
+        """`other`, buffer by buffer."""
+        return _apply(regions, lambda r: self.other(r, order, domain, stand_in))
+
+
+def before(first: str, second: str) -> isl.Set:
+    """`first < second`, as a params set."""
+    return pb.symbol(first).lt_set(pb.symbol(second))
+
+
+def _loop(loop: For, body: Effects) -> Effects:
+    sets = LoopSets.of(loop)
+    name, early = loop.var.name, f"{loop.var.name}'"
+    written_before = sets.others(body.must, before(early, name), sets.must, early)
+    entry_reads = unite(read_regions(loop.start), read_regions(loop.extent))
+    failing = pb.forget(sets.must.subtract(body.holds), (name,))
+    return Effects(
+        reads=unite(entry_reads, sets.whole(subtract(body.reads, written_before), sets.may)),
+        may=sets.whole(body.may, sets.may),
+        must=sets.whole(body.must, sets.must),
+        established=dict(_established_by_loop(sets, body)),
+        holds=failing.complement(),
+    )
+
+
+def _established_by_loop(sets: LoopSets, body: Effects) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """Values that some iteration leaves and no later one overwrites with something else."""
+    late = f"{sets.name}'"
+    for (buffer, value), region in body.established.items():
+        changed = get(body.may, buffer).intersect_params(sets.may).subtract(region.intersect_params(sets.must))
+        killed = sets.other(changed, before(sets.name, late), sets.may, late)
+        left = region.intersect_params(sets.must).subtract(killed)
+        yield (buffer, value), pb.forget(left, (sets.name,))
+
+
+def _let(var: Var, value: Expr, body: Effects) -> Effects:
+    meaning = pb.affine(value) if var.dtype.is_integer else None
+    names = (var.name,)
+
+    def union(region: isl.Set) -> isl.Set:
+        if meaning is not None:
+            region = region.intersect_params(pb.symbol(var.name).eq_set(meaning))
+        return pb.forget(region, names)
+
+    def common(region: isl.Set) -> isl.Set:
+        return union(region) if meaning is not None else pb.forget(region.complement(), names).complement()
+
+    return Effects(
+        reads=unite(read_regions(value), _apply(body.reads, union)),
+        may=_apply(body.may, union),
+        must=_apply(body.must, common),
+        established={key: common(region) for key, region in body.established.items()},
+        holds=union(body.holds),
+    )
+
+
+def _alloc(buffer: Buffer, body: Effects) -> Effects:
+    def drop(regions: Regions) -> Regions:
+        return {b: r for b, r in regions.items() if b != buffer}
+
+    return Effects(
+        reads=drop(body.reads),
+        may=drop(body.may),
+        must=drop(body.must),
+        established={key: region for key, region in body.established.items() if key[0] != buffer},
+        holds=body.holds,
+    )
+
+
+def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """Buffer contents that an assumption fixes: `c or A[i] == v` says A[i] is v wherever c is certainly false."""
+    match cond:
+        case Binary(op="and", lhs=a, rhs=b):
+            merged: dict[tuple[Buffer, Value], isl.Set] = {}
+            for key, region in (*assumed_values(a), *assumed_values(b)):
+                merged[key] = merged[key].union(region) if key in merged else region
+            yield from merged.items()
+        case _:
+            parts = list(disjuncts(cond))
+            for k, part in enumerate(parts):
+                claim = _claim(part)
+                if claim is not None:
+                    others = (p for n, p in enumerate(parts) if n != k)
+                    yield claim[0], claim[1].intersect_params(_all_false(others))
+
+
+def disjuncts(cond: Expr) -> Iterator[Expr]:
+    """The operands of a tree of `or`; a negated `and` counts as the `or` of negations."""
+    match cond:
+        case Binary(op="or", lhs=a, rhs=b):
+            yield from disjuncts(a)
+            yield from disjuncts(b)
+        case Unary(op="not", operand=Binary(op="and", lhs=a, rhs=b)):
+            yield from disjuncts(Unary("not", a))
+            yield from disjuncts(Unary("not", b))
+        case Unary(op="not", operand=Unary(op="not", operand=a)):
+            yield from disjuncts(a)
+        case _:
+            yield cond
+
+
+def _claim(cond: Expr) -> tuple[tuple[Buffer, Value], isl.Set] | None:
+    match cond:
+        case (
+            Binary(op="eq", lhs=Load() as load, rhs=Const() | Undef() as value)
+            | Binary(op="eq", lhs=Const() | Undef() as value, rhs=Load() as load)
+        ):
+            spot = pb.point(load.indices)
+            return None if spot is None else ((load.buffer, value), spot)
+        case _:
+            return None
+
+
+def _all_false(conds: Iterable[Expr]) -> isl.Set:
+    result = pb.always()
+    for cond in conds:
+        result = result.intersect(pb.condition(cond).negated().must)
+    return result

@@ -1,0 +1,89 @@
+"""Element types of the loop IR. Owns names, widths and ranges; does no arithmetic on values."""
+
+from __future__ import annotations
+
+from enum import Enum
+from functools import cache
+
+import ml_dtypes
+import numpy as np
+
+
+class Kind(Enum):
+    """What a dtype's values are."""
+
+    BOOL = "bool"
+    INT = "int"
+    UINT = "uint"
+    FLOAT = "float"
+
+
+class DType(Enum):
+    """The dtypes of the language; the value is the name that programs use."""
+
+    BOOL = "bool"
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    UINT8 = "uint8"
+    UINT16 = "uint16"
+    UINT32 = "uint32"
+    UINT64 = "uint64"
+    BFLOAT16 = "bfloat16"
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+    FLOAT64 = "float64"
+
+    def __str__(self) -> str:
+        return self.value
+
+    @property
+    def kind(self) -> Kind:
+        return _KIND[self.value.rstrip("0123456789")]
+
+    @property
+    def bits(self) -> int:
+        """Width in bits; a bool counts as 1."""
+        return 1 if self is DType.BOOL else int(self.value.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether values are integers, signed or not; bool is not."""
+        return self.kind in (Kind.INT, Kind.UINT)
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it is a signed integer type."""
+        return self.kind is Kind.INT
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind is Kind.FLOAT
+
+    @property
+    def min(self) -> int:
+        """Smallest value of an integer or bool dtype."""
+        return -(1 << (self.bits - 1)) if self.is_signed else 0
+
+    @property
+    def max(self) -> int:
+        """Largest value of an integer or bool dtype."""
+        return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        return _numpy_dtype(self)
+
+
+_KIND = {"bool": Kind.BOOL, "int": Kind.INT, "uint": Kind.UINT, "float": Kind.FLOAT, "bfloat": Kind.FLOAT}
+
+
+@cache
+def _numpy_dtype(dtype: DType) -> np.dtype[np.generic]:
+    return np.dtype(ml_dtypes.bfloat16) if dtype is DType.BFLOAT16 else np.dtype(dtype.value)
+
+
+def from_name(name: str) -> DType | None:
+    """The dtype that a program calls `name`, or None."""
+    return next((d for d in DType if d.value == name), None)

@@ -1,0 +1,86 @@
+"""The errors that users see. Owns their form: what failed, where, found versus needed, what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A place in a source file: 1-based lines, 0-based columns, end exclusive; `text` is the first source line."""
+
+    file: str
+    line: int
+    column: int
+    end_column: int
+    text: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column + 1}"
+
+
+class LoopsatError(Exception):
+    """Base of every error a user can cause.
+
+    `code` is a short stable name (`store-out-of-bounds`), `message` one sentence, `span` the place or None, `notes`
+    what was known, `help` what to do. `str(error)` is the full diagnostic with the source line and a caret.
+    """
+
+    def __init__(
+        self, code: str, message: str, span: Span | None = None, *, notes: Iterable[str] = (), help: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.span = span
+        self.notes = tuple(notes)
+        self.help = help
+
+    def __str__(self) -> str:
+        lines = [f"error[{self.code}]: {self.message}"]
+        if self.span is not None:
+            lines.append(f"  --> {self.span}")
+            if self.span.text:
+                number = str(self.span.line)
+                width = max(1, min(self.span.end_column, len(self.span.text)) - self.span.column)
+                lines.append(f"  {number} | {self.span.text}")
+                lines.append(f"  {' ' * len(number)} | {' ' * self.span.column}{'^' * width}")
+        lines += [f"note: {note}" for note in self.notes]
+        if self.help:
+            lines.append(f"help: {self.help}")
+        return "\n".join(lines)
+
+
+class ParseError(LoopsatError):
+    """The text is not a program of the dialect."""
+
+
+class VerifyError(LoopsatError):
+    """The program has no meaning: types, shapes, names, undef or bounds are wrong."""
+
+
+class InterpretError(LoopsatError):
+    """A fault at run time: a store out of bounds, division by zero, overflow, a failed assert or assumption."""
+
+
+class ScheduleError(LoopsatError):
+    """A schedule step does not apply."""
+
+
+class RuleError(LoopsatError):
+    """A rule is malformed or refuted."""
+
+
+class LowerError(LoopsatError):
+    """A kernel cannot be built or called as asked."""
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A `did you mean` phrase for the nearest of `known`, or the empty string."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean `{near[0]}`?" if near else ""

@@ -1,0 +1,514 @@
+"""The loop IR on one page. Owns the node classes and their operators; passes and printing live elsewhere.
+
+Expressions are trees of frozen nodes. Python operators on them build larger ones: `x // 4 == y` is a node, not a bool.
+The truth value of such an `==` node is structural equality, so nodes work as dictionary keys and in tuples.
+
+    function   f ::= PrimFunc(name, params, body)
+    statement  s ::= Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
+    expression e ::= Const | Var | Load | Unary | Binary | Cast | Select | Undef
+
+Spans say where a node was written; they take no part in equality.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Literal, get_args
+
+from ir.dtypes import DType
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ir.errors import Span
+
+Arith = Literal["add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow"]
+Bitwise = Literal["bitand", "bitor", "bitxor", "shl", "shr"]
+Compare = Literal["eq", "ne", "lt", "le", "gt", "ge"]
+Logical = Literal["and", "or"]
+BinaryOp = Literal[Arith, Bitwise, Compare, Logical]
+UnaryOp = Literal[
+    "neg",
+    "not",
+    "bitnot",
+    "abs",
+    "exp",
+    "log",
+    "sqrt",
+    "rsqrt",
+    "tanh",
+    "sin",
+    "cos",
+    "erf",
+    "sigmoid",
+    "floor",
+    "ceil",
+]
+LoopKind = Literal["serial", "parallel", "vectorized", "unroll"]
+IterKind = Literal["spatial", "reduce", "opaque"]
+
+COMPARE_OPS: tuple[str, ...] = get_args(Compare)
+LOGICAL_OPS: tuple[str, ...] = get_args(Logical)
+BITWISE_OPS: tuple[str, ...] = get_args(Bitwise)
+INTEGER_ONLY_OPS = ("floordiv", "floormod", "truncdiv", "truncmod", *BITWISE_OPS)
+FLOAT_UNARY_OPS = ("exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "sigmoid", "floor", "ceil")
+
+
+class Expr:
+    """Base of expressions. Every expression has a `dtype`."""
+
+    __slots__ = ()
+    dtype: DType
+    span: Span | None
+
+    def _key(self) -> tuple[object, ...]:
+        """The fields that structural equality and hashing compare."""
+        raise NotImplementedError
+
+    def same(self, other: object) -> bool:
+        """Structural equality, spans ignored; floats compare by bits, so NaN equals itself and -0.0 is not 0.0."""
+        if self is other:
+            return True
+        return type(self) is type(other) and isinstance(other, Expr) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self).__name__, self._key()))
+
+    # Operators build nodes. `==` does too, hence the override that object's signature does not foresee.
+    def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return binary("eq", self, other) if isinstance(other, (Expr, int, float)) else FALSE
+
+    def __ne__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return binary("ne", self, other) if isinstance(other, (Expr, int, float)) else TRUE
+
+    def __lt__(self, other: Operand) -> Expr:
+        return binary("lt", self, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return binary("le", self, other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return binary("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return binary("ge", self, other)
+
+    def __add__(self, other: Operand) -> Expr:
+        return binary("add", self, other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return binary("add", other, self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return binary("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return binary("div", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: Operand) -> Expr:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return binary("floormod", self, other)
+
+    def __rmod__(self, other: Operand) -> Expr:
+        return binary("floormod", other, self)
+
+    def __and__(self, other: Operand) -> Expr:
+        return binary("and" if self.dtype is DType.BOOL else "bitand", self, other)
+
+    def __or__(self, other: Operand) -> Expr:
+        return binary("or" if self.dtype is DType.BOOL else "bitor", self, other)
+
+    def __xor__(self, other: Operand) -> Expr:
+        return binary("bitxor", self, other)
+
+    def __lshift__(self, other: Operand) -> Expr:
+        return binary("shl", self, other)
+
+    def __rshift__(self, other: Operand) -> Expr:
+        return binary("shr", self, other)
+
+    def __invert__(self) -> Expr:
+        return Unary("not" if self.dtype is DType.BOOL else "bitnot", self)
+
+    def __neg__(self) -> Expr:
+        return Unary("neg", self)
+
+    def __bool__(self) -> bool:
+        raise TypeError("an expression has no truth value; combine conditions with & | ~ instead of and, or, not")
+
+    def __iter__(self) -> Iterator[Expr]:
+        raise TypeError("an expression cannot be iterated over")
+
+
+Operand = Expr | int | float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Const(Expr):
+    """A literal: a Python bool, int or float according to `dtype`."""
+
+    value: bool | int | float
+    dtype: DType
+    span: Span | None = field(default=None, repr=False)
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.value.hex() if isinstance(self.value, float) else int(self.value), self.dtype)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var(Expr):
+    """A scalar name: parameter, shape variable, loop variable, block axis or let binding.
+
+    Along any path from the root of a function a name is bound at most once (the parser renames); siblings may reuse it.
+    """
+
+    name: str
+    dtype: DType
+    span: Span | None = field(default=None, repr=False)
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.name, self.dtype)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load(Expr):
+    """`buffer[indices]`; out of bounds it yields undef."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.buffer.dtype
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.buffer, self.indices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary(Expr):
+    """A one-operand operator; the result has the operand's dtype."""
+
+    op: UnaryOp
+    operand: Expr
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.operand.dtype
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.op, self.operand)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary(Expr):
+    """A two-operand operator over equal dtypes; comparisons and logic give bool.
+
+    `and` and `or` evaluate the right operand only when the left one does not decide. `div` is true division, of floats.
+    """
+
+    op: BinaryOp
+    lhs: Expr
+    rhs: Expr
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return DType.BOOL if self.op in COMPARE_OPS or self.op in LOGICAL_OPS else self.lhs.dtype
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.op, self.lhs, self.rhs)
+
+    def __bool__(self) -> bool:
+        """Structural (in)equality of the operands, for `==` and `!=` only."""
+        if self.op == "eq":
+            return self.lhs.same(self.rhs)
+        if self.op == "ne":
+            return not self.lhs.same(self.rhs)
+        return Expr.__bool__(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Expr):
+    """Conversion to `dtype`: integers wrap when narrowed, float to integer truncates toward zero."""
+
+    dtype: DType
+    operand: Expr
+    span: Span | None = field(default=None, repr=False)
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.dtype, self.operand)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select(Expr):
+    """`T.if_then_else(cond, then, other)`: evaluates one arm."""
+
+    cond: Expr
+    then: Expr
+    other: Expr
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.then.dtype
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.cond, self.then, self.other)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Undef(Expr):
+    """An arbitrary value; two occurrences need not agree."""
+
+    dtype: DType
+    span: Span | None = field(default=None, repr=False)
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.dtype,)
+
+
+AnyExpr = Const | Var | Load | Unary | Binary | Cast | Select | Undef
+
+TRUE = Const(True, DType.BOOL)
+FALSE = Const(False, DType.BOOL)
+
+
+def const(value: bool | int | float, dtype: DType) -> Const:
+    """A literal of `dtype`; the Python value is converted to the dtype's kind."""
+    if dtype is DType.BOOL:
+        return Const(bool(value), dtype)
+    return Const(float(value) if dtype.is_float else operator.index(value), dtype)  # pyright: ignore[reportArgumentType]
+
+
+def as_expr(value: Operand, dtype: DType) -> Expr:
+    """`value` as an expression: literals take `dtype` where they fit its kind."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, bool):
+        return Const(value, DType.BOOL)
+    if isinstance(value, float) and not dtype.is_float:
+        raise TypeError(f"the number {value} has a fraction but stands next to a {dtype} operand")
+    return const(value, dtype)
+
+
+def binary(op: BinaryOp, lhs: Operand, rhs: Operand) -> Expr:
+    """Build `lhs op rhs`, giving a Python number the dtype of the other operand."""
+    dtype = lhs.dtype if isinstance(lhs, Expr) else rhs.dtype if isinstance(rhs, Expr) else DType.INT32
+    return Binary(op, as_expr(lhs, dtype), as_expr(rhs, dtype))
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A named array. `shape` holds expressions over scalar parameters; `scope` is kept for printing."""
+
+    name: str
+    shape: tuple[Expr, ...]
+    dtype: DType
+    scope: str = "global"
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+class Stmt:
+    """Base of statements."""
+
+    __slots__ = ()
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Stmt):
+    """`buffer[indices] = value`."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Seq(Stmt):
+    """Statements in order; an empty one does nothing. Built through `seq`, which flattens."""
+
+    stmts: tuple[Stmt, ...]
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class If(Stmt):
+    """`if cond: then else: other`; no else branch is `SKIP`."""
+
+    cond: Expr
+    then: Stmt
+    other: Stmt
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class For(Stmt):
+    """`for var in range(start, start + extent)`; a non-positive extent runs no iteration.
+
+    Every kind means the serial loop; the others are the author's promise (`parallel`) or wish (`vectorized`, `unroll`).
+    """
+
+    var: Var
+    start: Expr
+    extent: Expr
+    body: Stmt
+    kind: LoopKind = "serial"
+    annotations: tuple[tuple[str, object], ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Stmt):
+    """`var = value` for the statements in `body`; an undef value is frozen to one arbitrary value."""
+
+    var: Var
+    value: Expr
+    body: Stmt
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alloc(Stmt):
+    """`buffer = T.alloc_buffer(...)` for the statements in `body`; its contents start undef."""
+
+    buffer: Buffer
+    body: Stmt
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assume(Stmt):
+    """No obligations where `cond` is false. `A[i] == T.undef()` permits reading A[i] and says nothing of its value."""
+
+    cond: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Assert(Stmt):
+    """Checked at run time."""
+
+    cond: Expr
+    message: str = ""
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate(Stmt):
+    """Evaluate and drop the value."""
+
+    value: Expr
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A box of a buffer, as `T.reads`/`T.writes` state it: (start, extent) for each axis."""
+
+    buffer: Buffer
+    ranges: tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IterVar:
+    """A block axis: `var = T.axis.<kind>(extent, value)`, with domain `start <= var < start + extent`."""
+
+    var: Var
+    kind: IterKind
+    start: Expr
+    extent: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Stmt):
+    """`with T.block(name)`.
+
+    Axes bind like lets; `predicate` guards init and body; `init` runs where all reduce axes are at their start.
+    `reads` and `writes` are None when not stated: they are notes of the author and carry no meaning.
+    """
+
+    name: str
+    body: Stmt
+    axes: tuple[IterVar, ...] = ()
+    predicate: Expr = TRUE
+    init: Stmt | None = None
+    reads: tuple[Region, ...] | None = None
+    writes: tuple[Region, ...] | None = None
+    annotations: tuple[tuple[str, object], ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
+
+SKIP = Seq(())
+
+
+def seq(*stmts: Stmt, span: Span | None = None) -> Stmt:
+    """Statements in order, nested sequences flattened; a single one stands for itself."""
+    flat: list[Stmt] = []
+    for stmt in stmts:
+        flat.extend(stmt.stmts if isinstance(stmt, Seq) else (stmt,))
+    return flat[0] if len(flat) == 1 else Seq(tuple(flat), span)
+
+
+@dataclass(frozen=True)
+class PrimFunc:
+    """A kernel. Parameters are buffers and scalars in call order.
+
+    Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
+    """
+
+    name: str
+    params: tuple[Var | Buffer, ...]
+    body: Stmt
+    attrs: tuple[tuple[str, object], ...] = ()
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """Buffer parameters, in order."""
+        return tuple(p for p in self.params if isinstance(p, Buffer))
+
+    @cached_property
+    def scalars(self) -> tuple[Var, ...]:
+        """Scalar parameters, in order."""
+        return tuple(p for p in self.params if isinstance(p, Var))
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """Functions of one file or class, in order; names are distinct."""
+
+    funcs: tuple[PrimFunc, ...]
+    name: str = ""
+
+    def __getitem__(self, name: str) -> PrimFunc:
+        for func in self.funcs:
+            if func.name == name:
+                return func
+        raise KeyError(name)

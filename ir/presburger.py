@@ -1,0 +1,332 @@
+"""Bridge from IR expressions to Presburger sets (islpy). Owns the translation; holds no facts about programs.
+
+Program variables become named *parameters* of isl objects, buffer coordinates become set dimensions. A set without
+dimensions ("params") is a condition over variables; a set with k dimensions is a region of a rank-k buffer that may
+depend on variables. isl aligns parameters by name, so sets that mention different variables combine freely.
+
+What is outside Presburger arithmetic is either named by the caller (`opaque`) or answered with bounds: every condition
+has a `must` set, where it certainly holds, and a `may` set, where it possibly holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar, assert_never, cast
+
+import islpy as isl
+
+from ir.dtypes import DType
+from ir.nodes import AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+
+T = TypeVar("T")
+Opaque = Callable[[Expr], str | None]
+
+# Enough for any question of a hand-written kernel (they need a few thousand); nests of min/max explode beyond it.
+MAX_OPERATIONS = 200_000
+
+_PARAM = isl.dim_type.param
+_SET = isl.dim_type.set
+
+
+def within_budget(question: Callable[[], T], otherwise: T, operations: int = MAX_OPERATIONS) -> T:
+    """Answer `question`, or `otherwise` when isl needs more than `operations` steps. Questions may nest."""
+    context = isl.DEFAULT_CONTEXT
+    if context.get_max_operations() != 0:
+        return question()
+    context.set_max_operations(operations)
+    context.reset_operations()
+    try:
+        return question()
+    except isl.Error:
+        return otherwise
+    finally:
+        context.set_max_operations(0)
+        context.reset_operations()
+
+
+def always() -> isl.Set:
+    """The params set that holds for all values of all variables."""
+    return isl.Set.universe(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
+
+
+def never() -> isl.Set:
+    """The params set that holds nowhere."""
+    return isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
+
+
+def whole(rank: int) -> isl.Set:
+    """All integer points of a rank."""
+    return isl.Set.universe(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, rank))
+
+
+def nothing(rank: int) -> isl.Set:
+    """The empty region of a rank."""
+    return isl.Set.empty(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, rank))
+
+
+def symbol(name: str) -> isl.PwAff:
+    """The value of a variable."""
+    space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 1).set_dim_name(_PARAM, 0, name)
+    return isl.PwAff.from_aff(isl.Aff.var_on_domain(isl.LocalSpace.from_space(space), _PARAM, 0))
+
+
+def number(value: int) -> isl.PwAff:
+    """A constant."""
+    space = isl.LocalSpace.from_space(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain(space, isl.Val.int_from_si(isl.DEFAULT_CONTEXT, value)))
+
+
+def affine(expr: Expr, opaque: Opaque | None = None) -> isl.PwAff | None:
+    """The quasi-affine function of an integer expression, or None where it is none.
+
+    `opaque` may name subexpressions that are not affine; equal names stand for equal values. Signed arithmetic is exact
+    (leaving the width is a fault); unsigned arithmetic may wrap, so it counts as affine only where it cannot.
+    """
+    result = _affine(expr, opaque)
+    if result is None and opaque is not None and expr.dtype.is_integer:
+        name = opaque(expr)
+        return None if name is None else symbol(name)
+    return result
+
+
+def _affine(expr: Expr, opaque: Opaque | None) -> isl.PwAff | None:
+    match cast(AnyExpr, expr):
+        case Const(value=int() as value) if expr.dtype.is_integer:
+            return number(int(value)) if abs(value) < 2**62 else None
+        case Var(name=name) if expr.dtype.is_integer:
+            return symbol(name)
+        case Unary(op="neg", operand=a) if expr.dtype.is_signed:
+            pa = affine(a, opaque)
+            return None if pa is None else pa.neg()
+        case Unary(op="abs", operand=a) if expr.dtype.is_signed:
+            pa = affine(a, opaque)
+            return None if pa is None else pa.max(pa.neg())
+        case Binary(op=op, lhs=a, rhs=b) if expr.dtype.is_integer:
+            pa, pb = affine(a, opaque), affine(b, opaque)
+            return None if pa is None or pb is None else _arith(op, pa, pb, expr.dtype)
+        case Cast(dtype=dtype, operand=a) if dtype.is_integer:
+            return _cast(a, dtype, opaque)
+        case Select(cond=c, then=a, other=b) if expr.dtype.is_integer:
+            pa, pb, pc = affine(a, opaque), affine(b, opaque), condition(c, opaque)
+            if pa is None or pb is None or not pc.exact:
+                return None
+            return pa.intersect_domain(pc.must).union_add(pb.intersect_domain(pc.must.complement()))
+        case Const() | Var() | Load() | Unary() | Binary() | Cast() | Select() | Undef():
+            return None
+        case other:
+            assert_never(other)
+
+
+def _arith(op: str, pa: isl.PwAff, pb: isl.PwAff, dtype: DType) -> isl.PwAff | None:
+    match op:
+        case "min":
+            return pa.min(pb)
+        case "max":
+            return pa.max(pb)
+        case "floordiv" | "floormod" | "truncdiv" | "truncmod":
+            return _divide(op, pa, pb)
+        case "add" | "sub" | "mul":
+            if op == "mul" and not (pa.is_cst() or pb.is_cst()):
+                return None
+            result = pa.add(pb) if op == "add" else pa.sub(pb) if op == "sub" else pa.mul(pb)
+            return result if dtype.is_signed else None
+        case _:
+            return None
+
+
+def _divide(op: str, pa: isl.PwAff, pb: isl.PwAff) -> isl.PwAff | None:
+    divisor = constant_value(pb)
+    if divisor is None or divisor == 0:
+        return None
+    # a // -c == (-a) // c, and the truncating quotient is odd in the divisor too
+    quotient = _quotient(op, pa.neg(), -divisor) if divisor < 0 else _quotient(op, pa, divisor)
+    return quotient if op in ("floordiv", "truncdiv") else pa.sub(quotient.mul(number(divisor)))
+
+
+def _quotient(op: str, pa: isl.PwAff, divisor: int) -> isl.PwAff:
+    scale = isl.Val.int_from_si(isl.DEFAULT_CONTEXT, divisor)
+    if op.startswith("floor"):
+        return pa.scale_down_val(scale).floor()
+    return pa.tdiv_q(number(divisor))
+
+
+def _cast(operand: Expr, dtype: DType, opaque: Opaque | None) -> isl.PwAff | None:
+    source = operand.dtype
+    if source is DType.BOOL:
+        cond = condition(operand, opaque)
+        if not cond.exact:
+            return None
+        one = number(1).intersect_domain(cond.must)
+        return one.union_add(number(0).intersect_domain(cond.must.complement()))
+    if source.is_integer and dtype.min <= source.min and source.max <= dtype.max:
+        return affine(operand, opaque)
+    return None  # narrowing wraps
+
+
+def constant_value(pa: isl.PwAff) -> int | None:
+    """The number that a function always is, if it is one constant on one piece."""
+    if not pa.is_cst() or pa.n_piece() != 1:
+        return None
+    value = pa.get_pieces()[0][1].get_constant_val()
+    return value.to_python() if value.is_int() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Where a boolean expression certainly (`must`) and possibly (`may`) holds, as params sets."""
+
+    must: isl.Set
+    may: isl.Set
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing was lost in translation."""
+        return self.must.is_equal(self.may)
+
+    def negated(self) -> Condition:
+        return Condition(self.may.complement(), self.must.complement())
+
+
+def unknown() -> Condition:
+    """A condition about which nothing can be said."""
+    return Condition(never(), always())
+
+
+def condition(expr: Expr, opaque: Opaque | None = None) -> Condition:
+    """Translate a boolean expression; what is not quasi-affine widens the gap between `must` and `may`."""
+    match cast(AnyExpr, expr):
+        case Const(value=value):
+            return Condition(always(), always()) if value else Condition(never(), never())
+        case Unary(op="not", operand=a):
+            return condition(a, opaque).negated()
+        case Binary(op="and", lhs=a, rhs=b):
+            ca, cb = condition(a, opaque), condition(b, opaque)
+            return Condition(ca.must.intersect(cb.must), ca.may.intersect(cb.may))
+        case Binary(op="or", lhs=a, rhs=b):
+            ca, cb = condition(a, opaque), condition(b, opaque)
+            return Condition(ca.must.union(cb.must), ca.may.union(cb.may))
+        case Binary(op="eq" | "ne" as op, lhs=a, rhs=b) if a.dtype is DType.BOOL:
+            return _same_truth(op, condition(a, opaque), condition(b, opaque))
+        case Binary(op="eq" | "ne" | "lt" | "le" | "gt" | "ge" as op, lhs=a, rhs=b) if a.dtype.is_integer:
+            pa, pb = affine(a, opaque), affine(b, opaque)
+            if pa is not None and pb is not None:
+                return _compare(op, pa, pb)
+        case Select(cond=c, then=a, other=b):
+            cc, ca, cb = (condition(e, opaque) for e in (c, a, b))
+            no = cc.negated()
+            return Condition(
+                cc.must.intersect(ca.must).union(no.must.intersect(cb.must)),
+                cc.may.intersect(ca.may).union(no.may.intersect(cb.may)),
+            )
+        case Var(name=name):
+            truth = symbol(name).ne_set(number(0))
+            return Condition(truth, truth)
+        case _:
+            pass
+    name = opaque(expr) if opaque is not None else None
+    if name is None:
+        return unknown()
+    truth = symbol(name).ne_set(number(0))
+    return Condition(truth, truth)
+
+
+def _same_truth(op: str, ca: Condition, cb: Condition) -> Condition:
+    na, nb = ca.negated(), cb.negated()
+    same = Condition(
+        ca.must.intersect(cb.must).union(na.must.intersect(nb.must)),
+        ca.may.intersect(cb.may).union(na.may.intersect(nb.may)),
+    )
+    return same if op == "eq" else same.negated()
+
+
+def _compare(op: str, pa: isl.PwAff, pb: isl.PwAff) -> Condition:
+    holds: isl.Set
+    match op:
+        case "eq":
+            holds = pa.eq_set(pb)
+        case "ne":
+            holds = pa.ne_set(pb)
+        case "lt":
+            holds = pa.lt_set(pb)
+        case "le":
+            holds = pa.le_set(pb)
+        case "gt":
+            holds = pa.gt_set(pb)
+        case _:
+            holds = pa.ge_set(pb)
+    return Condition(holds, holds)
+
+
+def loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None = None) -> Condition:
+    """Values of a loop variable: `start <= var < start + extent`. Unknown bounds widen `may` only."""
+    low = condition(var >= start, opaque)
+    high = condition(var < start + extent, opaque)
+    return Condition(low.must.intersect(high.must), low.may.intersect(high.may))
+
+
+def point(indices: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set | None:
+    """The one-point region `{[i0, i1, ...]}`, or None when an index is not quasi-affine."""
+    region = whole(0)
+    for index in indices:
+        pa = affine(index, opaque)
+        if pa is None:
+            return None
+        region = region.flat_product(isl.Set.from_pw_aff(pa))
+    return region
+
+
+def box(shape: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set:
+    """`{[o0, ...] : 0 <= ok < shape[k]}`; an axis whose extent is not quasi-affine is only bounded below."""
+    region = whole(0)
+    for extent in shape:
+        axis = isl.Set.read_from_str(isl.DEFAULT_CONTEXT, "{ [o] : o >= 0 }")
+        pa = affine(extent, opaque)
+        if pa is not None:
+            axis = axis.intersect(_less_than(pa))
+        region = region.flat_product(axis)
+    return region
+
+
+def _less_than(pa: isl.PwAff) -> isl.Set:
+    """`{[o] : o < pa}`."""
+    relation = isl.Map.lex_lt(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 1))
+    return isl.Set.from_pw_aff(pa).apply(relation.reverse())
+
+
+def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
+    """Project out variables: the union over all their values."""
+    for name in names:
+        position = region.find_dim_by_name(_PARAM, name)
+        if position >= 0:
+            region = region.project_out(_PARAM, position, 1)
+    return region
+
+
+def rename(region: isl.Set, names: Mapping[str, str]) -> isl.Set:
+    """Rename variables; the new names must not occur in the set yet."""
+    for old, new in names.items():
+        position = region.find_dim_by_name(_PARAM, old)
+        if position >= 0:
+            region = region.set_dim_name(_PARAM, position, new)
+    return region
+
+
+def variables(region: isl.Set) -> set[str]:
+    """Names of the variables that a set mentions."""
+    return {
+        str(region.get_dim_name(_PARAM, k)) for k in range(region.dim(_PARAM)) if region.involves_dims(_PARAM, k, 1)
+    }
+
+
+def sample(region: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | None:
+    """One member: values of the variables, and the coordinates; None when the set is empty."""
+    if region.is_empty():
+        return None
+    picked = region.sample_point()
+    names = {
+        str(picked.get_space().get_dim_name(_PARAM, k)): int(picked.get_coordinate_val(_PARAM, k).to_python())
+        for k in range(picked.get_space().dim(_PARAM))
+    }
+    rank = picked.get_space().dim(_SET)
+    return names, tuple(int(picked.get_coordinate_val(_SET, k).to_python()) for k in range(rank))

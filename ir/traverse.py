@@ -1,0 +1,247 @@
+"""Generic walks over programs: children, rebuilding, substitution, free names. Owns no meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import assert_never, cast
+
+from ir.nodes import (
+    Alloc,
+    AnyExpr,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Cast,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    IterVar,
+    Let,
+    Load,
+    PrimFunc,
+    Region,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+    seq,
+)
+
+
+def children(expr: Expr) -> tuple[Expr, ...]:
+    """Direct subexpressions, left to right."""
+    match cast(AnyExpr, expr):
+        case Const() | Var() | Undef():
+            return ()
+        case Load(indices=indices):
+            return indices
+        case Unary(operand=a) | Cast(operand=a):
+            return (a,)
+        case Binary(lhs=a, rhs=b):
+            return (a, b)
+        case Select(cond=c, then=a, other=b):
+            return (c, a, b)
+        case other:
+            assert_never(other)
+
+
+def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
+    """`expr` with its direct subexpressions replaced; the same object when nothing changed."""
+    if all(a is b for a, b in zip(children(expr), new, strict=True)):
+        return expr
+    match cast(AnyExpr, expr):
+        case Const() | Var() | Undef():
+            return expr
+        case Load() as load:
+            return replace(load, indices=new)
+        case Unary() as unary:
+            return replace(unary, operand=new[0])
+        case Cast() as node:
+            return replace(node, operand=new[0])
+        case Binary() as node:
+            return replace(node, lhs=new[0], rhs=new[1])
+        case Select() as node:
+            return replace(node, cond=new[0], then=new[1], other=new[2])
+        case other:
+            assert_never(other)
+
+
+def map_expr(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
+    """Rebuild bottom-up, applying `fn` to every node after its children."""
+    return fn(with_children(expr, tuple(map_expr(c, fn) for c in children(expr))))
+
+
+def walk_expr(expr: Expr) -> Iterator[Expr]:
+    """All nodes of an expression, parents first."""
+    yield expr
+    for child in children(expr):
+        yield from walk_expr(child)
+
+
+def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
+    """Expressions that a statement holds directly, not those of statements inside it."""
+    match cast(AnyStmt, stmt):
+        case Store(indices=indices, value=value):
+            return (*indices, value)
+        case If(cond=c) | Assume(cond=c) | Assert(cond=c):
+            return (c,)
+        case For(start=a, extent=n):
+            return (a, n)
+        case Let(value=v) | Evaluate(value=v):
+            return (v,)
+        case Alloc(buffer=buffer):
+            return buffer.shape
+        case Block(axes=axes, predicate=p):
+            return (*(e for axis in axes for e in (axis.start, axis.extent, axis.value)), p)
+        case Seq():
+            return ()
+        case other:
+            assert_never(other)
+
+
+def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
+    """Direct substatements, in order of execution."""
+    match cast(AnyStmt, stmt):
+        case Store() | Assume() | Assert() | Evaluate():
+            return ()
+        case Seq(stmts=stmts):
+            return stmts
+        case If(then=a, other=b):
+            return (a, b)
+        case For(body=b) | Let(body=b) | Alloc(body=b):
+            return (b,)
+        case Block(init=init, body=b):
+            return (b,) if init is None else (init, b)
+        case other:
+            assert_never(other)
+
+
+def walk(stmt: Stmt) -> Iterator[Stmt]:
+    """All statements, parents first, in program order."""
+    yield stmt
+    for child in stmt_children(stmt):
+        yield from walk(child)
+
+
+def all_exprs(stmt: Stmt) -> Iterator[Expr]:
+    """Every expression node anywhere in a statement."""
+    for inner in walk(stmt):
+        for expr in stmt_exprs(inner):
+            yield from walk_expr(expr)
+
+
+def map_stmt(
+    stmt: Stmt,
+    on_expr: Callable[[Expr], Expr] = lambda e: e,
+    on_stmt: Callable[[Stmt], Stmt] = lambda s: s,
+    on_buffer: Callable[[Buffer], Buffer] = lambda b: b,
+) -> Stmt:
+    """Rebuild bottom-up.
+
+    `on_expr` maps each expression that a statement holds directly (use `map_expr` inside it to go deeper), `on_buffer`
+    each stored, allocated or declared buffer, `on_stmt` each rebuilt statement. Bound variables are left alone.
+    """
+
+    def go(s: Stmt) -> Stmt:
+        return map_stmt(s, on_expr, on_stmt, on_buffer)
+
+    match cast(AnyStmt, stmt):
+        case Store() as s:
+            new: Stmt = replace(
+                s, buffer=on_buffer(s.buffer), indices=tuple(on_expr(i) for i in s.indices), value=on_expr(s.value)
+            )
+        case Seq() as s:
+            new = seq(*(go(c) for c in s.stmts), span=s.span)
+        case If() as s:
+            new = replace(s, cond=on_expr(s.cond), then=go(s.then), other=go(s.other))
+        case For() as s:
+            new = replace(s, start=on_expr(s.start), extent=on_expr(s.extent), body=go(s.body))
+        case Let() as s:
+            new = replace(s, value=on_expr(s.value), body=go(s.body))
+        case Alloc() as s:
+            new = replace(s, buffer=on_buffer(s.buffer), body=go(s.body))
+        case Assume() as s:
+            new = replace(s, cond=on_expr(s.cond))
+        case Assert() as s:
+            new = replace(s, cond=on_expr(s.cond))
+        case Evaluate() as s:
+            new = replace(s, value=on_expr(s.value))
+        case Block() as s:
+            new = replace(
+                s,
+                axes=tuple(
+                    IterVar(a.var, a.kind, on_expr(a.start), on_expr(a.extent), on_expr(a.value)) for a in s.axes
+                ),
+                predicate=on_expr(s.predicate),
+                init=None if s.init is None else go(s.init),
+                body=go(s.body),
+                reads=_map_regions(s.reads, on_expr, on_buffer),
+                writes=_map_regions(s.writes, on_expr, on_buffer),
+            )
+        case other:
+            assert_never(other)
+    return on_stmt(new)
+
+
+def _map_regions(
+    regions: tuple[Region, ...] | None, on_expr: Callable[[Expr], Expr], on_buffer: Callable[[Buffer], Buffer]
+) -> tuple[Region, ...] | None:
+    if regions is None:
+        return None
+    return tuple(Region(on_buffer(r.buffer), tuple((on_expr(a), on_expr(n)) for a, n in r.ranges)) for r in regions)
+
+
+def substitute_expr(expr: Expr, values: Mapping[Var, Expr]) -> Expr:
+    """Replace free variables by expressions of their dtype."""
+    return map_expr(expr, lambda e: values.get(e, e) if isinstance(e, Var) else e) if values else expr
+
+
+def substitute(stmt: Stmt, values: Mapping[Var, Expr]) -> Stmt:
+    """Replace variables in a statement. The values must not mention names that the statement binds."""
+    return map_stmt(stmt, lambda e: substitute_expr(e, values)) if values else stmt
+
+
+def free_vars(expr: Expr) -> set[Var]:
+    """Variables of an expression."""
+    return {e for e in walk_expr(expr) if isinstance(e, Var)}
+
+
+def loads(expr: Expr) -> Iterator[Load]:
+    """Loads anywhere in an expression, outer ones first."""
+    return (e for e in walk_expr(expr) if isinstance(e, Load))
+
+
+def bound_var(stmt: Stmt) -> tuple[Var, ...]:
+    """Variables that a statement binds for the statements in it."""
+    match stmt:
+        case For(var=v) | Let(var=v):
+            return (v,)
+        case Block(axes=axes):
+            return tuple(a.var for a in axes)
+        case _:
+            return ()
+
+
+def buffers_written(stmt: Stmt) -> set[Buffer]:
+    """Buffers that a statement may store to."""
+    return {s.buffer for s in walk(stmt) if isinstance(s, Store)}
+
+
+def shape_vars(func: PrimFunc) -> tuple[Var, ...]:
+    """Names in parameter shapes that are not parameters, in order of appearance."""
+    seen: dict[Var, None] = {}
+    for buffer in func.buffers:
+        for dim in buffer.shape:
+            for expr in walk_expr(dim):
+                if isinstance(expr, Var) and expr not in func.scalars:
+                    seen[expr] = None
+    return tuple(seen)
