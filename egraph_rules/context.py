@@ -84,6 +84,7 @@ class Contexts:
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
         self.questions = 0
+        self.conflicts = 0  # splits where some location was both known and dead
 
     def root(self, domain: isl.Set, priority: Priority) -> int:
         """Facts at function entry."""
@@ -162,7 +163,7 @@ class Contexts:
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        kept, dead = _reconcile(kept, dead, dead, kept.known)
+        kept, dead = self._reconcile(kept, dead, dead, kept.known)
         return self._add_facts(kept), self._add_permissions(dead)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
@@ -178,8 +179,8 @@ class Contexts:
         dead = _dead_after_iteration(sets, body, d, early, late)
         # What an earlier iteration may spoil, and what a later one relies on.
         spoiled = sets.others(dead, before(early, name), sets.may, early)
-        relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items()}
-        kept, dead = _reconcile(Facts(domain, known, conditions, f.priority), dead, spoiled, relied)
+        relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items() if k[0] in dead}
+        kept, dead = self._reconcile(Facts(domain, known, conditions, f.priority), dead, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(dead)
 
     def _let(self, facts: int, stmt: Let) -> int:
@@ -197,6 +198,35 @@ class Contexts:
         known[buffer, Undef(buffer.dtype)] = everything
         inside = self._add_facts(Facts(f.domain, known, f.conditions, f.priority))
         return inside, self._add_permissions({**d, buffer: everything})
+
+    def _reconcile(self, facts: Facts, dead: Regions, spoiled: Regions, relied: Known) -> tuple[Facts, Regions]:
+        """Give every location that is both known and dead to one side.
+
+        `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where
+        the permissions are used; in a sequence these are `dead` and `facts.known` themselves. "Arbitrary contents" is a
+        fact only about contents nobody has written, so it always yields.
+        """
+        if not dead:
+            return facts, dead
+        needed = {load.buffer for cond, _ in facts.conditions for load in loads(cond)}
+        constant = [(b, r) for (b, v), r in relied.items() if isinstance(v, Const) and b in dead]
+        disputed = [(b, r) for b, r in constant if not r.intersect_params(facts.domain).is_disjoint(dead[b])]
+        if disputed or any(b in needed for b in dead):
+            self.conflicts += 1
+        undef_yields = facts.priority is Priority.FACTS
+        known = {
+            (b, v): r.subtract(spoiled[b]) if b in spoiled and (isinstance(v, Undef) or not undef_yields) else r
+            for (b, v), r in facts.known.items()
+        }
+        conditions = facts.conditions
+        if facts.priority is Priority.FACTS:
+            dead = {b: r for b, r in dead.items() if b not in needed}
+            for buffer, region in constant:
+                if buffer in dead:
+                    dead[buffer] = dead[buffer].subtract(region)
+        else:
+            conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
+        return Facts(facts.domain, known, conditions, facts.priority), dead
 
     # Questions ------------------------------------------------------------------------------------------------------
 
@@ -468,30 +498,3 @@ def _dead_after_iteration(sets: LoopSets, body: fx.Effects, outer: Regions, mid:
     exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
     read_later = {b: pb.forget(r, (late,)) for b, r in exposed.items()}
     return fx.subtract(fx.unite(outer, overwritten), read_later)
-
-
-def _reconcile(facts: Facts, dead: Regions, spoiled: Regions, relied: Known) -> tuple[Facts, Regions]:
-    """Give every location that is both known and dead to one side.
-
-    `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where the
-    permissions are used; in a sequence these are `dead` and `facts.known` themselves. "Arbitrary contents" is a fact
-    only about contents nobody has written, so it always yields.
-    """
-    if not dead:
-        return facts, dead
-    known = facts.known
-    if facts.priority is Priority.FACTS:
-        constant = {(b, v): r for (b, v), r in relied.items() if isinstance(v, Const) and b in dead}
-        needed = {load.buffer for cond, _ in facts.conditions for load in loads(cond)}
-        dead = {b: r for b, r in dead.items() if b not in needed}
-        for (b, _), region in constant.items():
-            if b in dead:
-                dead[b] = dead[b].subtract(region)
-        known = {
-            (b, v): r.subtract(spoiled[b]) if isinstance(v, Undef) and b in spoiled else r
-            for (b, v), r in known.items()
-        }
-        return Facts(facts.domain, known, facts.conditions, facts.priority), dead
-    known = {(b, v): r.subtract(spoiled[b]) if b in spoiled else r for (b, v), r in known.items()}
-    conditions = tuple((c, v) for c, v in facts.conditions if not _reads_any(c, spoiled))
-    return Facts(facts.domain, known, conditions, facts.priority), dead

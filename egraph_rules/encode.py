@@ -1,6 +1,6 @@
 """Numbers a program for the e-graph, and writes the rows that let it push contexts. Owns the numbering and names.
 
-`Numbering` turns a function into numbered statements and expressions with bound variables named by depth (`_0`, `_1`,
+`Numbering` turns a function into numbered statements and expressions with bound variables named by depth (`%0`, `%1`,
 ..., de Bruijn levels), so that equal loops get one number whatever their author called the variable. `Expander` walks a
 numbered statement under a context and emits everything the e-graph needs to know there: the contexts of its parts and
 the answers to the questions its conditions, loads and stores raise.
@@ -63,6 +63,7 @@ class Part:
 class Numbering:
     """Numbers for statements, expressions and buffers; equal ones share a number. Statement 0 is `skip`."""
 
+    signed_zeros: bool = False  # whether 0.0 and -0.0 differ; then neither is a known value
     tables: Tables = field(default_factory=lambda: defaultdict(list))
     stmts: list[Stmt] = field(default_factory=lambda: [SKIP])
     exprs: list[Expr] = field(default_factory=lambda: list[Expr]())
@@ -106,8 +107,12 @@ class Numbering:
         return found
 
     def _float_row(self, number: int, value: float) -> None:
-        if value == value:  # not NaN
+        if self.is_known(value):
             self.tables["e_flt"].append((number, value))
+
+    def is_known(self, value: float) -> bool:
+        """Whether a float can be compared by value: NaN cannot, and zero cannot where its sign matters."""
+        return value == value and not (value == 0.0 and self.signed_zeros)
 
     def buffer(self, buffer: Buffer) -> int:
         key = ("buffer", buffer)
@@ -167,7 +172,7 @@ class Numbering:
             case For() as loop:
                 return self._loop(loop, names, depth)
             case Let(var=var, value=value, body=body):
-                level = Var(f"_{depth}", var.dtype)
+                level = Var(f"%{depth}", var.dtype)
                 value = substitute_expr(value, names)
                 inner = self._stmt(body, {**names, var: level}, depth + 1)
                 new = Let(level, value, inner.stmt, stmt.span)
@@ -191,7 +196,7 @@ class Numbering:
         return Part(*self._add("p_leaf", stmt, extra=stmt))
 
     def _loop(self, loop: For, names: dict[Var, Expr], depth: int) -> Part:
-        level = Var(f"_{depth}", loop.var.dtype)
+        level = Var(f"%{depth}", loop.var.dtype)
         start, extent = substitute_expr(loop.start, names), substitute_expr(loop.extent, names)
         inner = self._stmt(loop.body, {**names, loop.var: level}, depth + 1)
         new = For(level, start, extent, inner.stmt, loop.kind, loop.annotations, loop.span)
@@ -288,7 +293,7 @@ class Expander:
         arms = self._split(facts, stmt.cond)
         for inside, arm in zip(arms, (yes, no), strict=True):
             self.expand(inside, arm, permissions, question=question)
-        if question or IMPOSSIBLE in arms or not self.contexts.decided(facts, stmt.cond):
+        if question or IMPOSSIBLE in arms:
             return
         # Would the other arm do the same there, and may it run there at all?
         for inside, arm in zip(arms, (no, yes), strict=True):
@@ -312,7 +317,7 @@ class Expander:
 
     def _value_row(self, table: str, facts: int, number: int, value: Const) -> None:
         if value.dtype.is_float:
-            if value.value == value.value:
+            if self.numbering.is_known(float(value.value)):
                 self.tables[f"{table}_flt"].append((facts, number, float(value.value)))
         elif INT64_MIN <= int(value.value) <= INT64_MAX:
             self.tables[f"{table}_int"].append((facts, number, int(value.value)))
@@ -368,7 +373,7 @@ class Expander:
         arms = self._split(facts, cond)
         for inside, arm in zip(arms, (then, other), strict=True):
             self._expr(inside, arm)
-        if IMPOSSIBLE in arms or not self.contexts.decided(facts, cond):
+        if IMPOSSIBLE in arms:
             return
         for inside, arm in zip(arms, (other, then), strict=True):
             if self.contexts.total(inside, arm):

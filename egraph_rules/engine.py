@@ -62,12 +62,14 @@ class Engine:
 
     def insert(self, tables: dict[str, list[tuple[Cell, ...]]], folder: str) -> None:
         """Append rows to relations and functions (last column is the value); clears the lists given."""
+        commands: list[str] = []
         for table, rows in tables.items():
             if rows:
                 path = Path(folder) / f"{table}.tsv"
                 path.write_text("".join("\t".join(map(_cell, row)) + "\n" for row in rows), encoding="utf-8")
-                self.run(f'(input {table} "{path}")')
+                commands.append(f'(input {table} "{path}")')
                 rows.clear()
+        self.run("".join(commands))
 
     def saturate(self, ruleset: str, limit: int) -> tuple[bool, dict[str, int]]:
         """Run a ruleset at most `limit` rounds; returns whether it could go on, and matches by rule name."""
@@ -75,20 +77,25 @@ class Engine:
         report = output.report  # pyright: ignore[reportAttributeAccessIssue]
         return bool(report.updated), dict(report.num_matches_per_rule)
 
-    def tables(self) -> dict[str, list[Row]]:
-        """All rows of all tables, in a deterministic order, subsumed ones left out."""
+    def tables(self, names: Iterable[str]) -> dict[str, list[Row]]:
+        """All rows of some tables, in a deterministic order, subsumed ones left out."""
         frozen = self._egraph.freeze().functions
         return {
             name: [
                 Row(
-                    tuple(self._read(sort, v) for sort, v in zip(f.input_sorts, row.inputs, strict=True)),
-                    self._read(f.output_sort, row.output),
+                    tuple(self._read(sort, v) for sort, v in zip(frozen[name].input_sorts, row.inputs, strict=True)),
+                    self._read(frozen[name].output_sort, row.output),
                 )
-                for row in f.rows
+                for row in frozen[name].rows
                 if not row.subsumed
             ]
-            for name, f in frozen.items()
+            for name in names
         }
+
+    def sizes(self, names: Iterable[str]) -> int:
+        """How many rows some tables have together."""
+        frozen = self._egraph.freeze().functions
+        return sum(len(frozen[name].rows) for name in names)
 
     def _read(self, sort: str, value: egglog.Value) -> object:
         """A Python value for primitive sorts; e-class ids stay opaque. Remembered, since reading one costs 3 µs."""

@@ -43,6 +43,10 @@ from ir.nodes import (
 from ir.traverse import children, loads, map_stmt, stmt_children, substitute_expr
 
 ClassId = Hashable
+STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Store", "Leaf")
+EXPRESSIONS = ("Load", "Bin", "Un", "Cast", "Select")
+# Tables that extraction reads.
+EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
 _LEAF_COST = 0.01
 
 
@@ -85,7 +89,7 @@ class Extractor:
     _choices: dict[ClassId, list[Choice]] = field(default_factory=lambda: dict[ClassId, list[Choice]]())
 
     def __post_init__(self) -> None:
-        for kind in ("Seq", "If", "For", "Let", "Alloc", "Store", "Leaf"):
+        for kind in STATEMENTS:
             for row in self.tables[kind]:
                 self._nodes[row.output].append((kind, row))
         for row in self.tables["At"]:
@@ -103,7 +107,7 @@ class Extractor:
     def _expressions(self) -> None:
         """Best expression of each class, by rounds until no cost falls."""
         self._leaves()
-        pending = [(kind, row) for kind in ("Load", "Bin", "Un", "Cast", "Select") for row in self.tables[kind]]
+        pending = [(kind, row) for kind in EXPRESSIONS for row in self.tables[kind]]
         changed = True
         while changed:
             changed = False

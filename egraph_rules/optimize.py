@@ -12,10 +12,10 @@ from typing import cast
 from egraph_rules.context import Contexts, Priority
 from egraph_rules.cost import Target, target_named
 from egraph_rules.encode import Expander, Numbering, root_permissions
-from egraph_rules.engine import Engine, Row, scratch_folder
+from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
-from egraph_rules.extract import Choice, Extractor, Place, Rebuilder
+from egraph_rules.extract import EXPRESSIONS, EXTRACTED, STATEMENTS, Choice, Extractor, Place, Rebuilder
 from egraph_rules.language import ANSWER_TABLES, PROGRAM_TABLES, PUSH, SORTS
 from egraph_rules.phases import DEFAULT_BUDGET, PUSH_ROUNDS, SIMPLIFY_ROUNDS, Budget
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule, bound_rows, kind_rows
@@ -26,7 +26,7 @@ from ir.blocks import lower_blocks
 from ir.nodes import PrimFunc, Stmt
 from ir.traverse import shape_vars
 
-TERMS = ("At", "Seq", "If", "For", "Let", "Alloc", "Store", "Leaf", "Ate", "Load", "Bin", "Un", "Cast", "Select")
+TERMS = ("At", "Ate", *STATEMENTS, *EXPRESSIONS)
 
 
 @dataclass(slots=True)
@@ -75,7 +75,8 @@ def optimize(
     limits = DEFAULT_BUDGET if budget is None else budget
     active = tuple(r for r in (all_rules() if rules is None else rules) if r.floats in floats)
     report = Report()
-    search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report)
+    signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
+    search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros)
     found = search.run()
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
@@ -99,6 +100,7 @@ class _Search:
     budget: Budget
     rules: tuple[Rule, ...]
     report: Report
+    signed_zeros: bool
     cost_before: float = 0.0
 
     def run(self) -> list[tuple[float, Stmt]]:
@@ -139,10 +141,10 @@ class _Session:
     contexts: Contexts = field(init=False)
     expander: Expander = field(init=False)
     roots: list[Place] = field(init=False)
-    rows: dict[str, list[Row]] = field(init=False)
+    extractor: Extractor = field(init=False)
 
     def __post_init__(self) -> None:
-        self.numbering = Numbering()
+        self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
         self.contexts = Contexts(EffectAnalysis())
         self.expander = Expander(self.numbering, self.contexts)
         part = self.numbering.number(self.body)
@@ -152,6 +154,8 @@ class _Session:
             self.roots.append(Place(facts, part.number, root_permissions()))
             self.expander.expand(facts, part, root_permissions())
             self.numbering.tables["want"].append((facts, part.number, root_permissions()))
+            if not self.contexts.conflicts:
+                return  # no location is both known and dead, so priorities make no difference
 
     def saturate(self) -> None:
         """Alternate rules and proofs until neither has anything new, or the budget ends."""
@@ -163,9 +167,8 @@ class _Session:
             more, matches = self.engine.saturate("simplify", SIMPLIFY_ROUNDS)
             report.matches.update(matches)
             report.rounds += 1
-            self.rows = self.engine.tables()
-            report.nodes = max(report.nodes, sum(len(self.rows[t]) for t in TERMS))
-            for row in self.rows["At"]:
+            report.nodes = max(report.nodes, self.engine.sizes(TERMS))
+            for row in self.engine.tables(("At",))["At"]:
                 self.expander.expand_number(*cast("tuple[int, int, int]", row.inputs))
             if not more and not any(self.numbering.tables.values()):
                 report.stopped = "saturated: no rule has anything new to say"
@@ -181,7 +184,8 @@ class _Session:
     def extract(self) -> list[tuple[float, Stmt]]:
         """The cheapest programs of all roots."""
         search = self.search
-        extractor = Extractor(self.rows, self.numbering, search.target, search.keep)
+        self.extractor = Extractor(self.engine.tables(EXTRACTED), self.numbering, search.target, search.keep)
+        extractor = self.extractor
         classes = {place: at for at, places in extractor.places.items() for place in places}
         found: list[tuple[float, Choice]] = []
         for root in self.roots:
@@ -194,8 +198,7 @@ class _Session:
 
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
-        extractor = Extractor(self.rows, self.numbering, self.search.target, 1)
-        return extractor.stmt_cost(self.body)
+        return self.extractor.stmt_cost(self.body)
 
 
 def entry_facts(func: PrimFunc) -> pb.isl.Set:

@@ -35,6 +35,8 @@ class DType(Enum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
 
+    __hash__ = object.__hash__  # members are singletons, and Enum's own hash is slow where nodes are keys
+
     def __str__(self) -> str:
         return self.value
 

@@ -329,6 +329,9 @@ class Buffer:
     scope: str = "global"
     span: Span | None = field(default=None, compare=False, repr=False)
 
+    def __hash__(self) -> int:
+        return hash(self.name)  # buffers are dictionary keys everywhere, and names nearly always tell them apart
+
 
 class Stmt:
     """Base of statements."""

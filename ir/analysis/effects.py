@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import assert_never, cast
 
 import islpy as isl
@@ -230,6 +231,7 @@ class LoopSets:
         return _apply(regions, lambda r: self.other(r, order, domain, stand_in))
 
 
+@cache
 def before(first: str, second: str) -> isl.Set:
     """`first < second`, as a params set."""
     return pb.symbol(first).lt_set(pb.symbol(second))
