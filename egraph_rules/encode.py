@@ -224,6 +224,7 @@ class Expander:
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     _done: dict[tuple[int, int, int], bool] = field(default_factory=lambda: dict[tuple[int, int, int], bool]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
+    _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
 
     @property
@@ -234,6 +235,18 @@ class Expander:
         """`expand` for a term that rewriting has created."""
         if number in self._parts:
             self.expand(facts, self._parts[number], permissions)
+
+    def answer_division(self, facts: int, number: int, divisor: int) -> None:
+        """Answer what the quotient of a division is that rewriting has created, if it is always the same."""
+        key = (facts, number, divisor)
+        if key in self._divisions or divisor == 0:
+            return
+        self._divisions.add(key)
+        dividend = self.numbering.exprs[number]
+        quotient = Binary("floordiv", dividend, Const(divisor, dividend.dtype))
+        value = self.contexts.constant(facts, quotient)
+        if value is not None:
+            self.tables["k_div"].append((*key, value))
 
     def expand(self, facts: int, part: Part, permissions: int, *, question: bool = False) -> None:
         """Emit rows for a statement in a context and for all that pushing reaches from it.
@@ -324,9 +337,9 @@ class Expander:
 
     def _exprs(self, facts: int, *exprs: Expr) -> None:
         for expr in exprs:
-            self._expr(facts, expr)
+            self.expand_expr(facts, expr)
 
-    def _expr(self, facts: int, expr: Expr) -> None:
+    def expand_expr(self, facts: int, expr: Expr) -> None:
         """Answer what can be asked of an expression and of all its parts."""
         number = self.numbering.expr(expr)
         if facts == IMPOSSIBLE or (facts, number) in self._seen_exprs:
@@ -345,8 +358,8 @@ class Expander:
                 if isinstance(value, Const):
                     self._value_row("k", facts, number, value)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-                self._expr(facts, a)
-                self._expr(self._split(facts, a)[0 if op == "and" else 1], b)
+                self.expand_expr(facts, a)
+                self.expand_expr(self._split(facts, a)[0 if op == "and" else 1], b)
             case Binary(op=op, lhs=a, rhs=b):
                 self._exprs(facts, a, b)
                 if op in _ASK_CONSTANT and expr.dtype.is_integer:
@@ -354,7 +367,7 @@ class Expander:
             case Select(cond=c, then=a, other=b):
                 self._expand_select(facts, c, a, b)
             case Unary(operand=a) | Cast(operand=a):
-                self._expr(facts, a)
+                self.expand_expr(facts, a)
             case Var():
                 if expr.dtype.is_integer:
                     self._constant(facts, number, expr)
@@ -369,15 +382,15 @@ class Expander:
             self._value_row("k", facts, number, Const(value, expr.dtype))
 
     def _expand_select(self, facts: int, cond: Expr, then: Expr, other: Expr) -> None:
-        self._expr(facts, cond)
+        self.expand_expr(facts, cond)
         arms = self._split(facts, cond)
         for inside, arm in zip(arms, (then, other), strict=True):
-            self._expr(inside, arm)
+            self.expand_expr(inside, arm)
         if IMPOSSIBLE in arms:
             return
         for inside, arm in zip(arms, (other, then), strict=True):
             if self.contexts.total(inside, arm):
-                self._expr(inside, arm)
+                self.expand_expr(inside, arm)
                 self.tables["may_select"].append((inside, self.numbering.expr(arm)))
 
 

@@ -71,9 +71,9 @@ class Engine:
                 rows.clear()
         self.run("".join(commands))
 
-    def saturate(self, ruleset: str, limit: int) -> tuple[bool, dict[str, int]]:
-        """Run a ruleset at most `limit` rounds; returns whether it could go on, and matches by rule name."""
-        (output,) = self.run(f"(run {ruleset} {limit})")
+    def saturate(self, schedule: str) -> tuple[bool, dict[str, int]]:
+        """Run a schedule; returns whether it changed anything, and matches by rule name."""
+        (output,) = self.run(f"(run-schedule {schedule})")
         report = output.report  # pyright: ignore[reportAttributeAccessIssue]
         return bool(report.updated), dict(report.num_matches_per_rule)
 

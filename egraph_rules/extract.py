@@ -179,6 +179,11 @@ class Extractor:
             case _:
                 return self.target.arith
 
+    def expression(self, facts: int, number: int) -> Expr:
+        """The best form of a numbered expression under facts."""
+        at = next(row.output for row in self.tables["Ate"] if row.inputs == (facts, number))
+        return self._best[at][1]
+
     def expr_cost(self, expr: Expr) -> float:
         """Cost of an expression as it stands."""
         match expr:

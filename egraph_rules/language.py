@@ -13,6 +13,11 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+from egraph_rules.engine import Engine, scratch_folder
+from egraph_rules.rule import Rule, bound_rows, kind_rows
+
 SORTS = """
 (sort P) (sort E) (sort L)
 (constructor At (i64 i64 i64) P)
@@ -76,10 +81,13 @@ ANSWER_TABLES = """
 (function old_int (i64 i64) i64 :merge old)
 (relation old_flt (i64 i64 f64))
 (relation want (i64 i64 i64))
+(relation want_expr (i64 i64))
 (relation only_writes_dead (i64 i64 i64))
 (relation without_effect (i64 i64))
 (relation may_run (i64 i64))
 (relation may_select (i64 i64))
+(relation ask_div (i64 i64 i64))
+(relation k_div (i64 i64 i64 i64))
 (relation total_ (i64 i64))
 (relation kind (String String))
 (relation bounds (String i64 i64))
@@ -166,8 +174,27 @@ PUSH = "\n".join(
         # Equal constants of one context are one class, so that what is built from them is congruent.
         _push("same int", "(= x (Ate f e)) (= v (ival x))", "(union x (IntAt f v)) (set (ival (IntAt f v)) v)"),
         _push("same float", "(= x (Ate f e)) (= v (fval x))", "(union x (FltAt f v)) (set (fval (FltAt f v)) v)"),
+        # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.
+        *(
+            _push(f"ask {o}", f'(= z (Bin "{o}" t (Ate f e) c)) (kind t "int") (= n (ival c))', "(ask_div f e n)")
+            for o in ("floordiv", "floormod")
+        ),
+        _push("quotient", '(= z (Bin "floordiv" t (Ate f e) c)) (= n (ival c)) (k_div f e n v)', "(set (ival z) v)"),
+        _push(
+            "remainder", '(= z (Bin "floormod" t (Ate f e) c)) (= n (ival c)) (k_div f e n 0)', "(union z (Ate f e))"
+        ),
         _push("want select", "(may_select f e)", "(Ate f e)"),
+        _push("want expression", "(want_expr f e)", "(Ate f e)"),
         '(rule ((= x (Int t v))) ((set (ival x) v) (defined x)) :ruleset push :name "push.literal int")',
         '(rule ((= x (Flt t v))) ((set (fval x) v) (defined x)) :ruleset push :name "push.literal float")',
     )
 )
+
+
+@lru_cache(maxsize=8)
+def engine_with(rules: tuple[Rule, ...]) -> Engine:
+    """An engine that knows these rules; kept, because egglog takes tens of milliseconds to translate them."""
+    engine = Engine((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH, "(ruleset simplify)", *(r.program for r in rules)))
+    with scratch_folder() as folder:
+        engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows())}, folder)
+    return engine

@@ -6,8 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import cast
 
 from egraph_rules.context import Contexts, Priority
 from egraph_rules.cost import Target, target_named
@@ -15,18 +13,17 @@ from egraph_rules.encode import Expander, Numbering, root_permissions
 from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
-from egraph_rules.extract import EXPRESSIONS, EXTRACTED, STATEMENTS, Choice, Extractor, Place, Rebuilder
-from egraph_rules.language import ANSWER_TABLES, PROGRAM_TABLES, PUSH, SORTS
-from egraph_rules.phases import DEFAULT_BUDGET, PUSH_ROUNDS, SIMPLIFY_ROUNDS, Budget
-from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule, bound_rows, kind_rows
+from egraph_rules.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
+from egraph_rules.language import engine_with
+from egraph_rules.phases import DEFAULT_BUDGET, Budget
+from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
 from egraph_rules.rules import all_rules
+from egraph_rules.saturate import Outcome, saturate
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
 from ir.nodes import PrimFunc, Stmt
 from ir.traverse import shape_vars
-
-TERMS = ("At", "Ate", *STATEMENTS, *EXPRESSIONS)
 
 
 @dataclass(slots=True)
@@ -42,6 +39,14 @@ class Report:
     searches: int = 0
     stopped: str = ""
     warnings: list[str] = field(default_factory=lambda: list[str]())
+
+    def record(self, outcome: Outcome) -> None:
+        """Add what one search did."""
+        self.matches.update(outcome.matches)
+        self.rounds += outcome.rounds
+        self.nodes = max(self.nodes, outcome.nodes)
+        self.searches += 1
+        self.stopped = outcome.stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +88,6 @@ def optimize(
     return Result(variants[0][0], variants, search.cost_before, report)
 
 
-@lru_cache(maxsize=8)
-def _engine(rules: tuple[Rule, ...]) -> Engine:
-    """An engine that knows these rules; kept, because egglog takes tens of milliseconds to translate them."""
-    engine = Engine((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH, "(ruleset simplify)", *(r.program for r in rules)))
-    with scratch_folder() as folder:
-        engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows())}, folder)
-    return engine
-
-
 @dataclass(slots=True)
 class _Search:
     func: PrimFunc
@@ -117,12 +113,12 @@ class _Search:
         return _distinct(erased, self.keep)
 
     def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
-        engine = _engine(self.rules)
+        engine = engine_with(self.rules)
         with engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
-            session.saturate()
+            outcome = saturate(engine, session.expander, folder, self.budget)
+            self.report.record(outcome)
             found = session.extract()
-            self.report.searches += 1
             self.report.questions += session.contexts.questions
             if first:
                 self.cost_before = session.original_cost()
@@ -156,30 +152,6 @@ class _Session:
             self.numbering.tables["want"].append((facts, part.number, root_permissions()))
             if not self.contexts.conflicts:
                 return  # no location is both known and dead, so priorities make no difference
-
-    def saturate(self) -> None:
-        """Alternate rules and proofs until neither has anything new, or the budget ends."""
-        report, budget = self.search.report, self.search.budget
-        began = time.perf_counter()
-        for round_number in range(budget.rounds):
-            self.engine.insert(self.numbering.tables, self.folder)
-            self.engine.saturate("push", PUSH_ROUNDS)
-            more, matches = self.engine.saturate("simplify", SIMPLIFY_ROUNDS)
-            report.matches.update(matches)
-            report.rounds += 1
-            report.nodes = max(report.nodes, self.engine.sizes(TERMS))
-            for row in self.engine.tables(("At",))["At"]:
-                self.expander.expand_number(*cast("tuple[int, int, int]", row.inputs))
-            if not more and not any(self.numbering.tables.values()):
-                report.stopped = "saturated: no rule has anything new to say"
-                return
-            if report.nodes > budget.nodes:
-                report.stopped = f"node budget: more than {budget.nodes} terms after {round_number + 1} rounds"
-                return
-            if time.perf_counter() - began > budget.seconds:
-                report.stopped = f"time budget: {budget.seconds:g} s after {round_number + 1} rounds"
-                return
-        report.stopped = f"round budget: {budget.rounds} rounds"
 
     def extract(self) -> list[tuple[float, Stmt]]:
         """The cheapest programs of all roots."""

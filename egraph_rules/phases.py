@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# push to its end first: rules only see terms in contexts, and pushing always ends (it follows the program's structure)
-PUSH_ROUNDS = 400
-# a few rounds of rules between looks at the size; simplification of hand-written indices settles in three to five
-SIMPLIFY_ROUNDS = 4
+# Push to its end before each round of rules: rules see terms in contexts only, and pushing ends, since it follows the
+# program's structure. Four rounds of rules between looks at the size: hand-written indices settle in three to five.
+SCHEDULE = "(repeat 4 (saturate (run push)) (run simplify))"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,42 @@
+"""Blocks in terms of lets and branches. What a block means is defined here, once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ir.nodes import SKIP, TRUE, Block, Const, Expr, If, Let, PrimFunc, Stmt, Var, seq
+from ir.traverse import map_stmt, substitute, substitute_expr
+
+
+def lower_blocks(func: PrimFunc) -> PrimFunc:
+    """`func` without blocks: axes become lets, or are substituted where plain; predicates and inits become branches."""
+    body = map_stmt(func.body, on_stmt=_lower)
+    return func if body is func.body else replace(func, body=body)
+
+
+def _lower(stmt: Stmt) -> Stmt:
+    if not isinstance(stmt, Block):
+        return stmt
+    first: Expr = TRUE
+    for axis in stmt.axes:
+        if axis.kind == "reduce":
+            at_start = axis.var == axis.start
+            first = at_start if first.same(TRUE) else first & at_start
+    init = SKIP if stmt.init is None else stmt.init
+    if init != SKIP and not first.same(TRUE):
+        init = If(first, init, SKIP, stmt.span)
+    body = seq(init, stmt.body)
+    predicate = stmt.predicate
+    lets: list[tuple[Var, Expr]] = []
+    plain: dict[Var, Expr] = {}
+    for axis in stmt.axes:
+        if isinstance(axis.value, (Var, Const)):
+            plain[axis.var] = axis.value
+        else:
+            lets.append((axis.var, substitute_expr(axis.value, plain)))
+    body, predicate = substitute(body, plain), substitute_expr(predicate, plain)
+    if not predicate.same(TRUE):
+        body = If(predicate, body, SKIP, stmt.span)
+    for var, value in reversed(lets):
+        body = Let(var, value, body, stmt.span)
+    return body

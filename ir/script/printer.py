@@ -1,0 +1,309 @@
+"""Programs as source text of the dialect. What it prints parses back to the same program."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import assert_never, cast
+
+from ir.dtypes import DType
+from ir.nodes import (
+    SKIP,
+    TRUE,
+    Alloc,
+    AnyExpr,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Cast,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Module,
+    PrimFunc,
+    Region,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import free_vars, shape_vars
+
+_INDENT = "    "
+_HEADER = "from ir import script as T\n\n\n"
+# Binding strength, loosest first; operators of one level associate to the left.
+_INFIX: dict[str, tuple[str, int]] = {
+    "or": ("or", 1), "and": ("and", 2), "eq": ("==", 4), "ne": ("!=", 4), "lt": ("<", 4), "le": ("<=", 4),
+    "gt": (">", 4), "ge": (">=", 4), "bitor": ("|", 5), "bitxor": ("^", 6), "bitand": ("&", 7), "shl": ("<<", 8),
+    "shr": (">>", 8), "add": ("+", 9), "sub": ("-", 9), "mul": ("*", 10), "div": ("/", 10), "floordiv": ("//", 10),
+    "floormod": ("%", 10),
+}  # fmt: skip
+_NOT, _COMPARE, _SIGN, _ATOM = 3, 4, 11, 12
+_DEFAULTS = (DType.INT32, DType.FLOAT32, DType.BOOL)
+
+Printable = Module | PrimFunc | Stmt | Expr
+
+
+def to_script(item: Printable, *, header: bool = False) -> str:
+    """The text of a program, statement or expression; `header` adds the import that makes it a script."""
+    match item:
+        case Expr():
+            return _Printer().expr(item)
+        case Stmt():
+            return "\n".join(_Printer().stmt(item, ""))
+        case PrimFunc():
+            text = "\n".join(_function(item, ""))
+        case Module(name="", funcs=funcs):
+            text = "\n\n\n".join("\n".join(_function(f, "")) for f in funcs)
+        case Module(name=name, funcs=funcs):
+            inside = "\n\n".join("\n".join(_function(f, _INDENT)) for f in funcs)
+            text = f"@T.module\nclass {name}:\n{inside}"
+    return f"{_HEADER if header else ''}{text}\n"
+
+
+def _function(func: PrimFunc, indent: str) -> Iterator[str]:
+    printer = _Printer()
+    symbols = shape_vars(func)
+    handles = [b for b in func.buffers if any(v in symbols for e in b.shape for v in free_vars(e))]
+    params: list[str] = []
+    for param in func.params:
+        if isinstance(param, Var):
+            params.append(f"{param.name}: T.{_scalar(param.dtype)}")
+        elif any(param is b for b in handles):
+            params.append(f"{param.name}_handle: T.handle")
+        else:
+            params.append(f"{param.name}: T.Buffer({printer.layout(param)})")
+    yield f"{indent}@T.prim_func"
+    yield f"{indent}def {func.name}({', '.join(params)}):"
+    inner = indent + _INDENT
+    if func.attrs:
+        yield f"{inner}T.func_attr({dict(func.attrs)!r})"
+    for var in symbols:
+        yield f"{inner}{var.name} = T.{_scalar(var.dtype)}()"
+    for buffer in handles:
+        yield f"{inner}{buffer.name} = T.match_buffer({buffer.name}_handle, {printer.layout(buffer)})"
+    yield from printer.stmt(func.body, inner)
+
+
+def _scalar(dtype: DType) -> str:
+    return "bool_" if dtype is DType.BOOL else dtype.value
+
+
+class _Printer:
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def expr(self, expr: Expr, strength: int = 0) -> str:
+        """Text of an expression, in parentheses where its operator binds less than `strength`."""
+        text, own = self._parts(expr)
+        return f"({text})" if own < strength else text
+
+    def _parts(self, expr: Expr) -> tuple[str, int]:
+        match cast(AnyExpr, expr):
+            case Const() as number:
+                return self.literal(number)
+            case Var(name=name):
+                return name, _ATOM
+            case Undef(dtype=dtype):
+                return f'T.undef("{dtype}")', _ATOM
+            case Load(buffer=buffer, indices=indices):
+                return f"{buffer.name}[{', '.join(map(self.expr, indices)) or '()'}]", _ATOM
+            case Unary(op=op, operand=a):
+                return self._unary(op, a)
+            case Cast(dtype=dtype, operand=a):
+                return f'T.cast({self.expr(a)}, "{dtype}")', _ATOM
+            case Select(cond=c, then=a, other=b):
+                x, y = self._pair(a, b, 0, 0)
+                return f"T.if_then_else({self.expr(c)}, {x}, {y})", _ATOM
+            case Binary(op=op, lhs=a, rhs=b):
+                return self._binary(op, a, b)
+            case other:
+                assert_never(other)
+
+    def _unary(self, op: str, operand: Expr) -> tuple[str, int]:
+        match op:
+            case "not":
+                return f"not {self.expr(operand, _NOT)}", _NOT
+            case "neg" | "bitnot":
+                sign = "-" if op == "neg" else "~"
+                inner = self._typed(operand) if isinstance(operand, Const) else self.expr(operand, _SIGN)
+                return f"{sign}{inner}", _SIGN
+            case _:
+                return f"T.{op}({self.expr(operand)})", _ATOM
+
+    def _binary(self, op: str, a: Expr, b: Expr) -> tuple[str, int]:
+        if op not in _INFIX:
+            x, y = self._pair(a, b, 0, 0)
+            return f"T.{op}({x}, {y})", _ATOM
+        sign, strength = _INFIX[op]
+        # Comparisons chain in Python, so neither operand may be a bare comparison.
+        left = strength + 1 if strength == _COMPARE else strength
+        x, y = self._pair(a, b, left, strength + 1)
+        return f"{x} {sign} {y}", strength
+
+    def _pair(self, a: Expr, b: Expr, left: int, right: int) -> tuple[str, str]:
+        """Two operands: a literal beside a typed operand needs no dtype, two literals would be computed."""
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self._typed(a), self._typed(b)
+        if isinstance(a, Undef) or isinstance(b, Undef):
+            return self.expr(a, left), self.expr(b, right)
+        return self._plain(a, left), self._plain(b, right)
+
+    def _plain(self, expr: Expr, strength: int) -> str:
+        if not isinstance(expr, Const):
+            return self.expr(expr, strength)
+        text, own = self._bare(expr)
+        return f"({text})" if own < strength else text
+
+    def literal(self, number: Const) -> tuple[str, int]:
+        """A literal where nothing else tells its dtype."""
+        return self._bare(number) if number.dtype in _DEFAULTS else (self._typed(number), _ATOM)
+
+    def _bare(self, number: Const) -> tuple[str, int]:
+        value = number.value
+        if isinstance(value, float) and not math.isfinite(value):
+            return self._typed(number), _ATOM
+        if number.dtype is DType.INT32 and isinstance(value, int) and not DType.INT32.min <= value <= DType.INT32.max:
+            return self._typed(number), _ATOM
+        negative = not isinstance(value, bool) and math.copysign(1.0, value) < 0
+        return repr(value), _SIGN if negative else _ATOM
+
+    def _typed(self, number: Const) -> str:
+        value = number.value
+        if isinstance(value, float) and not math.isfinite(value):
+            return f'T.{number.dtype}("{value}")'
+        return f"T.{_scalar(number.dtype)}({value!r})"
+
+    def layout(self, buffer: Buffer) -> str:
+        """Shape, dtype and scope, as `T.Buffer` takes them."""
+        sizes = ", ".join(map(self.expr, buffer.shape)) + ("," if len(buffer.shape) == 1 else "")
+        scope = f', scope="{buffer.scope}"' if buffer.scope != "global" else ""
+        return f'({sizes}), "{buffer.dtype}"{scope}'
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def stmt(self, stmt: Stmt, indent: str) -> Iterator[str]:
+        """Lines of a statement."""
+        match cast(AnyStmt, stmt):
+            case Seq(stmts=()):
+                yield f"{indent}pass"
+            case Seq(stmts=stmts):
+                for part in stmts:
+                    yield from self.stmt(part, indent)
+            case Store(buffer=buffer, indices=indices, value=value):
+                yield f"{indent}{self.expr(Load(buffer, indices))} = {self._plain(value, 0)}"
+            case If():
+                yield from self._branch(stmt, indent, "if")
+            case For():
+                yield from self._loop(stmt, indent)
+            case Let(var=var, value=value, body=body):
+                yield f"{indent}{var.name} = {self.expr(value)}"
+                yield from self._rest(body, indent)
+            case Alloc(buffer=buffer, body=body):
+                yield f"{indent}{buffer.name} = T.alloc_buffer({self.layout(buffer)})"
+                yield from self._rest(body, indent)
+            case Assume(cond=cond):
+                yield f"{indent}T.assume({self.expr(cond)})"
+            case Assert(cond=cond, message=message):
+                yield f"{indent}assert {self.expr(cond)}" + (f", {message!r}" if message else "")
+            case Evaluate(value=value):
+                yield f"{indent}T.evaluate({self.expr(value)})"
+            case Block():
+                yield from self._block(stmt, indent)
+            case other:
+                assert_never(other)
+
+    def _rest(self, body: Stmt, indent: str) -> Iterator[str]:
+        if body != SKIP:
+            yield from self.stmt(body, indent)
+
+    def _branch(self, stmt: Stmt, indent: str, keyword: str) -> Iterator[str]:
+        assert isinstance(stmt, If)
+        yield f"{indent}{keyword} {self.expr(stmt.cond)}:"
+        yield from self.stmt(stmt.then, indent + _INDENT)
+        if isinstance(stmt.other, If):
+            yield from self._branch(stmt.other, indent, "elif")
+        elif stmt.other != SKIP:
+            yield f"{indent}else:"
+            yield from self.stmt(stmt.other, indent + _INDENT)
+
+    def _loop(self, stmt: Stmt, indent: str) -> Iterator[str]:
+        assert isinstance(stmt, For)
+        nest = [stmt]
+        bound = {stmt.var}
+        while _in_grid(stmt) and isinstance(inner := nest[-1].body, For) and _in_grid(inner):
+            if bound & free_vars(inner.extent):
+                break
+            nest.append(inner)
+            bound.add(inner.var)
+        names = ", ".join(loop.var.name for loop in nest)
+        if len(nest) > 1:
+            ranges = f"T.grid({', '.join(self.expr(loop.extent) for loop in nest)})"
+        else:
+            notes = f", annotations={dict(stmt.annotations)!r}" if stmt.annotations else ""
+            ranges = f"T.{stmt.kind}({self._interval(stmt.start, stmt.extent)}{notes})"
+        yield f"{indent}for {names} in {ranges}:"
+        yield from self.stmt(nest[-1].body, indent + _INDENT)
+
+    def _interval(self, start: Expr, extent: Expr, separator: str = ", ", *, always_start: bool = False) -> str:
+        """`extent`, or start and stop where the start is not zero."""
+        if isinstance(start, Const) and start.value == 0 and not always_start:
+            return self.expr(extent)
+        if isinstance(start, Const) and isinstance(extent, Const):
+            stop: Expr = Const(int(start.value) + int(extent.value), extent.dtype)
+        elif (
+            isinstance(extent, Binary)
+            and extent.op == "sub"
+            and extent.rhs.same(start)
+            and not _adds(extent.lhs, start)
+        ):
+            stop = extent.lhs
+        else:
+            stop = Binary("add", start, extent)
+        return f"{self.expr(start)}{separator}{self.expr(stop)}"
+
+    def _block(self, stmt: Stmt, indent: str) -> Iterator[str]:
+        assert isinstance(stmt, Block)
+        yield f'{indent}with T.block("{stmt.name}"):'
+        inner = indent + _INDENT
+        for axis in stmt.axes:
+            bounds = self._interval(axis.start, axis.extent)
+            bounds = bounds if isinstance(axis.start, Const) and axis.start.value == 0 else f"({bounds})"
+            yield f"{inner}{axis.var.name} = T.axis.{axis.kind}({bounds}, {self.expr(axis.value)})"
+        if stmt.predicate != TRUE:
+            yield f"{inner}T.where({self.expr(stmt.predicate)})"
+        for name, regions in (("reads", stmt.reads), ("writes", stmt.writes)):
+            if regions is not None:
+                yield f"{inner}T.{name}({', '.join(map(self._region, regions))})"
+        if stmt.annotations:
+            yield f"{inner}T.block_attr({dict(stmt.annotations)!r})"
+        if stmt.init is not None:
+            yield f"{inner}with T.init():"
+            yield from self.stmt(stmt.init, inner + _INDENT)
+        yield from self.stmt(stmt.body, inner)
+
+    def _region(self, region: Region) -> str:
+        return f"{region.buffer.name}[{', '.join(self._slice(a, n) for a, n in region.ranges)}]"
+
+    def _slice(self, start: Expr, extent: Expr) -> str:
+        if isinstance(extent, Const) and extent.value == 1:
+            return self.expr(start)
+        return self._interval(start, extent, ":", always_start=True)
+
+
+def _in_grid(loop: For) -> bool:
+    return loop.kind == "serial" and not loop.annotations and isinstance(loop.start, Const) and loop.start.value == 0
+
+
+def _adds(expr: Expr, start: Expr) -> bool:
+    """Whether `expr` is `start + n`, which as a stop would read as the extent n."""
+    return isinstance(expr, Binary) and expr.op == "add" and expr.lhs.same(start)

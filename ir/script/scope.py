@@ -1,0 +1,86 @@
+"""Names in scope while a function is parsed, and the places that errors point at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ir.errors import ParseError, Span, suggest
+from ir.nodes import Buffer, Var
+
+Constant = bool | int | float | str | tuple["Constant", ...]
+Binding = Var | Buffer | Constant
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A text and where it came from; `line_offset` is added to the lines of its syntax tree."""
+
+    text: str
+    file: str
+    line_offset: int = 0
+    column_offset: int = 0
+    lines: tuple[str, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def of(cls, text: str, file: str, line_offset: int = 0, column_offset: int = 0) -> Source:
+        return cls(text, file, line_offset, column_offset, tuple(text.splitlines()))
+
+    def span(self, node: ast.AST) -> Span | None:
+        """Where a syntax node stands, or None for nodes without a place."""
+        line = getattr(node, "lineno", None)
+        if line is None:
+            return None
+        column, end = getattr(node, "col_offset", 0), getattr(node, "end_col_offset", None)
+        text = self.lines[line - 1] if line - 1 < len(self.lines) else ""
+        same_line = getattr(node, "end_lineno", line) == line
+        stop = end if end is not None and same_line else len(text)
+        # The syntax tree counts bytes; a caret stands under characters.
+        column, stop = (len(text.encode()[:k].decode(errors="ignore")) for k in (column, stop))
+        shift = self.column_offset
+        return Span(self.file, line + self.line_offset, column + shift, stop + shift, " " * shift + text)
+
+    def error(self, code: str, message: str, node: ast.AST, *, help: str = "") -> ParseError:
+        return ParseError(code, message, self.span(node), help=help)
+
+
+@dataclass(slots=True)
+class Scope:
+    """What names mean at one place. `local` holds the author's names bound in the current statement list."""
+
+    bindings: dict[str, Binding] = field(default_factory=lambda: dict[str, Binding]())
+    taken: frozenset[str] = frozenset()
+    local: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, constants: Mapping[str, Constant]) -> Scope:
+        return cls(dict(constants))
+
+    def inner(self) -> Scope:
+        """The scope of a nested statement list."""
+        return Scope(self.bindings, self.taken)
+
+    def bind(self, name: str, value: Var | Buffer) -> Scope:
+        """This scope with one more name, which printing calls `value.name`."""
+        return Scope({**self.bindings, name: value}, self.taken | {value.name}, self.local | {name})
+
+    def fresh(self, name: str) -> str:
+        """`name`, or a variation of it that nothing on this path uses."""
+        candidate, count = name, 0
+        while candidate in self.taken:
+            count += 1
+            candidate = f"{name}_{count}"
+        return candidate
+
+    def look_up(self, name: str, node: ast.AST, source: Source) -> Binding:
+        """What a name means.
+
+        Raises:
+            ParseError: nothing of that name is in scope.
+        """
+        if name in self.bindings:
+            return self.bindings[name]
+        near = suggest(name, self.bindings)
+        hint = near or "bind it before it is used; names bound in a nested block end with it"
+        raise source.error("unknown-name", f"`{name}` is not defined here", node, help=hint)

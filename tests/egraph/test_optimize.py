@@ -1,0 +1,355 @@
+"""The optimizer end to end on loop programs: what it removes, what it must keep, and that meaning is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare import assert_refines
+from egraph import programs
+from ir.nodes import Alloc, Assume, For, If, PrimFunc, Stmt, Store, Undef
+from ir.traverse import all_exprs, walk
+
+from egraph_rules import Floats, optimize
+from egraph_rules.cost import Target
+from ir import parse, to_script
+
+
+def only(text: str) -> PrimFunc:
+    (func,) = parse(text).funcs
+    return func
+
+
+def count(stmt: Stmt, kind: type[Stmt]) -> int:
+    return sum(isinstance(s, kind) for s in walk(stmt))
+
+
+def optimized(text: str, **options: object) -> PrimFunc:
+    """The best program, checked against the original on the interpreter."""
+    func = only(text)
+    best = optimize(func, **options).best
+    assert_refines(func, best, np.random.default_rng(7))
+    return best
+
+
+@pytest.mark.parametrize(
+    ("text", "guards"),
+    [
+        (programs.ROW_SUM, 0),
+        (programs.ELEMENTWISE_UNDEF, 0),
+        (programs.CONV_PRODUCER, 1),  # the stage that writes the padding keeps its own
+        (programs.INTERNAL_BUFFER, 1),
+        (programs.SEVERAL_SEMANTICS, 0),
+    ],
+    ids=["row_sum", "elementwise", "conv", "internal", "several"],
+)
+def test_documented_programs_lose_their_branches(text: str, guards: int) -> None:
+    best = optimized(text)
+    assert count(best.body, If) == guards, to_script(best)
+
+
+def test_assumptions_and_undef_stores_are_erased() -> None:
+    best = optimized(programs.ELEMENTWISE_UNDEF)
+    assert count(best.body, Assume) == 0
+    assert not any(isinstance(e, Undef) for e in all_exprs(best.body))
+
+
+def test_report_names_rule_place_and_fact() -> None:
+    result = optimize(only(programs.ROW_SUM))
+    (decision,) = result.report.decisions
+    assert decision.rule == "overcompute.then"
+    assert "4 * jo + ji < 14" in decision.place
+    assert ":9:" in decision.place  # the line of the guard
+    assert "A[i, jo, ji] is" in decision.fact
+    assert result.cost_before > result.variants[0][1]
+
+
+def test_variants_are_distinct_equal_and_ordered() -> None:
+    func = only(programs.INTERNAL_BUFFER)
+    variants = optimize(func, k=4).variants
+    assert len(variants) == 4
+    assert [cost for _, cost in variants] == sorted(cost for _, cost in variants)
+    assert len({to_script(v) for v, _ in variants}) == 4
+    for variant, _ in variants:
+        assert_refines(func, variant, np.random.default_rng(3))
+
+
+def test_strict_floats_keep_the_guard() -> None:
+    # -0.0 + 0.0 is 0.0, so adding the padding is visible to the bit
+    assert count(optimize(only(programs.ROW_SUM), floats=Floats.STRICT).best.body, If) == 1
+
+
+# A location that is both known and dead: each use is right alone, both together are wrong. ---------------------------
+
+CHEAP_GUARDS = Target("cheap guards", mask=0.0, reduction_mask=0.0, arith=0.0, index=0.0)
+
+
+def test_padding_is_either_written_or_guarded() -> None:
+    """Writing zeros is dead if the reader has a guard; the guard is needless if the zeros are written."""
+    func = only(programs.INTERNAL_BUFFER)
+    for target in ("cpu", "gpu", "tpu", CHEAP_GUARDS):
+        for variant, _ in optimize(func, target=target, k=8).variants:
+            assert_refines(func, variant, np.random.default_rng(5))
+    guarded = optimize(func, target=CHEAP_GUARDS).best
+    stores = [s for s in walk(guarded.body) if isinstance(s, Store) and s.buffer.name == "A_local"]
+    assert len(stores) == 1, "the cheapest program writes no padding, since it has a guard instead"
+
+
+def test_loop_carried_facts_and_permissions_are_reconciled() -> None:
+    # A[1] is zero at the start of every iteration as long as nobody uses the permission to leave garbage there.
+    optimized("""
+@T.prim_func
+def f(B: T.Buffer((4,), "int32"), C: T.Buffer((4,), "int32")):
+    A = T.alloc_buffer((2,), "int32")
+    A[1] = 0
+    for i in T.serial(4):
+        for k in T.serial(2):
+            if k < 1:
+                A[k] = C[i]
+        B[i] = A[0]
+    for k in T.serial(2):
+        if k < 1:
+            B[0] = B[0] + A[k]
+""")
+
+
+# Known mistakes of the field ----------------------------------------------------------------------------------------
+
+
+def test_assumption_keeps_its_disjunction() -> None:
+    # the padding is zero, so inside the valid region nothing is known and the condition on A must stay
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32")):
+    for i, j in T.grid(4, 4):
+        T.assume(4 * i + j < 14 or A[i, j] == 0)
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            if A[i, j] == 0:
+                B[i, j] = 1
+            else:
+                B[i, j] = 2
+""")
+    assert count(best.body, If) == 2
+
+
+def test_guard_smaller_than_the_padding_stays() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((16,), "int32"), B: T.Buffer((1,), "int32")):
+    for i in T.serial(16):
+        T.assume(i < 14 or A[i] == 0)
+    for i in T.serial(16):
+        if i < 10:
+            B[0] = B[0] + A[i]
+""")
+    assert count(best.body, If) == 1
+
+
+def test_two_undefs_do_not_cancel() -> None:
+    best = optimized("""
+@T.prim_func
+def f(B: T.Buffer((4,), "float32")):
+    A = T.alloc_buffer((4,), "float32")
+    for i in T.serial(4):
+        B[i] = B[i] + (A[i] - A[i])
+""")
+    assert count(best.body, Store) == 1
+
+
+def test_assumption_about_overwritten_contents_is_forgotten() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((16,), "int32"), B: T.Buffer((1,), "int32")):
+    T.assume(B[0] == 0)
+    if A[0] == B[0]:
+        for i in T.serial(16):
+            B[0] = B[0] + A[i]
+""")
+    text = to_script(best)
+    assert "if A[0] == 0" in text or "if 0 == A[0]" in text, text
+    assert "B[0] = B[0] + A[i]" in text, text
+
+
+def test_data_dependent_conditions_are_not_merged() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((16,), "float32")):
+    for i in T.serial(16):
+        if A[i] < 0.0:
+            A[i] = A[i] + 1.0
+        if A[i] < 0.0:
+            A[i] = 0.0
+""")
+    assert count(best.body, If) == 2
+
+
+def test_condition_known_from_the_enclosing_branch_goes() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((16,), "float32")):
+    for i in T.serial(16):
+        if A[i] < 0.0:
+            if A[i] < 0.0:
+                if i // 16 == 0:
+                    A[i] = 1.0
+""")
+    assert count(best.body, If) == 1
+
+
+def test_user_assumption_about_data_does_not_make_code_unconditional() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), n: T.int32):
+    T.assume(n >= 0 and n < 4)
+    for i in T.serial(4):
+        if i <= n:
+            B[i] = A[i] // 2
+""")
+    assert count(best.body, If) == 1
+
+
+def test_overcompute_never_introduces_a_fault() -> None:
+    # outside the guard the store would leave the buffer, or divide by zero, though its value would not matter
+    for body in ("B[i] = 0.0", "B[i % 4] = T.cast(8 // (i - 4), 'float32')"):
+        best = optimized(f"""
+@T.prim_func
+def f(B: T.Buffer((4,), "float32")):
+    for i in T.serial(8):
+        if i < 4:
+            {body}
+    for i in T.serial(4):
+        B[i] = T.undef()
+    B[0] = 1.0
+""")
+        stores = [s for s in walk(best.body) if isinstance(s, Store)]
+        assert all(isinstance(s.value, type(stores[-1].value)) for s in stores)
+
+
+def test_overflow_is_not_introduced_in_the_padding() -> None:
+    # A's padding may hold any int32, and doubling it may leave the range; with undef contents it may not
+    guarded = """
+@T.prim_func
+def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in T.serial(16):
+        if i < 14:
+            B[i] = 2 * A[i]
+    for i in T.serial(16):
+        if i >= 14:
+            B[i] = T.undef()
+"""
+    assert count(optimized(guarded).body, If) == 1
+
+
+# Other statement rules ----------------------------------------------------------------------------------------------
+
+
+def test_no_ops_disappear() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), n: T.int32):
+    for i in T.serial(8):
+        B[i] = 3
+    for i in T.serial(8):
+        A[i] = A[i]
+        A[i] = A[i] * 1 + 0
+    for i in T.serial(8):
+        if i < n:
+            B[i] = A[i]
+        else:
+            B[i] = A[i]
+""")
+    assert to_script(best).count("\n    for") == 1
+    assert count(best.body, If) == 0
+    assert count(best.body, Store) == 1
+
+
+def test_store_of_the_known_value_goes() -> None:
+    best = optimized("""
+@T.prim_func
+def total(A: T.Buffer((16,), "float32"), B: T.Buffer((1,), "float32")):
+    T.assume(B[0] == 0.0)
+    B[0] = 0.0
+    for i in T.serial(16):
+        B[0] = B[0] + A[i]
+""")
+    assert count(best.body, Store) == 1
+
+
+def test_selection_becomes_overcompute() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in T.serial(16):
+        T.assume(i < 14 or A[i] == 0.0)
+    for i in T.serial(16):
+        B[i] = T.if_then_else(i < 14, A[i] * 2.0, 0.0)
+""")
+    assert "if_then_else" not in to_script(best)
+
+
+def test_max_over_minus_infinity() -> None:
+    best = optimized("""
+@T.prim_func
+def row_max(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
+    for i, j in T.grid(4, 4):
+        T.assume(j < 3 or A[i, j] == T.float32("-inf"))
+    for i in T.serial(4):
+        B[i] = A[i, 0]
+        for j in T.serial(4):
+            if j < 3:
+                B[i] = T.max(B[i], A[i, j])
+""")
+    assert count(best.body, If) == 0
+
+
+def test_max_over_zero_padding_keeps_its_guard() -> None:
+    best = optimized("""
+@T.prim_func
+def row_max(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
+    for i, j in T.grid(4, 4):
+        T.assume(j < 3 or A[i, j] == 0.0)
+    for i in T.serial(4):
+        B[i] = A[i, 0]
+        for j in T.serial(4):
+            if j < 3:
+                B[i] = T.max(B[i], A[i, j])
+""")
+    assert count(best.body, If) == 1
+
+
+def test_symbolic_shape() -> None:
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((n, 4), "float32"), B: T.Buffer((1,), "float32"), n: T.int32, m: T.int32):
+    T.assume(m >= 0 and m <= 4 * n)
+    for io, ii in T.grid(n, 4):
+        T.assume(4 * io + ii < m or A[io, ii] == 0.0)
+    for io, ii in T.grid(n, 4):
+        if 4 * io + ii < m:
+            B[0] = B[0] + A[io, ii]
+""")
+    assert count(best.body, If) == 0
+
+
+def test_names_of_the_author_come_back() -> None:
+    text = to_script(optimized(programs.INTERNAL_BUFFER))
+    assert "io" in text
+    assert "ii" in text
+    assert "%" not in text.replace(" % ", "")
+
+
+def test_budget_is_reported_and_the_best_so_far_returned() -> None:
+    from egraph_rules.phases import Budget
+
+    func = only(programs.SEVERAL_SEMANTICS)
+    result = optimize(func, budget=Budget(rounds=1, restarts=0))
+    assert "round budget" in result.report.stopped
+    assert_refines(func, result.best, np.random.default_rng(1))
+
+
+def test_long_programs_stay_shallow() -> None:
+    lines = "\n".join(f"    B[{k % 8}] = B[{(k + 1) % 8}] + 1.0" for k in range(400))
+    func = only(f'@T.prim_func\ndef f(B: T.Buffer((8,), "float32")):\n{lines}\n')
+    result = optimize(func)
+    assert count(result.best.body, Store) == 400
+    assert count(result.best.body, For) == count(result.best.body, Alloc) == 0
