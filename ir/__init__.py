@@ -3,11 +3,12 @@
 from ir.blocks import lower_blocks
 from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.interpret import interpret
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Stmt
 from ir.script.parser import parse, parse_expr
 from ir.script.printer import to_script
 
 __all__ = [
     "Buffer", "DType", "Expr", "LoopsatError", "Module", "PrimFunc", "Stmt",
-    "lower_blocks", "parse", "parse_expr", "to_script",
+    "interpret", "lower_blocks", "parse", "parse_expr", "to_script",
 ]  # fmt: skip
