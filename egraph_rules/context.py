@@ -45,7 +45,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import buffers_written, free_vars, loads, walk_expr
+from ir.traverse import buffers_written, free_vars, has_loads, loads, walk_expr
 
 IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
 NO_PERMISSION = 0
@@ -147,7 +147,7 @@ class Contexts:
         if truth:
             for key, region in fx.assumed_values(cond):
                 known[key] = known[key].union(region) if key in known else region
-        data = tuple((part, value) for part, value in _conjuncts(cond, truth) if any(loads(part)))
+        data = tuple((part, value) for part, value in _conjuncts(cond, truth) if has_loads(part))
         return self._add_facts(Facts(domain, known, (*f.conditions, *data), f.priority))
 
     def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
@@ -468,7 +468,7 @@ def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
     """Data-dependent conditions that a statement leaves true."""
     match stmt:
         case Assume(cond=cond) | Assert(cond=cond):
-            yield from ((c, v) for c, v in _conjuncts(cond, True) if any(loads(c)) and not _mentions_undef(c))
+            yield from ((c, v) for c, v in _conjuncts(cond, True) if has_loads(c) and not _mentions_undef(c))
         case Seq(stmts=stmts):
             for k, part in enumerate(stmts):
                 later = {buffer for rest in stmts[k + 1 :] for buffer in buffers_written(rest)}

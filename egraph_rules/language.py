@@ -185,6 +185,16 @@ PUSH = "\n".join(
         ),
         _push("want select", "(may_select f e)", "(Ate f e)"),
         _push("want expression", "(want_expr f e)", "(Ate f e)"),
+        # What has a known value needs no other form; without this, 0 = 0 * a = (0 * a) * b = ... never ends.
+        *(
+            _push(
+                f"settled {node.lower()} {value}",
+                f"(= x ({node} {columns})) ({value} x)",
+                f"(subsume ({node} {columns}))",
+            )
+            for node, columns in (("Bin", "o t a b"), ("Un", "o t a"), ("Select", "t c a b"), ("Cast", "t a"))
+            for value in ("ival", "fval")
+        ),
         '(rule ((= x (Int t v))) ((set (ival x) v) (defined x)) :ruleset push :name "push.literal int")',
         '(rule ((= x (Flt t v))) ((set (fval x) v) (defined x)) :ruleset push :name "push.literal float")',
     )

@@ -220,6 +220,11 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (e for e in walk_expr(expr) if isinstance(e, Load))
 
 
+def has_loads(expr: Expr) -> bool:
+    """Whether an expression reads any buffer."""
+    return any(isinstance(e, Load) for e in walk_expr(expr))
+
+
 def bound_var(stmt: Stmt) -> tuple[Var, ...]:
     """Variables that a statement binds for the statements in it."""
     match stmt:

@@ -1,0 +1,61 @@
+"""Random programs: whatever the optimizer finds refines what was written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compare import assert_refines
+from hypothesis import given, settings
+from strategies import programs
+
+from egraph_rules import Floats, optimize
+from egraph_rules.cost import Target
+from ir import PrimFunc, parse, to_script
+
+# Prices that make odd programs attractive, so that every rule gets its turn in the result.
+TARGETS = (
+    Target("cheap guards", mask=0.0, reduction_mask=0.0, kernel=0.0),
+    Target("dear guards", mask=100.0, reduction_mask=100.0),
+    Target("dear loads", load=50.0, store=50.0),
+)
+
+
+def check(func: PrimFunc, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for target in TARGETS:
+        for variant, _ in optimize(func, target=target, k=3).variants:
+            assert_refines(func, variant, rng, runs=2)
+
+
+@given(programs())
+def test_optimized_programs_refine_the_original(func: PrimFunc) -> None:
+    check(func, 0)
+
+
+@given(programs())
+def test_strict_floats_are_exact(func: PrimFunc) -> None:
+    best = optimize(func, floats=Floats.STRICT).best
+    assert_refines(func, best, np.random.default_rng(1), runs=2)
+
+
+@given(programs())
+def test_optimizing_is_deterministic_and_stable(func: PrimFunc) -> None:
+    first = optimize(func)
+    assert to_script(optimize(func).best) == to_script(first.best)
+    again = optimize(first.best)
+    assert again.variants[0][1] <= first.variants[0][1] + 1e-6
+
+
+@pytest.mark.fuzz
+@settings(max_examples=5000)
+@given(programs())
+def test_many_programs(func: PrimFunc) -> None:
+    check(func, 2)
+
+
+@given(programs())
+def test_printing_round_trips(func: PrimFunc) -> None:
+    text = to_script(func)
+    assert parse(text).funcs[0] == func
+    optimized = to_script(optimize(func).best)
+    assert to_script(parse(optimized).funcs[0]) == optimized
