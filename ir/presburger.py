@@ -182,10 +182,21 @@ class Condition:
     @property
     def exact(self) -> bool:
         """Whether nothing was lost in translation."""
-        return self.must.is_equal(self.may)
+        return self.must is self.may or self.must.is_equal(self.may)
 
     def negated(self) -> Condition:
-        return Condition(self.may.complement(), self.must.complement())
+        never_holds = self.may.complement()
+        return Condition(never_holds, never_holds if self.must is self.may else self.must.complement())
+
+    def both(self, other: Condition) -> Condition:
+        must = self.must.intersect(other.must)
+        known = self.must is self.may and other.must is other.may
+        return Condition(must, must if known else self.may.intersect(other.may))
+
+    def either(self, other: Condition) -> Condition:
+        must = self.must.union(other.must)
+        known = self.must is self.may and other.must is other.may
+        return Condition(must, must if known else self.may.union(other.may))
 
 
 def unknown() -> Condition:
@@ -197,15 +208,14 @@ def condition(expr: Expr, opaque: Opaque | None = None) -> Condition:
     """Translate a boolean expression; what is not quasi-affine widens the gap between `must` and `may`."""
     match cast(AnyExpr, expr):
         case Const(value=value):
-            return Condition(always(), always()) if value else Condition(never(), never())
+            truth = always() if value else never()
+            return Condition(truth, truth)
         case Unary(op="not", operand=a):
             return condition(a, opaque).negated()
         case Binary(op="and", lhs=a, rhs=b):
-            ca, cb = condition(a, opaque), condition(b, opaque)
-            return Condition(ca.must.intersect(cb.must), ca.may.intersect(cb.may))
+            return condition(a, opaque).both(condition(b, opaque))
         case Binary(op="or", lhs=a, rhs=b):
-            ca, cb = condition(a, opaque), condition(b, opaque)
-            return Condition(ca.must.union(cb.must), ca.may.union(cb.may))
+            return condition(a, opaque).either(condition(b, opaque))
         case Binary(op="eq" | "ne" as op, lhs=a, rhs=b) if a.dtype is DType.BOOL:
             return _same_truth(op, condition(a, opaque), condition(b, opaque))
         case Binary(op="eq" | "ne" | "lt" | "le" | "gt" | "ge" as op, lhs=a, rhs=b) if a.dtype.is_integer:
@@ -260,9 +270,11 @@ def _compare(op: str, pa: isl.PwAff, pb: isl.PwAff) -> Condition:
 
 def loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None = None) -> Condition:
     """Values of a loop variable: `start <= var < start + extent`. Unknown bounds widen `may` only."""
-    low = condition(var >= start, opaque)
-    high = condition(var < start + extent, opaque)
-    return Condition(low.must.intersect(high.must), low.may.intersect(high.may))
+    first, count = affine(start, opaque), affine(extent, opaque)
+    low = unknown() if first is None else _compare("ge", symbol(var.name), first)
+    # the sum is taken here, not as an expression, since that of unsigned bounds might wrap
+    high = unknown() if first is None or count is None else _compare("lt", symbol(var.name), first.add(count))
+    return low.both(high)
 
 
 def point(indices: Iterable[Expr], opaque: Opaque | None = None) -> isl.Set | None:

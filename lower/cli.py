@@ -1,0 +1,166 @@
+"""The command line: `loopsat optimize`, `loopsat rules`. Owns arguments, exit statuses and files, prints nothing else.
+
+Exit status 0 is success, 2 a mistake of the user (one message, nothing written), 3 a defect of ours, 130 an interrupt.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol, cast
+
+from egraph_rules.cost import TARGETS
+from ir.errors import LoopsatError, suggest
+from ir.nodes import Module, PrimFunc
+from ir.script.parser import MAX_BYTES, parse
+
+
+class _Command(Protocol):
+    def run(self, options: argparse.Namespace) -> None: ...
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit status."""
+    options = _parser().parse_args(arguments)
+    try:
+        # Commands load when used: `--help` and `rules` must not wait for JAX.
+        cast("_Command", importlib.import_module(f"lower.commands.{options.command}")).run(options)
+    except LoopsatError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:  # the last line of defence: no traceback from our internals
+        if os.environ.get("LOOPSAT_TRACEBACK"):
+            traceback.print_exc()
+        print(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "help: this is a defect of loopsat; please report it with the script and LOOPSAT_TRACEBACK=1 set",
+            file=sys.stderr,
+        )
+        return 3
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="loopsat", description="Optimize loop programs over padded layouts for JAX.")
+    parser.add_argument("--version", action="version", version=f"loopsat {version('loopsat')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    optimize = commands.add_parser("optimize", help="find the cheapest equivalent of a kernel and emit it")
+    optimize.add_argument(
+        "script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several"
+    )
+    optimize.add_argument(
+        "--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)"
+    )
+    optimize.add_argument("--variants", type=_positive, default=1, metavar="K", help="show the K cheapest programs")
+    optimize.add_argument("--emit", choices=("ir", "jax", "stablehlo"), help="print only this form of the result")
+    optimize.add_argument(
+        "-o", "--output", type=Path, metavar="OUT", help="write the form to a file (default form: jax)"
+    )
+    optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
+    optimize.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
+    optimize.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    commands.add_parser("rules", help="list the rewrite rules with their laws and reasons")
+    return parser
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return value
+
+
+def load_kernel(place: str) -> tuple[Path, PrimFunc]:
+    """The kernel that `FILE[:FUNC]` names.
+
+    Raises:
+        LoopsatError: the file cannot be read, has no kernel, or has several and none is named.
+    """
+    path, name = _split(place)
+    module = parse(read_text(path), str(path))
+    return path, _pick(module, name, path)
+
+
+def _split(place: str) -> tuple[Path, str]:
+    """Split at the last colon if what stands before it is a file, so that drive letters survive."""
+    head, colon, tail = place.rpartition(":")
+    if colon and not Path(place).exists() and Path(head).exists():
+        return Path(head), tail
+    return Path(place), ""
+
+
+def read_text(path: Path) -> str:
+    """The text of a script.
+
+    Raises:
+        LoopsatError: the file is missing, unreadable, too large, or no UTF-8 text.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise LoopsatError("too-large", f"{path} has {size} bytes; at most {MAX_BYTES} are read")
+        text = path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise LoopsatError("not-text", f"{path} is not UTF-8 text (byte {error.start})") from error
+    except OSError as error:
+        near = suggest(path.name, (p.name for p in path.parent.glob("*.py"))) if path.parent.is_dir() else ""
+        raise LoopsatError("unreadable", f"cannot read {path}: {error.strerror}", help=near) from error
+    if not text.strip():
+        raise LoopsatError("empty-file", f"{path} is empty", help="put a function under @T.prim_func into it")
+    return text
+
+
+def _pick(module: Module, name: str, path: Path) -> PrimFunc:
+    names = [f.name for f in module.funcs]
+    if name:
+        if name not in names:
+            hint = suggest(name, names) or f"it has {', '.join(names)}"
+            raise LoopsatError("unknown-function", f"{path} has no kernel `{name}`", help=hint)
+        return module[name]
+    if len(names) > 1:
+        raise LoopsatError(
+            "several-kernels",
+            f"{path} has several kernels: {', '.join(names)}",
+            help=f"pick one, as in {path}:{names[0]}",
+        )
+    return module.funcs[0]
+
+
+def write_atomically(path: Path, data: bytes, script: Path) -> None:
+    """Write a whole file or nothing.
+
+    Raises:
+        LoopsatError: the path cannot be written, or is the script itself.
+    """
+    if path.exists() and script.exists() and path.samefile(script):
+        raise LoopsatError("output-is-input", f"{path} is the script itself", help="choose another output file")
+    if path.is_dir():
+        raise LoopsatError("unwritable", f"cannot write {path}: it is a folder", help="give a file name")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise LoopsatError("unwritable", f"cannot write {path}: it is read-only", help="choose another output file")
+    temporary = ""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = file.name
+            file.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise LoopsatError(
+            "unwritable", f"cannot write {path}: {error.strerror}", help="choose a folder you may write to"
+        ) from error
