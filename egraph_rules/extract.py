@@ -47,7 +47,8 @@ STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Store", "Leaf")
 EXPRESSIONS = ("Load", "Bin", "Un", "Cast", "Select")
 # Tables that extraction reads.
 EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
-_LEAF_COST = 0.01
+_NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a whole array where io is known
+_LITERAL_COST = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class Extractor:
                 if dtype is not None:
                     value = cast("int | float", row.output)
                     literal = Const(bool(value) if dtype is DType.BOOL else value, dtype)
-                    self._improves(row.inputs[0], _LEAF_COST / 2, literal)
+                    self._improves(row.inputs[0], _LITERAL_COST, literal)
 
     def _candidate(self, kind: str, inputs: tuple[object, ...]) -> tuple[float, Expr] | None:
         if kind == "Load":
@@ -188,11 +189,11 @@ class Extractor:
         """Cost of an expression as it stands."""
         match expr:
             case Const():
-                return _LEAF_COST / 2
+                return _LITERAL_COST
             case Load(indices=indices):
                 return self.target.load + self.target.index * sum(map(self.expr_cost, indices))
             case _ if not children(expr):
-                return _LEAF_COST
+                return _NAME_COST
             case _:
                 return sum(map(self.expr_cost, children(expr))) + self._operator(expr)
 

@@ -1,0 +1,342 @@
+"""From a function to guarded stores in loops, the form that dependence analysis and emission work on.
+
+Lets become plain statements, branches become guards, assumptions and stores of undef are erased. A value that
+must be taken once, before a statement changes what it reads, becomes a local buffer of rank 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never, cast
+
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, reads_before_writing
+from ir.blocks import lower_blocks
+from ir.dtypes import DType
+from ir.nodes import (
+    TRUE,
+    Alloc,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import all_exprs, buffers_written, loads, map_expr, shape_vars, walk_expr
+
+_UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition to test at run time: `buffer` (rank 0) holds whether it always held."""
+
+    buffer: Buffer
+    node: Assert | Assume
+
+
+@dataclass(slots=True)
+class Program:
+    """A function in normal form. `depth[b]` is how many loops around a local buffer give each iteration its own copy."""
+
+    func: PrimFunc
+    statements: list[Statement] = field(default_factory=list[Statement])
+    depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
+    checks: list[Check] = field(default_factory=list[Check])
+    notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def written(self) -> tuple[Buffer, ...]:
+        """Parameters that are stored to, in order, as the original function has them."""
+        stored = buffers_written(self.func.body)
+        return tuple(b for b in self.func.buffers if b in stored)
+
+
+def normalize(func: PrimFunc, checks: bool = False) -> Program:
+    """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
+    program = Program(func)
+    _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
+    _privatise(program)
+    return program
+
+
+class _Builder:
+    def __init__(self, program: Program, checks: bool) -> None:
+        self.program = program
+        self.checks = checks
+        func = program.func
+        self.names = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+
+    def visit(
+        self,
+        stmt: Stmt,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        values: Mapping[Var, Expr],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        """Append the statements of `stmt`. `values` replaces variables, `buffers` renames local buffers."""
+
+        def expr(e: Expr) -> Expr:
+            return _rewrite(e, values, buffers)
+
+        def go(s: Stmt) -> None:
+            self.visit(s, loops, guards, values, buffers)
+
+        match cast(AnyStmt, stmt):
+            case Store() as s:
+                self._store(s, loops, guards, tuple(map(expr, s.indices)), expr(s.value), buffers)
+            case Seq(stmts=stmts):
+                for s in stmts:
+                    go(s)
+            case If() as s:
+                self._branch(s, loops, guards, values, buffers)
+            case For() as s:
+                self._loop(s, loops, guards, values, buffers)
+            case Let(var=var, value=value, body=body):
+                bound = self._bind(var, expr(value), body, loops, guards, buffers)
+                self.visit(body, loops, guards, {**values, var: bound}, buffers)
+            case Alloc(buffer=buffer, body=body):
+                local = replace(buffer, name=self._fresh(buffer.name), shape=tuple(map(expr, buffer.shape)))
+                self.program.depth[local] = len(loops)
+                self.visit(body, loops, guards, values, {**buffers, buffer: local})
+            case Assume(cond=cond) | Assert(cond=cond) as s:
+                self._check(s, expr(cond), loops, guards)
+            case Evaluate():
+                pass
+            case Block():
+                raise TypeError("blocks are lowered before")
+            case other:
+                assert_never(other)
+
+    def _store(
+        self,
+        node: Store,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        indices: tuple[Expr, ...],
+        value: Expr,
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        if isinstance(value, Undef):
+            return
+        store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
+        if value.same(Load(store.buffer, indices)):
+            return
+        position = len(self.program.statements)
+        self.program.statements.append(Statement(position, loops, guards, store, _update_of(store, guards, loops)))
+
+    def _loop(
+        self,
+        node: For,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        values: Mapping[Var, Expr],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        written = {buffers.get(b, b) for b in buffers_written(node.body)}
+        start, extent = (
+            self._freeze(_rewrite(e, values, buffers), f"{node.var.name}_{what}", written, loops, guards)
+            for e, what in ((node.start, "start"), (node.extent, "extent"))
+        )
+        if isinstance(extent, Const) and extent.value <= 0:
+            return
+        if isinstance(extent, Const) and extent.value == 1 and not any(loads(start)):
+            self.visit(node.body, loops, guards, {**values, node.var: start}, buffers)
+            return
+        loop = Loop(node.var, start, extent, node.kind)
+        self.visit(node.body, (*loops, loop), guards, values, buffers)
+
+    def _branch(
+        self,
+        node: If,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        values: Mapping[Var, Expr],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        written = {buffers.get(b, b) for b in buffers_written(node)}
+        cond = self._freeze(_rewrite(node.cond, values, buffers), "taken", written, loops, guards)
+        if not (isinstance(cond, Const) and not cond.value):
+            self.visit(node.then, loops, (*guards, *_conjuncts(cond)), values, buffers)
+        if not (isinstance(cond, Const) and cond.value):
+            self.visit(node.other, loops, (*guards, *_conjuncts(negate(cond))), values, buffers)
+
+    def _bind(
+        self,
+        var: Var,
+        value: Expr,
+        body: Stmt,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> Expr:
+        """What stands for a let: its value where that cannot change, or a local buffer that holds it."""
+        written = {buffers.get(b, b) for b in buffers_written(body)}
+        uses = sum(1 for e in all_exprs(body) if isinstance(e, Var) and e == var)
+        plain = not var.dtype.is_float or uses <= 1 or all(isinstance(e, (Const, Var)) for e in walk_expr(value))
+        return self._freeze(value, var.name, written, loops, guards, always=not plain)
+
+    def _freeze(
+        self,
+        value: Expr,
+        name: str,
+        written: set[Buffer],
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        always: bool = False,
+    ) -> Expr:
+        """`value`, or a local that holds it when its loads would change (or `always`)."""
+        if not always and all(load.buffer not in written for load in loads(value)):
+            return value
+        local = Buffer(self._fresh(name), (), value.dtype, "local")
+        self.program.depth[local] = len(loops)
+        position = len(self.program.statements)
+        self.program.statements.append(Statement(position, loops, (), Store(local, (), value), None))
+        return Load(local, ())
+
+    def _check(self, node: Assert | Assume, cond: Expr, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
+        if not self.checks:
+            if isinstance(node, Assert):
+                where = "" if node.span is None else f" ({node.span})"
+                self.program.notes.append(
+                    f"assert{where}: not checked in the compiled kernel; compile with checks=True"
+                )
+            return
+        cond = map_expr(cond, _trust_undef)
+        if isinstance(cond, Const) and cond.value:
+            return
+        flag = Buffer(self._fresh("check"), (), DType.BOOL)
+        self.program.checks.append(Check(flag, node))
+        position = len(self.program.statements)
+        store = Store(flag, (), Binary("and", Load(flag, ()), cond), node.span)
+        self.program.statements.append(Statement(position, loops, guards, store, ("and", cond)))
+
+    def _fresh(self, name: str) -> str:
+        fresh, count = name, 1
+        while fresh in self.names:
+            count += 1
+            fresh = f"{name}_{count}"
+        self.names.add(fresh)
+        return fresh
+
+
+def _rewrite(expr: Expr, values: Mapping[Var, Expr], buffers: Mapping[Buffer, Buffer]) -> Expr:
+    if not values and not buffers:
+        return expr
+
+    def one(e: Expr) -> Expr:
+        if isinstance(e, Var):
+            return values.get(e, e)
+        if isinstance(e, Load) and e.buffer in buffers:
+            return replace(e, buffer=buffers[e.buffer])
+        return e
+
+    return map_expr(expr, one)
+
+
+def _trust_undef(expr: Expr) -> Expr:
+    """`A[i] == undef` permits reading: as a condition it holds."""
+    if isinstance(expr, Binary) and expr.op == "eq" and (isinstance(expr.lhs, Undef) or isinstance(expr.rhs, Undef)):
+        return TRUE
+    if (
+        isinstance(expr, Binary)
+        and expr.op == "or"
+        and any(isinstance(e, Const) and e.value for e in (expr.lhs, expr.rhs))
+    ):
+        return TRUE
+    return expr
+
+
+_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+def negate(cond: Expr) -> Expr:
+    """`not cond`, pushed into integer comparisons and connectives."""
+    match cond:
+        case Const(value=value):
+            return Const(not value, DType.BOOL)
+        case Unary(op="not", operand=a):
+            return a
+        case Binary(op="and", lhs=a, rhs=b):
+            return Binary("or", negate(a), negate(b))
+        case Binary(op="or", lhs=a, rhs=b):
+            return Binary("and", negate(a), negate(b))
+        case Binary(op=op, lhs=a, rhs=b) if op in _NEGATED and not a.dtype.is_float:
+            return Binary(_NEGATED[op], a, b)  # pyright: ignore[reportArgumentType]
+        case _:
+            return Unary("not", cond)
+
+
+def _conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    if isinstance(cond, Binary) and cond.op == "and":
+        return (*_conjuncts(cond.lhs), *_conjuncts(cond.rhs))
+    return () if isinstance(cond, Const) and cond.value else (cond,)
+
+
+def _update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -> tuple[UpdateOp, Expr] | None:
+    """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads B."""
+    own = Load(store.buffer, store.indices)
+    found = _split_update(store.value, own)
+    if found is None:
+        return None
+    others = (found[1], *store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
+    if any(load.buffer == store.buffer for e in others for load in loads(e)):
+        return None
+    return found
+
+
+def _split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
+    if not isinstance(value, Binary) or value.op not in _UPDATES:
+        return None
+    op = _UPDATES[value.op]
+    if value.lhs.same(own):
+        return op, value.rhs
+    if op == "sub":
+        # (own + a) - b and the like: only the left spine holds the accumulator.
+        inner = _split_update(value.lhs, own)
+        if inner is not None and inner[0] == "sub":
+            return "sub", Binary("add", inner[1], value.rhs)
+        if inner is not None and inner[0] == "add":
+            return "add", Binary("sub", inner[1], value.rhs)
+        return None
+    if value.rhs.same(own):
+        return op, value.lhs
+    for side, rest in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
+        inner = _split_update(side, own)
+        if inner is None:
+            continue
+        if inner[0] == op:
+            return op, Binary(value.op, inner[1], rest)
+        if op == "add" and inner[0] == "sub":
+            return "add", Binary("sub", rest, inner[1])
+    return None
+
+
+def _privatise(program: Program) -> None:
+    """Give each iteration its own copy of a local that every iteration writes before it reads."""
+    for buffer, depth in list(program.depth.items()):
+        users = [s for s in program.statements if buffer in s.buffers()]
+        if not users:
+            del program.depth[buffer]
+            continue
+        deepest = min(common_loops(users[0], s) for s in users)
+        for candidate in range(deepest, depth, -1):
+            if not reads_before_writing(users, buffer, candidate):
+                program.depth[buffer] = candidate
+                break

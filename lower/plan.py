@@ -1,0 +1,370 @@
+"""Which loops become array axes and which stay loops (Allen and Kennedy's loop distribution, 1987).
+
+Statements are grouped by the cycles of their dependences. A cycle that a loop carries keeps that loop sequential around
+the rest; a loop that carries nothing within its group moves inward and becomes an axis; what is in no cycle becomes one
+array statement over all its loops. Reductions `B[f] = B[f] op e` commute with themselves and hold nothing up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
+from ir.nodes import Buffer, Var
+from ir.traverse import free_vars, shape_vars
+from lower.linear import Bound, Linear, Ranges, interval, linear
+from lower.normalize import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Static bounds of a loop variable: `low <= var < low + extent`; `exact` when they are the loop's own."""
+
+    low: Linear
+    extent: Linear
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayStatement:
+    """A statement over array axes (outermost first); with none it is a scalar statement."""
+
+    statement: Statement
+    axes: tuple[Loop, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequentialLoop:
+    """A loop that stays one, and why."""
+
+    loop: Loop
+    body: tuple[Node, ...]
+    reason: str
+
+
+Node = ArrayStatement | SequentialLoop
+
+
+@dataclass(slots=True)
+class Plan:
+    """The schedule of a program, with what emission must know about its loops."""
+
+    nodes: tuple[Node, ...]
+    boxes: Mapping[Loop, Box]
+    static: frozenset[Var]
+    expanded: dict[Buffer, tuple[Loop, ...]] = field(default_factory=dict[Buffer, tuple[Loop, ...]])
+
+
+def static_names(program: Program) -> frozenset[Var]:
+    """Scalars that must be Python integers while tracing: those in shapes and loop bounds."""
+    scalars = set(program.func.scalars)
+    used: set[Var] = set()
+    for statement in program.statements:
+        for loop in statement.loops:
+            used |= free_vars(loop.start) | free_vars(loop.extent)
+    for buffer in (*program.func.buffers, *program.depth):
+        for dim in buffer.shape:
+            used |= free_vars(dim)
+    named = {v for v in used if v in scalars and v.dtype.is_integer}
+    return frozenset(named | set(shape_vars(program.func)))
+
+
+def loop_boxes(program: Program, static: frozenset[Var]) -> dict[Loop, Box]:
+    """Static bounds of every loop that has them."""
+    boxes: dict[Loop, Box] = {}
+    for statement in program.statements:
+        around: dict[Var, Box] = {}
+        for loop in statement.loops:
+            if loop not in boxes:
+                box = _box(loop, around, static, program)
+                if box is not None:
+                    boxes[loop] = box
+            if loop in boxes:
+                around[loop.var] = boxes[loop]
+    return boxes
+
+
+def _box(loop: Loop, around: Mapping[Var, Box], static: frozenset[Var], program: Program) -> Box | None:
+    def ranges(var: Var) -> tuple[Bound, Bound]:
+        return var_range(var, around, program)
+
+    start = linear(loop.start, ranges)
+    stop = start + linear(loop.extent, ranges)
+    low = extreme(start, around, static, ranges, upper=False)
+    high = extreme(stop, around, static, ranges, upper=True)
+    if low is None or high is None:
+        return None
+    return Box(low, high - low, exact=low.equals(start) and high.equals(stop))
+
+
+def var_range(var: Var, around: Mapping[Var, Box], program: Program) -> tuple[Bound, Bound]:
+    """Constant bounds of a loop or shape variable."""
+    box = around.get(var)
+    if box is None:
+        return (0, None) if var in shape_vars(program.func) else (None, None)
+    low = box.low.const if box.low.is_const else None
+    stop = box.low + box.extent
+    return low, stop.const - 1 if stop.is_const else None
+
+
+def extreme(
+    form: Linear, around: Mapping[Var, Box], static: frozenset[Var], ranges: Ranges, upper: bool
+) -> Linear | None:
+    """The smallest or largest static value of a form while the variables around it run through their boxes."""
+    total = Linear({}, form.const)
+    for atom, c in form.terms.items():
+        names = free_vars(atom)
+        rising = (c > 0) == upper
+        if names <= static and not Linear({atom: 1}).has_loads():
+            total = total + Linear({atom: c})
+        elif isinstance(atom, Var) and atom in around:
+            box = around[atom]
+            total = total + (box.low + box.extent - 1 if rising else box.low) * c
+        else:
+            low, high = interval(Linear({atom: 1}), ranges)
+            bound = high if rising else low
+            if bound is None:
+                return None
+            total = total + bound * c
+    return total
+
+
+def plan(program: Program) -> Plan:
+    """Schedule a program."""
+    static = static_names(program)
+    boxes = loop_boxes(program, static)
+    deps = dependences(program.statements, program.depth)
+    scheduler = _Scheduler(program, boxes, deps)
+    nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
+    result = Plan(nodes, boxes, static)
+    _expand_locals(program, result)
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Edge:
+    source: int
+    sink: int
+    level: int | None
+    dependence: Dependence | None  # None: keeps the users of a local buffer together
+
+
+class _Scheduler:
+    def __init__(self, program: Program, boxes: Mapping[Loop, Box], deps: Sequence[Dependence]) -> None:
+        self.program = program
+        self.boxes = boxes
+        self.by_position = {s.position: s for s in program.statements}
+        self.users: dict[Buffer, set[int]] = {
+            b: {s.position for s in program.statements if b in s.buffers()} for b in program.depth
+        }
+        self.forced = self._forced()
+        self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
+
+    def _forced(self) -> set[Loop]:
+        """Loops without static bounds, and loops around them that those bounds depend on."""
+        forced: set[Loop] = set()
+        for statement in self.program.statements:
+            needed: set[Var] = set()
+            for loop in reversed(statement.loops):
+                if loop not in self.boxes or loop.var in needed:
+                    forced.add(loop)
+                    needed |= free_vars(loop.start) | free_vars(loop.extent)
+        return forced
+
+    def ordering(self, deps: Iterable[Dependence]) -> list[_Edge]:
+        """Dependences that order statements: an update commutes with itself, an array statement reads before it writes."""
+        edges: list[_Edge] = []
+        for d in deps:
+            carried_update = d.commuting and d.level is not None
+            own_read = d.source == d.sink and d.kind == "anti"
+            if not carried_update and not own_read:
+                edges.append(_Edge(d.source, d.sink, d.level, d))
+        for buffer, users in self.users.items():
+            # A local cannot get an axis for a loop without static bounds: its users stay in one such loop.
+            first = min(users)
+            for level, loop in enumerate(self.by_position[first].loops[: self.program.depth[buffer]]):
+                if loop in self.forced:
+                    for other in users - {first}:
+                        edges += [_Edge(first, other, level, None), _Edge(other, first, level, None)]
+        return edges
+
+    def schedule(
+        self, statements: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
+    ) -> Iterator[Node]:
+        """Nodes for `statements`, whose outer `level` loops are decided: around us, or `pending` as axes."""
+        edges = self._keep_locals_together(statements, level, edges)
+        for group in _components(statements, edges):
+            inside = {s.position for s in group}
+            own = [e for e in edges if e.source in inside and e.sink in inside]
+            yield from self._group(group, level, pending, own)
+
+    def _group(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
+    ) -> Iterator[Node]:
+        cyclic = len(group) > 1 or any(e.level is not None for e in edges)
+        if not cyclic and not any(loop in self.forced for loop in group[0].loops[level:]):
+            statement = group[0]
+            axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
+            yield ArrayStatement(statement, axes)
+            return
+        loop = group[0].loops[level]
+        reason = self._carried(group, level, edges)
+        if reason is None:
+            yield from self.schedule(group, level + 1, pending | {loop}, edges)
+            return
+        rest = [e for e in edges if e.level is None or e.level > level]
+        yield SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
+
+    def _carried(self, group: list[Statement], level: int, edges: list[_Edge]) -> str | None:
+        """Why the loop at `level` must run in order; None when it may become an axis."""
+        loop = group[0].loops[level]
+        if loop in self.forced:
+            if loop not in self.boxes:
+                return "its bounds have no static limit"
+            return "bounds without static limit depend on it"
+        inside = {s.position for s in group}
+        for edge in edges:
+            if edge.level == level:
+                if edge.dependence is None:
+                    return "a local buffer is used inside it"
+                return _explain(edge.dependence, self.by_position)
+        for dep in self.anti_self:
+            if dep.source in inside and dep.level == level:
+                return _explain(dep, self.by_position)
+        return None
+
+    def _keep_locals_together(self, statements: list[Statement], level: int, edges: list[_Edge]) -> list[_Edge]:
+        """Add edges so that a loop that stays sequential holds all users of the locals of its body."""
+        present = {s.position for s in statements}
+        edges = list(edges)
+        tied: set[Buffer] = set()
+        while True:
+            changed = False
+            for group in _components(statements, edges):
+                inside = {s.position for s in group}
+                own = [e for e in edges if e.source in inside and e.sink in inside]
+                if len(group[0].loops) <= level or not self._stays(group, level, own):
+                    continue
+                for buffer, users in self.users.items():
+                    if self.program.depth[buffer] <= level or buffer in tied:
+                        continue
+                    here = users & present
+                    if here & inside and len(here) > 1:
+                        tied.add(buffer)
+                        changed = changed or not here <= inside
+                        first = min(here)
+                        for other in here - {first}:
+                            edges += [_Edge(first, other, level, None), _Edge(other, first, level, None)]
+            if not changed:
+                return edges
+
+    def _stays(self, group: list[Statement], level: int, edges: list[_Edge]) -> bool:
+        if group[0].loops[level] in self.forced:
+            return True
+        cyclic = len(group) > 1 or any(e.level is not None for e in edges)
+        return cyclic and self._carried(group, level, edges) is not None
+
+
+def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
+    kinds = {
+        "flow": "reads what an earlier iteration wrote",
+        "anti": "overwrites what an earlier iteration reads",
+        "output": "may write an element twice",
+    }
+    sink = by_position[dep.sink]
+    span = sink.store.span
+    where = "" if span is None else f" (line {span.line})"
+    return f"the store to {sink.buffer.name}{where} {kinds[dep.kind]}: {dep.kind} dependence on {dep.buffer.name}"
+
+
+def _components(statements: list[Statement], edges: Iterable[_Edge]) -> list[list[Statement]]:
+    """Strongly connected components in an order that respects the edges, else program order."""
+    positions = [s.position for s in statements]
+    after: dict[int, set[int]] = {p: set() for p in positions}
+    for e in edges:
+        if e.source in after and e.sink in after and e.source != e.sink:
+            after[e.source].add(e.sink)
+    component = _tarjan(positions, after)
+    members: dict[int, list[Statement]] = {}
+    for s in statements:
+        members.setdefault(component[s.position], []).append(s)
+    waits: dict[int, set[int]] = {c: set() for c in members}
+    for p, sinks in after.items():
+        for q in sinks:
+            if component[p] != component[q]:
+                waits[component[q]].add(component[p])
+    ordered: list[list[Statement]] = []
+    done: set[int] = set()
+    remaining = sorted(members, key=lambda c: members[c][0].position)
+    while remaining:
+        ready = next(c for c in remaining if waits[c] <= done)
+        remaining.remove(ready)
+        done.add(ready)
+        ordered.append(members[ready])
+    return ordered
+
+
+def _tarjan(nodes: Sequence[int], after: Mapping[int, set[int]]) -> dict[int, int]:
+    """Component number of each node (Tarjan 1972, with an explicit stack)."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    component: dict[int, int] = {}
+    stack: list[int] = []
+    for root in nodes:
+        if root in index:
+            continue
+        work: list[tuple[int, Iterator[int]]] = [(root, iter(sorted(after[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            node, rest = work[-1]
+            following = next(rest, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    while True:
+                        member = stack.pop()
+                        component[member] = node
+                        if member == node:
+                            break
+            elif following not in index:
+                index[following] = low[following] = len(index)
+                stack.append(following)
+                work.append((following, iter(sorted(after[following]))))
+            elif following not in component:
+                low[node] = min(low[node], index[following])
+    return component
+
+
+def _statements(node: Node) -> Iterator[Statement]:
+    if isinstance(node, ArrayStatement):
+        yield node.statement
+    else:
+        for inner in node.body:
+            yield from _statements(inner)
+
+
+def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
+    """All sequential loops of a plan, outer ones first."""
+    for node in nodes:
+        if isinstance(node, SequentialLoop):
+            yield node
+            yield from sequential_loops(node.body)
+
+
+def _expand_locals(program: Program, result: Plan) -> None:
+    """Give a local buffer an axis for each loop that was distributed over its users."""
+    kept = [(n.loop, {s.position for s in _statements(n)}) for n in sequential_loops(result.nodes)]
+    for buffer, depth in program.depth.items():
+        users = [s for s in program.statements if buffer in s.buffers()]
+        positions = {s.position for s in users}
+        shared = min(common_loops(users[0], s) for s in users)
+        axes = [
+            loop
+            for loop in users[0].loops[: min(depth, shared)]
+            if not any(loop is k and positions <= inside for k, inside in kept)
+        ]
+        result.expanded[buffer] = tuple(axes)

@@ -1,0 +1,218 @@
+"""Expressions as JAX source over array axes. Owns operators, dtypes of literals and broadcasting; knows no statements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import assert_never, cast
+
+from ir.dtypes import DType
+from ir.nodes import AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from lower.views import Axis
+
+ATOM, POSTFIX, POWER, UNARY, PRODUCT, SUM, SHIFT, BITAND, BITXOR, BITOR, COMPARE, NOT, LOGIC, LOOSE = range(14, 0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Source of a value with the array axes that its dimensions stand for.
+
+    `static` values are Python numbers while tracing; `weak` ones take the dtype of what they meet.
+    """
+
+    code: str
+    axes: tuple[Axis, ...] = ()
+    strength: int = ATOM
+    static: bool = False
+    weak: bool = False
+
+    def at(self, strength: int) -> str:
+        """Source for a place that binds with `strength`."""
+        return self.code if self.strength >= strength else f"({self.code})"
+
+
+_INFIX: dict[str, tuple[str, int]] = {
+    "add": ("+", SUM),
+    "sub": ("-", SUM),
+    "mul": ("*", PRODUCT),
+    "div": ("/", PRODUCT),
+    "floordiv": ("//", PRODUCT),
+    "floormod": ("%", PRODUCT),
+    "pow": ("**", POWER),
+    "bitand": ("&", BITAND),
+    "bitor": ("|", BITOR),
+    "bitxor": ("^", BITXOR),
+    "shl": ("<<", SHIFT),
+    "shr": (">>", SHIFT),
+    "eq": ("==", COMPARE),
+    "ne": ("!=", COMPARE),
+    "lt": ("<", COMPARE),
+    "le": ("<=", COMPARE),
+    "gt": (">", COMPARE),
+    "ge": (">=", COMPARE),
+    "and": ("&", BITAND),
+    "or": ("|", BITOR),
+}
+_CALLS: dict[str, str] = {
+    "min": "jnp.minimum",
+    "max": "jnp.maximum",
+    "truncdiv": "truncdiv",
+    "truncmod": "jnp.fmod",
+    "abs": "jnp.abs",
+    "exp": "jnp.exp",
+    "log": "jnp.log",
+    "sqrt": "jnp.sqrt",
+    "rsqrt": "lax.rsqrt",
+    "tanh": "jnp.tanh",
+    "sin": "jnp.sin",
+    "cos": "jnp.cos",
+    "erf": "lax.erf",
+    "sigmoid": "jax.nn.sigmoid",
+    "floor": "jnp.floor",
+    "ceil": "jnp.ceil",
+}
+
+TRUNCDIV = '''
+def truncdiv(a, b):
+    """Integer quotient rounded toward zero."""
+    return lax.div(*jnp.broadcast_arrays(a, b))
+'''
+
+
+def dtype_code(dtype: DType) -> str:
+    """A dtype as JAX source."""
+    return "bool" if dtype is DType.BOOL else f"jnp.{dtype}"
+
+
+def literal(value: bool | int | float, dtype: DType) -> Value:
+    """A constant; typed where a Python number would not fit."""
+    if dtype is DType.BOOL:
+        return Value(str(bool(value)), static=True, weak=True)
+    if dtype.is_float:
+        if math.isinf(value):
+            return Value("jnp.inf" if value > 0 else "-jnp.inf", (), ATOM if value > 0 else UNARY, True, True)
+        if math.isnan(value):
+            return Value("jnp.nan", static=True, weak=True)
+        text = repr(float(value))
+        return Value(text, (), UNARY if text.startswith("-") else ATOM, True, True)
+    if not -(2**31) <= value < 2**31:
+        return Value(f"jnp.{dtype}({int(value)})")
+    return Value(str(int(value)), (), UNARY if value < 0 else ATOM, True, True)
+
+
+def typed(value: Value, dtype: DType) -> Value:
+    """A value that certainly has `dtype`."""
+    if not value.static and not value.weak:
+        return value
+    if value.static:
+        if dtype is DType.BOOL:
+            return Value(f"jnp.bool_({value.code})", value.axes)
+        return Value(f"jnp.{dtype}({value.code})", value.axes)
+    return Value(f"{value.at(POSTFIX)}.astype({dtype_code(dtype)})", value.axes, POSTFIX)
+
+
+def union(order: Sequence[Axis], *parts: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Axes that occur in any part, in the order of the statement."""
+    used = {axis.var for part in parts for axis in part}
+    return tuple(axis for axis in order if axis.var in used)
+
+
+def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
+    """A value indexed so that it broadcasts against arrays over `axes` (which contain its own, in order)."""
+    have = [axis.var for axis in value.axes]
+    marks = [":" if axis.var in have else "None" for axis in axes]
+    while marks and marks[0] == "None":
+        marks.pop(0)
+    if not have or "None" not in marks:
+        return value
+    while len(marks) > 1 and marks[-1] == ":" and marks[-2] == ":":
+        marks.pop()
+    if marks[-1] == ":" and len(marks) > 1:
+        marks.pop()
+    return Value(f"{value.at(POSTFIX)}[{', '.join(marks)}]", value.axes, POSTFIX)
+
+
+class Translator:
+    """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order."""
+
+    def __init__(self, order: Sequence[Axis], load: Callable[[Load], Value], variable: Callable[[Var], Value]) -> None:
+        self.order = tuple(order)
+        self.load = load
+        self.variable = variable
+        self.uses_truncdiv = False
+
+    def expr(self, expr: Expr) -> Value:
+        match cast(AnyExpr, expr):
+            case Const(value=value, dtype=dtype):
+                return literal(value, dtype)
+            case Undef(dtype=dtype):
+                return literal(0, dtype)
+            case Var() as var:
+                return self.variable(var)
+            case Load() as load:
+                return self.load(load)
+            case Unary(op=op, operand=a):
+                return self._unary(op, self.expr(a), expr.dtype)
+            case Binary(op=op, lhs=a, rhs=b):
+                return self.binary(op, self.expr(a), self.expr(b), a.dtype)
+            case Cast(dtype=dtype, operand=a):
+                return self._cast(self.expr(a), a.dtype, dtype)
+            case Select(cond=c, then=a, other=b):
+                return self.select(self.expr(c), self.expr(a), self.expr(b), expr.dtype)
+            case other:
+                assert_never(other)
+
+    def _unary(self, op: str, a: Value, dtype: DType) -> Value:
+        if op == "neg":
+            a = a if not a.static or dtype.is_signed or dtype.is_float else typed(a, dtype)
+            return replace(a, code=f"-{a.at(UNARY)}", strength=UNARY)
+        if op in ("not", "bitnot"):
+            if a.static and op == "not":
+                return replace(a, code=f"not {a.at(NOT)}", strength=NOT)
+            a = typed(a, dtype)
+            return Value(f"~{a.at(UNARY)}", a.axes, UNARY)
+        a = typed(a, dtype)
+        return Value(f"{_CALLS[op]}({a.code})", a.axes)
+
+    def binary(self, op: str, a: Value, b: Value, dtype: DType) -> Value:
+        """`a op b` for operands of `dtype`."""
+        python = a.static and b.static
+        if python and dtype.is_signed and op in ("min", "max"):
+            return Value(f"{op}({a.code}, {b.code})", static=True, weak=True)
+        exact = dtype.is_signed and op not in ("truncdiv", "truncmod", "pow", "shl", "shr")
+        if python and op in ("and", "or"):
+            return Value(f"{a.at(NOT)} {op} {b.at(NOT)}", (), LOGIC, True, True)
+        if python and not exact:
+            python = False
+            a, b = typed(a, dtype), typed(b, dtype)
+        if op in ("truncdiv", "truncmod"):
+            self.uses_truncdiv = self.uses_truncdiv or op == "truncdiv"
+            a, b = typed(a, dtype), typed(b, dtype)
+        axes = union(self.order, a.axes, b.axes)
+        a, b = aligned(a, axes), aligned(b, axes)
+        weak = a.weak and b.weak and op not in ("and", "or") and _INFIX.get(op, ("", 0))[1] != COMPARE
+        if op in _CALLS:
+            return Value(f"{_CALLS[op]}({a.code}, {b.code})", axes, weak=weak)
+        sign, strength = _INFIX[op]
+        left, right = strength, strength + 1
+        if op == "pow":
+            left, right = strength + 1, strength
+        elif strength == COMPARE:
+            left = strength + 1
+        return Value(f"{a.at(left)} {sign} {b.at(right)}", axes, strength, python, weak or python)
+
+    def _cast(self, a: Value, source: DType, dtype: DType) -> Value:
+        if source is dtype:
+            return a
+        if a.static:
+            a = typed(a, source)
+        return Value(f"{a.at(POSTFIX)}.astype({dtype_code(dtype)})", a.axes, POSTFIX)
+
+    def select(self, c: Value, a: Value, b: Value, dtype: DType) -> Value:
+        """`a` where `c` holds, else `b`."""
+        if a.weak and b.weak:
+            a = typed(a, dtype)
+        axes = union(self.order, c.axes, a.axes, b.axes)
+        parts = ", ".join(aligned(v, axes).code for v in (c, a, b))
+        return Value(f"jnp.where({parts})", axes)

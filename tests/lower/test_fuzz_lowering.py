@@ -1,0 +1,53 @@
+"""Random programs: the compiled kernel gives what the interpreter gives."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+import pytest
+from compare import TOLERANCE
+from hypothesis import given, settings
+from strategies import program_texts
+
+from ir import PrimFunc, parse, to_script
+from ir.errors import InterpretError, LoopsatError
+from ir.inputs import random_inputs
+from ir.interpret import interpret_with_undef
+from ir.traverse import buffers_written
+from lower import compile
+
+
+def check(func: PrimFunc, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    try:
+        inputs = random_inputs(func, rng)
+        expected = interpret_with_undef(func, **inputs)
+    except (InterpretError, LoopsatError):
+        return
+    kernel = compile(func)
+    found = kernel(**inputs)
+    written = buffers_written(func.body)
+    buffers = [b for b in func.buffers if b in written]
+    for buffer, (values, undef), got in zip(buffers, expected, found, strict=True):
+        want, have = values[~undef], np.asarray(got)[~undef]
+        tolerance = TOLERANCE.get(buffer.dtype, 0.0)
+        same = np.allclose(want, have, rtol=tolerance, atol=tolerance, equal_nan=True)
+        assert same, f"{buffer.name}: {want} {have}\n{to_script(func)}\n{kernel.source}\n{inputs}"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forget_compiled_code():
+    yield
+    jax.clear_caches()
+
+
+@given(program_texts())
+def test_kernels_agree_with_the_interpreter(text: str) -> None:
+    check(parse(text).funcs[0], 0)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=2000)
+@given(program_texts())
+def test_many_kernels(text: str) -> None:
+    check(parse(text).funcs[0], 1)
