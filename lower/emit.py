@@ -729,6 +729,8 @@ class _Statement:
         if op is not None and axes != tuple(self.axes):
             axes = tuple(self.axes)
             value = self.broadcast(typed(value, dtype), axes)  # every iteration counts
+            if values:
+                values[0] = self.broadcast(values[0], axes)
         value = aligned(value, axes) if places else typed(value, dtype)
         indices = ", ".join(aligned(v, axes).code for v in values)
         if op == "sub":
