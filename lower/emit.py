@@ -8,7 +8,7 @@ and stores back by assignment, slice or scatter.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ir.analysis.dependence import Loop, Statement
@@ -308,10 +308,24 @@ class _Function:
             scope.line(f"    {', '.join(names)} = state")
         scope.lines += inner.lines
         scope.line(f"    return {', '.join(names) if names else '()'}")
-        low, high = self.scalar_code(node.loop.start), self.scalar_code(node.loop.start + node.loop.extent)
+        low, high = self.bounds(node.loop, scope)
         packed = f"({', '.join(names)})" if len(names) != 1 else names[0]
         target = f"{', '.join(names)} = " if names else ""
         scope.line(f"{target}lax.fori_loop({low}, {high}, {function}, {packed})")
+
+    def bounds(self, loop: Loop, scope: _Scope) -> tuple[str, str]:
+        """Start and stop of a sequential loop; the box where they depend on an axis, whose iterations differ."""
+        around = {outer.var for outer in scope.loops}
+        if self.inner_bounds(loop, around):
+            start, extent = self.plan.boxes[loop].low, self.plan.boxes[loop].extent
+        else:
+            start, extent = linear(loop.start, self.ranges), linear(loop.extent, self.ranges)
+        return self.size(start), self.size(start + extent)
+
+    def inner_bounds(self, loop: Loop, known: Collection[Var]) -> bool:
+        """Whether the bounds of a loop use loop variables other than `known` ones."""
+        loops = {other.var for s in self.program.statements for other in s.loops}
+        return bool((free_vars(loop.start) | free_vars(loop.extent)) & (loops - set(known)))
 
     def _carried(self, buffer: Buffer, loop: Loop, node: SequentialLoop) -> bool:
         """Whether a buffer lives across iterations of a loop: all do but locals that each iteration has for itself."""
@@ -346,6 +360,9 @@ class _Statement:
             if not box.exact:
                 self.guards += [loop.var >= loop.start, loop.var < loop.start + loop.extent]
         self.by_var = {a.var: a for a in self.axes}
+        for k, loop in enumerate(scope.loops):
+            if function.inner_bounds(loop, {outer.var for outer in scope.loops[:k]}):
+                self.guards += [loop.var >= loop.start, loop.var < loop.start + loop.extent]
 
     def emit(self) -> None:
         update = self.statement.update
@@ -726,7 +743,7 @@ class _Statement:
                 below = translator.binary("lt", values[k], Value("0", static=True, weak=True), place.dtype)
                 values[k] = translator.select(below, size, values[k], place.dtype)
         axes = union(self.axes, value.axes, *(v.axes for v in values))
-        if op is not None and axes != tuple(self.axes):
+        if op is not None and union(self.axes, *(v.axes for v in values)) != tuple(self.axes):
             axes = tuple(self.axes)
             value = self.broadcast(typed(value, dtype), axes)  # every iteration counts
             if values:
