@@ -133,7 +133,8 @@ def rule(
 
 
 def _variable(parameter: inspect.Parameter, dtype: DType) -> Expr:
-    match parameter.annotation:
+    annotation = parameter.annotation  # a string under `from __future__ import annotations`
+    match annotation if isinstance(annotation, str) else annotation.__name__:
         case "Number":
             return Number(parameter.name, dtype)
         case "Truth":

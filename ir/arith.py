@@ -1,12 +1,14 @@
 """Scalar arithmetic of the language: the one definition that the interpreter, constant folding and tests share.
 
 Values are Python bools, ints and floats. Signed integers are mathematical and leaving their width is a fault; unsigned
-ones wrap; floats are computed in their own precision.
+ones wrap; floats are computed in their own precision: exactly or in double, and rounded once to nearest even.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
+import operator
 from collections.abc import Callable
 
 import numpy as np
@@ -37,19 +39,36 @@ def in_range(value: int, dtype: DType) -> int:
     raise ArithmeticFault("overflow", f"{value} leaves {dtype}")
 
 
+# Significant bits and the exponent of the smallest positive value, for the types that ctypes cannot round to.
+_NARROW = {DType.FLOAT16: (11, -24), DType.BFLOAT16: (8, -133)}
+_LARGEST = {DType.FLOAT16: 65504.0, DType.BFLOAT16: float.fromhex("0x1.fep127")}
+
+
 def rounded(value: float, dtype: DType) -> float:
-    """A float in the precision of its dtype."""
-    if dtype is DType.FLOAT64:
+    """The nearest value of a float dtype, ties to even; infinite beyond its range.
+
+    After `+ - * /` and `sqrt` of operands of a narrower dtype in double this equals rounding the exact result, since a
+    double has more than twice as many bits (Figueroa, "When is double rounding innocuous?", 1995).
+    """
+    if dtype is DType.FLOAT64 or not math.isfinite(value):
         return float(value)
-    with np.errstate(all="ignore"):
-        return float(dtype.numpy.type(value))
+    if dtype is DType.FLOAT32:
+        return ctypes.c_float(value).value
+    if abs(value) > 2 * _LARGEST[dtype]:
+        return math.copysign(math.inf, value)
+    bits, lowest = _NARROW[dtype]
+    unit = max(math.frexp(value)[1] - bits, lowest)
+    nearest = math.copysign(math.ldexp(round(math.ldexp(value, -unit)), unit), value)
+    return nearest if abs(nearest) <= _LARGEST[dtype] else math.copysign(math.inf, value)
 
 
 def fold_binary(op: str, a: Scalar, b: Scalar, dtype: DType) -> Scalar:
     """`a op b` for operands of `dtype`.
 
+    Comparisons and logic give a bool, everything else a value of `dtype`.
+
     Raises:
-        ArithmeticFault: division by zero, signed overflow, a shift or power out of range.
+        ArithmeticFault: integer division by zero, signed overflow, a shift or power out of range.
     """
     if op in _COMPARE:
         return _COMPARE[op](a, b)
@@ -59,16 +78,18 @@ def fold_binary(op: str, a: Scalar, b: Scalar, dtype: DType) -> Scalar:
         return bool(a) or bool(b)
     if op in ("min", "max"):
         return _extremum(op, a, b)
-    return _float(op, float(a), float(b), dtype) if dtype.is_float else _integer(op, int(a), int(b), dtype)
+    if dtype.is_float:
+        return rounded(_float(op, float(a), float(b)), dtype)
+    return _integer(op, int(a), int(b), dtype)
 
 
 _COMPARE: dict[str, Callable[[Scalar, Scalar], bool]] = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
+    "eq": operator.eq,
+    "ne": operator.ne,
+    "lt": operator.lt,
+    "le": operator.le,
+    "gt": operator.gt,
+    "ge": operator.ge,
 }
 
 
@@ -78,25 +99,23 @@ def _extremum(op: str, a: Scalar, b: Scalar) -> Scalar:
     return (a if a <= b else b) if op == "min" else (a if a >= b else b)
 
 
-def _float(op: str, a: float, b: float, dtype: DType) -> float:
-    kind = np.float64 if dtype is DType.FLOAT64 else np.float32
-    # Narrow types compute in float32 and round once more, which is exact for a single operation.
-    x, y = kind(a), kind(b)
-    with np.errstate(all="ignore"):
-        match op:
-            case "add":
-                value = x + y
-            case "sub":
-                value = x - y
-            case "mul":
-                value = x * y
-            case "div":
-                value = x / y
-            case "pow":
-                value = np.power(x, y)
-            case _:
-                raise ValueError(f"{op} is not an operator of floats")
-    return rounded(float(value), dtype)
+def _float(op: str, a: float, b: float) -> float:
+    match op:
+        case "add":
+            return a + b
+        case "sub":
+            return a - b
+        case "mul":
+            return a * b
+        case "div" if b == 0:
+            return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+        case "div":
+            return a / b
+        case "pow":
+            with np.errstate(all="ignore"):
+                return float(np.power(np.float64(a), np.float64(b)))
+        case _:
+            raise ValueError(f"{op} is not an operator of floats")
 
 
 def _integer(op: str, a: int, b: int, dtype: DType) -> int:
@@ -113,17 +132,19 @@ def _integer(op: str, a: int, b: int, dtype: DType) -> int:
         if b < 0:
             raise ArithmeticFault("power", f"{a} to the negative power {b}")
         return in_range(_power(a, b, dtype), dtype)
-    exact = {
-        "add": lambda: a + b,
-        "sub": lambda: a - b,
-        "mul": lambda: a * b,
-        "bitand": lambda: a & b,
-        "bitor": lambda: a | b,
-        "bitxor": lambda: a ^ b,
-    }
-    if op not in exact:
+    if op not in _EXACT:
         raise ValueError(f"{op} is not an operator of integers")
-    return in_range(exact[op](), dtype)
+    return in_range(_EXACT[op](a, b), dtype)
+
+
+_EXACT: dict[str, Callable[[int, int], int]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "bitand": operator.and_,
+    "bitor": operator.or_,
+    "bitxor": operator.xor,
+}
 
 
 def _truncated(a: int, b: int) -> int:
@@ -134,9 +155,9 @@ def _truncated(a: int, b: int) -> int:
 def _power(a: int, b: int, dtype: DType) -> int:
     if dtype.kind is Kind.UINT:
         return pow(a, b, dtype.max + 1)
-    if abs(a) > 1 and b > dtype.bits:
+    if abs(a) > 1 and b > dtype.bits:  # before computing it: the exact result may not fit in memory
         raise ArithmeticFault("overflow", f"{a} to the power {b} leaves {dtype}")
-    return int(a**b) if abs(a) > 1 else (1 if b % 2 == 0 else a) if a == -1 else int(a**b)
+    return int(a ** (b if abs(a) > 1 else min(b, 2 + b % 2)))
 
 
 def fold_unary(op: str, a: Scalar, dtype: DType) -> Scalar:
@@ -155,45 +176,29 @@ def fold_unary(op: str, a: Scalar, dtype: DType) -> Scalar:
         case "bitnot":
             return ~int(a) if dtype.is_signed else ~int(a) & dtype.max
         case _:
-            return rounded(_FLOAT_UNARY[op](float(a), np.float64 if dtype is DType.FLOAT64 else np.float32), dtype)
+            if op not in _FLOAT_UNARY:
+                raise ValueError(f"{op} is not an operator of one operand")
+            with np.errstate(all="ignore"):
+                return rounded(float(_FLOAT_UNARY[op](np.float64(a))), dtype)
 
 
-def _numpy(fn: Callable[..., object]) -> Callable[[float, type], float]:
-    def apply(a: float, kind: type) -> float:
-        with np.errstate(all="ignore"):
-            return float(fn(kind(a)))  # pyright: ignore[reportArgumentType]
-
-    return apply
-
-
-def _sigmoid(a: float, kind: type) -> float:
-    with np.errstate(all="ignore"):
-        one = kind(1.0)
-        return float(one / (one + np.exp(-kind(a))))
-
-
-def _rsqrt(a: float, kind: type) -> float:
-    with np.errstate(all="ignore"):
-        return float(kind(1.0) / np.sqrt(kind(a)))
-
-
-_FLOAT_UNARY: dict[str, Callable[[float, type], float]] = {
-    "exp": _numpy(np.exp),
-    "log": _numpy(np.log),
-    "sqrt": _numpy(np.sqrt),
-    "tanh": _numpy(np.tanh),
-    "sin": _numpy(np.sin),
-    "cos": _numpy(np.cos),
-    "floor": _numpy(np.floor),
-    "ceil": _numpy(np.ceil),
-    "rsqrt": _rsqrt,
-    "erf": lambda a, _kind: math.erf(a),
-    "sigmoid": _sigmoid,
+_FLOAT_UNARY: dict[str, Callable[[np.float64], float]] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: 1.0 / np.sqrt(a),
+    "tanh": np.tanh,
+    "sin": np.sin,
+    "cos": np.cos,
+    "erf": math.erf,
+    "sigmoid": lambda a: 1.0 / (1.0 + np.exp(-a)),
+    "floor": np.floor,
+    "ceil": np.ceil,
 }
 
 
 def fold_cast(value: Scalar, source: DType, target: DType) -> Scalar:
-    """Convert: integers wrap when narrowed, floats truncate toward zero.
+    """Convert: integers wrap when narrowed, floats truncate toward zero, and what is not zero is true.
 
     Raises:
         ArithmeticFault: a float that no integer of the target equals after truncation.
@@ -201,10 +206,17 @@ def fold_cast(value: Scalar, source: DType, target: DType) -> Scalar:
     if target is DType.BOOL:
         return value != 0
     if target.is_float:
-        return rounded(float(value), target)
+        return rounded(float(value if target is DType.FLOAT64 else _sticky(value)), target)
     if source.is_float:
         if not math.isfinite(value) or not target.min <= int(value) <= target.max:
             raise ArithmeticFault("overflow", f"{value} has no {target}")
         return int(value)
     wrapped = int(value) & ((1 << target.bits) - 1)
     return wrapped - (1 << target.bits) if target.is_signed and wrapped > target.max else wrapped
+
+
+def _sticky(value: Scalar) -> Scalar:
+    """A number that a double holds and that narrower types round as they do `value`: its last bit notes what is cut."""
+    if isinstance(value, float) or abs(value) < 1 << 53:
+        return value
+    return value >> 11 << 11 | (bool(value & 0x7FF) << 11)

@@ -1,22 +1,33 @@
-"""Random inputs that satisfy a function's assumptions, for checks and tests; the interpreter validates them."""
+"""Random inputs that satisfy a function's assumptions, for checks and tests.
+
+Assumptions and asserts that speak of the inputs are cut out of the program and made true one by one, by setting the
+elements they name; then they are all checked. `ir.bulk` does the same at once for large regular loops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from typing import assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ir.arith import Scalar
+from ir.arith import Scalar, rounded
+from ir.bulk import Bulk, Unsupported
 from ir.dtypes import DType
-from ir.errors import InterpretError, LoopsatError
-from ir.interpret import Machine, Undefined
+from ir.errors import InterpretError, LoopsatError, suggest
+from ir.interpret import Machine, bind_arguments
 from ir.nodes import (
+    SKIP,
     Alloc,
+    AnyStmt,
+    Assert,
     Assume,
-    Binary,
     Block,
+    Buffer,
+    Cast,
     Const,
+    Evaluate,
     Expr,
     For,
     If,
@@ -25,133 +36,259 @@ from ir.nodes import (
     PrimFunc,
     Seq,
     Stmt,
-    Unary,
+    Store,
     Undef,
     Var,
+    seq,
 )
-from ir.traverse import shape_vars
+from ir.satisfy import Satisfier
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    free_vars,
+    has_loads,
+    shape_vars,
+    stmt_children,
+    stmt_exprs,
+    walk,
+    walk_expr,
+)
 
 Inputs = dict[str, npt.NDArray[np.generic] | Scalar]
-_TRIES = 200
+_SCALAR_TRIES = 400
+_FILLS = 20
+_ROUNDS = 4  # later assumptions may undo earlier ones, so all are gone through again
+_BULK = range(3000, 1 << 26)  # iterations that are worth being taken at once, and fit in memory
+_STEPS = 2_000_000
 
 
 def random_inputs(func: PrimFunc, rng: np.random.Generator, scalars: Mapping[str, Scalar] | None = None) -> Inputs:
-    """Arguments by name for all parameters of `func` that satisfy the assumptions at its start.
+    """Arguments by name for all parameters of `func` that satisfy its assumptions on them.
 
-    Scalars and sizes not given are small random integers, tried until the assumptions on them hold. Buffers hold small
-    integers or moderate floats of both signs; where an assumption fixes an element (`c or A[i] == v`), it holds v.
+    Scalars and sizes not given are small random integers, some of them negative or near the constants of assumptions.
+    Buffers hold small integers or moderate floats of both signs, and valid indices where they are used as indices;
+    where an assumption fixes or bounds an element (`c or A[i] == v`), it is met.
 
     Raises:
-        LoopsatError: no inputs were found; the message names the assumption that failed last.
+        LoopsatError: `scalars` names no parameter, or no inputs were found; the message names the assumption that
+            failed last.
     """
-    problem = "none of the tries satisfied them"
-    for _ in range(_TRIES):
-        values = {v: _scalar(v, rng) for v in (*func.scalars, *shape_vars(func))}
-        values |= {v: scalars[v.name] for v in values if scalars is not None and v.name in scalars}
+    fixed = dict(scalars or {})
+    sizes = shape_vars(func)
+    names = {v.name for v in (*func.scalars, *sizes)}
+    for name in fixed:
+        if name not in names:
+            message = f"{func.name} has no scalar parameter `{name}`"
+            raise LoopsatError("inputs", message, func.span, help=suggest(name, names))
+    claims = leading_assumptions(func.body)
+    problem = None
+    fills = 0
+    for _ in range(_SCALAR_TRIES):
         try:
-            return _fill(func, values, rng)
+            values = _scalars(func, claims, fixed, rng)
+            fills += 1
+            return _fill(func, claims, values, rng)
         except InterpretError as error:
-            problem = str(error)
-            if not values or (scalars is not None and all(v.name in scalars for v in values)):
-                break
-    raise LoopsatError("inputs", f"no inputs satisfy the assumptions of {func.name}", notes=[problem])
+            problem = error
+        if fills == _FILLS or names <= fixed.keys():
+            break
+    assert problem is not None
+    raise LoopsatError(
+        "inputs",
+        f"no inputs of {func.name} were found that satisfy its assumptions: {problem.message}",
+        problem.span,
+        notes=problem.notes,
+    ) from problem
 
 
-def _scalar(var: Var, rng: np.random.Generator) -> Scalar:
+# What is assumed of inputs -------------------------------------------------------------------------------------------
+
+
+def leading_assumptions(stmt: Stmt) -> tuple[Stmt, ...]:
+    """The assumptions and asserts on buffers not yet written where they stand, each top-level one by itself.
+
+    The loops, branches and bindings around them are kept, asserts become assumptions, everything else is left out.
+    """
+    claims = _claims(stmt, set())
+    return claims.stmts if isinstance(claims, Seq) else (claims,)
+
+
+def _claims(stmt: Stmt, dirty: set[Buffer]) -> Stmt:
+    """The part of `stmt` that claims something of the inputs; adds what it may write to `dirty`."""
+    match cast(AnyStmt, stmt):
+        case Store(buffer=buffer):
+            dirty.add(buffer)
+            return SKIP
+        case Evaluate():
+            return SKIP
+        case Seq(stmts=stmts):
+            return seq(*[_claims(s, dirty) for s in stmts])
+        case Assume(cond=cond) | Assert(cond=cond):
+            return Assume(cond, stmt.span) if _known(stmt, dirty) else SKIP
+        case If(cond=cond, then=yes, other=no, span=span):
+            before = set(dirty)
+            then, other = _claims(yes, dirty), _claims(no, before)
+            dirty |= before
+            return If(cond, then, other, span) if _known(stmt, dirty) and (then != SKIP or other != SKIP) else SKIP
+        case For() as loop:
+            dirty |= buffers_written(loop.body)
+            body = _claims(loop.body, dirty)
+            return For(loop.var, loop.start, loop.extent, body, span=loop.span) if _kept(stmt, body, dirty) else SKIP
+        case Let(var=var, value=value, body=body, span=span):
+            inner = _claims(body, dirty)
+            return Let(var, value, inner, span) if _kept(stmt, inner, dirty) else SKIP
+        case Alloc(buffer=buffer, body=body):
+            dirty.add(buffer)
+            return _claims(body, dirty)
+        case Block() as block:
+            dirty |= set() if block.init is None else buffers_written(block.init)
+            inner = _claims(block.body, dirty)
+            kept = _kept(stmt, inner, dirty)
+            return Block(block.name, inner, block.axes, block.predicate, span=block.span) if kept else SKIP
+        case other:
+            assert_never(other)
+
+
+def _known(stmt: Stmt, dirty: set[Buffer]) -> bool:
+    """Whether the expressions of a statement read inputs only (undef counts only in `A[i] == undef`)."""
+    exprs = [e for top in stmt_exprs(stmt) for e in walk_expr(top)]
+    if any(isinstance(e, Load) and e.buffer in dirty for e in exprs):
+        return False
+    return isinstance(stmt, (Assume, Assert)) or not any(isinstance(e, Undef) for e in exprs)
+
+
+def _kept(stmt: Stmt, inner: Stmt, dirty: set[Buffer]) -> bool:
+    return inner != SKIP and _known(stmt, dirty)
+
+
+# Scalars -------------------------------------------------------------------------------------------------------------
+
+
+def _scalars(
+    func: PrimFunc, claims: tuple[Stmt, ...], fixed: Mapping[str, Scalar], rng: np.random.Generator
+) -> dict[Var, Scalar]:
+    """Values of all scalars and sizes that satisfy the claims that read no buffer.
+
+    Raises:
+        InterpretError: a claim on them does not hold.
+    """
+    sizes = {v for b in func.buffers for e in b.shape for v in free_vars(e)}
+    numbers = [int(e.value) for s in claims for e in all_exprs(s) if isinstance(e, Const) and not e.dtype.is_float]
+    machine = Satisfier(True, rng, _STEPS)
+    for var in (*func.scalars, *shape_vars(func)):
+        if var.name in fixed:
+            machine.scalars[var] = fixed[var.name]
+        else:
+            machine.scalars[var] = _scalar(var, var in sizes, numbers, rng)
+            machine.free[var] = 0 if var in sizes else var.dtype.min
+    _settle(machine, tuple(c for c in claims if not any(isinstance(e, Load) for e in all_exprs(c))))
+    return dict(machine.scalars)
+
+
+def _scalar(var: Var, is_size: bool, numbers: list[int], rng: np.random.Generator) -> Scalar:
     if var.dtype is DType.BOOL:
         return bool(rng.integers(2))
     if var.dtype.is_float:
-        return float(np.round(rng.uniform(-4, 4), 2))
-    return int(rng.integers(0, 20))
+        return rounded(float(rng.uniform(-4, 4).__round__(2)), var.dtype)
+    lowest = 0 if is_size else max(var.dtype.min, -3)
+    if numbers and rng.integers(4) == 0:
+        near = int(rng.choice(np.array(numbers, dtype=object))) + int(rng.integers(-1, 2))
+        if lowest <= near <= var.dtype.max:
+            return near
+    return int(rng.integers(lowest, 11))
 
 
-def random_array(shape: tuple[int, ...], dtype: DType, rng: np.random.Generator) -> npt.NDArray[np.generic]:
-    """Small integers, or moderate floats of both signs."""
+# Buffers -------------------------------------------------------------------------------------------------------------
+
+
+def _fill(func: PrimFunc, claims: tuple[Stmt, ...], values: Mapping[Var, Scalar], rng: np.random.Generator) -> Inputs:
+    """Inputs with these scalars.
+
+    Raises:
+        InterpretError: a claim on them does not hold.
+    """
+    machine = Satisfier(True, rng, _STEPS, backward=bool(rng.integers(2)))
+    machine.scalars.update(values)
+    bounds = _index_bounds(func)
+    for buffer in func.buffers:
+        shape = machine.shape(buffer)
+        extents = [machine.integer(e, "an extent") for e in bounds.get(buffer.name, ())]
+        below = max(min(extents), 1) if extents else None
+        machine.add_buffer(buffer, random_array(shape, buffer.dtype, rng, below=below))
+    _settle(machine, claims)
+    out: Inputs = {p.name: values[p] if isinstance(p, Var) else machine.memory[p.name].values for p in func.params}
+    try:
+        bind_arguments(func, (), out)
+    except InterpretError:  # a size that no shape tells
+        out |= {v.name: values[v] for v in shape_vars(func)}
+    return out
+
+
+def _settle(machine: Satisfier, claims: tuple[Stmt, ...]) -> None:
+    """Set elements until all claims hold.
+
+    Raises:
+        InterpretError: a claim still does not hold after some rounds.
+    """
+    problem: InterpretError | None = None
+    for _ in range(_ROUNDS):
+        for claim in claims:
+            if not _in_bulk(machine, claim, satisfy=True):
+                machine.run(claim)
+        checker = Machine(True, machine.rng, _STEPS, machine.scalars, machine.memory)
+        try:
+            for claim in claims:
+                if not _in_bulk(checker, claim, satisfy=False):
+                    checker.run(claim)
+            return
+        except InterpretError as error:
+            problem = error
+    if problem is not None:
+        raise problem
+
+
+def _in_bulk(machine: Machine, claim: Stmt, *, satisfy: bool) -> bool:
+    """Whether a claim holds (with `satisfy`: is made to) and that was found by the fast way, if it is worthwhile."""
+    if _points(machine, claim) not in _BULK:
+        return False
+    memory = {name: m.values for name, m in machine.memory.items()}
+    try:
+        return Bulk.over(memory, machine.scalars).run(claim, satisfy=satisfy)
+    except Unsupported:
+        return False
+
+
+def _points(machine: Machine, stmt: Stmt) -> int:
+    """About how many iterations a statement has; loops whose extents vary count once."""
+    match stmt:
+        case For(extent=extent, body=body):
+            fixed = free_vars(extent) <= machine.scalars.keys() and not has_loads(extent)
+            return (max(machine.integer(extent, "an extent"), 0) if fixed else 1) * _points(machine, body)
+        case _:
+            return max(1, sum(_points(machine, s) for s in stmt_children(stmt)))
+
+
+def random_array(
+    shape: tuple[int, ...], dtype: DType, rng: np.random.Generator, *, below: int | None = None
+) -> npt.NDArray[np.generic]:
+    """Small integers, or moderate floats of both signs; integers from 0 to `below` where that is given."""
     if dtype is DType.BOOL:
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.is_float:
         return (rng.uniform(-2, 3, shape).round(3)).astype(dtype.numpy)
-    return rng.integers(0 if not dtype.is_signed else -5, 8, shape).astype(dtype.numpy)
+    low, high = (-5 if dtype.is_signed else 0, 8) if below is None else (0, min(below, dtype.max))
+    return rng.integers(low, high, shape).astype(dtype.numpy)
 
 
-def _fill(func: PrimFunc, values: dict[Var, Scalar], rng: np.random.Generator) -> Inputs:
-    machine = Machine(sanitize=True, rng=rng)
-    machine.scalars.update(values)
-    for buffer in func.buffers:
-        machine.add_buffer(buffer, random_array(machine.shape(buffer), buffer.dtype, rng))
-    for stmt in leading_assumptions(func.body):
-        _Satisfy(machine).run(stmt)
-    for stmt in leading_assumptions(func.body):
-        machine.run(stmt)  # an assumption that could not be satisfied faults here
-    out: Inputs = {}
-    for param in func.params:
-        out[param.name] = values[param] if isinstance(param, Var) else machine.memory[param.name].values
-    return out
-
-
-def leading_assumptions(stmt: Stmt) -> Iterator[Stmt]:
-    """Statements at the start of a program that only assume."""
-    match stmt:
-        case Seq(stmts=stmts):
-            for part in stmts:
-                if not _only_assumes(part):
-                    yield from leading_assumptions(part)
-                    return
-                yield part
-        case Block(body=body, axes=()):
-            yield from leading_assumptions(body)
-        case Alloc(body=body) if isinstance(body, Seq):
-            yield from leading_assumptions(body)
-        case _ if _only_assumes(stmt):
-            yield stmt
-        case _:
-            pass
-
-
-def _only_assumes(stmt: Stmt) -> bool:
-    match stmt:
-        case Assume():
-            return True
-        case For(body=body) | Let(body=body) | Block(body=body, init=None):
-            return _only_assumes(body)
-        case If(then=yes, other=no):
-            return _only_assumes(yes) and _only_assumes(no)
-        case Seq(stmts=stmts):
-            return all(map(_only_assumes, stmts))
-        case _:
-            return False
-
-
-class _Satisfy:
-    """Runs assumptions constructively: sets the elements they speak of."""
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-
-    def run(self, stmt: Stmt) -> None:
-        self.machine.run(stmt, on_assume=lambda s: self.make_true(s.cond))
-
-    def make_true(self, cond: Expr) -> bool:
-        """Try to make a condition hold by setting elements; returns whether it holds now."""
-        match cond:
-            case Binary(op="and", lhs=a, rhs=b):
-                return self.make_true(a) and self.make_true(b)
-            case Binary(op="or", lhs=a, rhs=b):
-                return self._holds(a) or self._holds(b) or self.make_true(a) or self.make_true(b)
-            case Unary(op="not", operand=Unary(op="not", operand=a)):
-                return self.make_true(a)
-            case (
-                Binary(op="eq", lhs=Load() as load, rhs=value)
-                | Binary(op="eq", lhs=Const() as value, rhs=Load() as load)
-            ):
-                if isinstance(value, Undef):
-                    return True
-                found = self.machine.value(value)
-                if isinstance(found, Undefined):
-                    return False
-                return self.machine.poke(load, found)
-            case _:
-                return self._holds(cond)
-
-    def _holds(self, cond: Expr) -> bool:
-        return self.machine.assumed(cond)
+def _index_bounds(func: PrimFunc) -> dict[str, list[Expr]]:
+    """For each buffer whose elements are indices, the extents that they index (as far as parameters tell them)."""
+    found: dict[str, list[Expr]] = {}
+    known = {*func.scalars, *shape_vars(func)}
+    accesses = [(e.buffer, e.indices) for e in all_exprs(func.body) if isinstance(e, Load)]
+    accesses += [(s.buffer, s.indices) for s in walk(func.body) if isinstance(s, Store)]
+    for buffer, indices in accesses:
+        for index, extent in zip(indices, buffer.shape, strict=True):
+            inner = index.operand if isinstance(index, Cast) else index
+            if isinstance(inner, Load) and free_vars(extent) <= known:
+                found.setdefault(inner.buffer.name, []).append(extent)
+    return found

@@ -1,21 +1,22 @@
 """The reference interpreter: what a program means (docs/language.md), as a program. Slow, obviously right.
 
 Every buffer element carries whether it is undef. Faults are `InterpretError`s that name the place and the values of the
-variables in scope. It is the oracle of all differential tests, so it shares no code with analyses or lowering.
+variables in scope. It is the oracle of all differential tests, so it shares no code with analyses or lowering. What it
+runs is verified: names are bound once on a path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never, cast
+from typing import Literal, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary
+from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
 from ir.dtypes import DType
-from ir.errors import InterpretError, Span
+from ir.errors import InterpretError, Span, suggest
 from ir.nodes import (
     Alloc,
     AnyExpr,
@@ -42,10 +43,10 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import buffers_written, shape_vars
+from ir.script.printer import to_script
+from ir.traverse import buffers_written, free_vars, shape_vars
 
 Array = npt.NDArray[np.generic]
-Argument = Array | Scalar | None
 
 
 class Undefined:
@@ -60,101 +61,191 @@ Value = Scalar | Undefined
 
 
 def interpret(
-    func: PrimFunc, *args: object, sanitize: bool = False, seed: int = 0, **named: object
+    func: PrimFunc,
+    /,
+    *args: object,
+    sanitize: bool = False,
+    seed: int | None = 0,
+    max_steps: int | None = None,
+    **named: object,
 ) -> tuple[Array, ...]:
     """Run `func` and return the buffers it writes, in parameter order, as new arrays; undef elements are zero.
 
-    Arguments follow the parameters, or are given by name. A buffer that is not given starts undef; its shape must then
-    be known from other arguments. With `sanitize`, assumptions are checked and loads must stay in bounds. `seed`
-    picks the arbitrary values that let bindings freeze.
+    Arguments follow the parameters, or are given by name; a parameter named like an option must be given by position. A
+    buffer that the program writes may be left out, or None: it starts undef. Sizes that no array tells may be named.
+    With `sanitize`, assumptions are checked and loads must stay in bounds. `seed` picks the arbitrary values that let
+    bindings freeze (None: other ones each time). `max_steps` limits how many statements run.
 
     Raises:
-        InterpretError: an argument does not fit, or the program faults.
+        InterpretError: an argument does not fit, the program faults, or it takes more steps.
     """
-    results = interpret_with_undef(func, *args, sanitize=sanitize, seed=seed, **named)
+    results = interpret_with_undef(func, *args, sanitize=sanitize, seed=seed, max_steps=max_steps, **named)
     return tuple(np.where(undef, np.zeros((), values.dtype), values) for values, undef in results)
 
 
 def interpret_with_undef(
-    func: PrimFunc, *args: object, sanitize: bool = False, seed: int = 0, **named: object
+    func: PrimFunc,
+    /,
+    *args: object,
+    sanitize: bool = False,
+    seed: int | None = 0,
+    max_steps: int | None = None,
+    **named: object,
 ) -> tuple[tuple[Array, npt.NDArray[np.bool_]], ...]:
-    """Like `interpret`, but each result comes with a mask of its undef elements."""
+    """Like `interpret`, but each result comes with a mask of its undef elements, whose values mean nothing."""
     scalars, arrays = bind_arguments(func, args, named)
-    machine = Machine(sanitize, np.random.default_rng(seed))
+    machine = Machine(sanitize, np.random.default_rng(seed), max_steps)
     machine.scalars.update(scalars)
     for buffer in func.buffers:
         machine.add_buffer(buffer, arrays.get(buffer.name))
-    machine.run(func.body)
+    try:
+        machine.run(func.body)
+    except RecursionError as error:
+        message = f"{func.name} is nested too deeply to be interpreted"
+        raise InterpretError("too-deep", message, func.span, help="split the expression or the loops") from error
     written = buffers_written(func.body)
     return tuple((machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers if b in written)
 
 
+# Arguments -----------------------------------------------------------------------------------------------------------
+
+
 def bind_arguments(
-    func: PrimFunc, args: Sequence[object], named: dict[str, object]
+    func: PrimFunc, args: Sequence[object], named: Mapping[str, object]
 ) -> tuple[dict[Var, Scalar], dict[str, Array]]:
-    """Match arguments with parameters; shape variables get their values from the arrays.
+    """Match arguments with parameters; sizes in shapes get their values from the arrays.
 
     Raises:
-        InterpretError: too many arguments, an unknown name, a wrong rank, shape or dtype, or a missing scalar.
+        InterpretError: too many arguments, an unknown name, a wrong rank, shape or dtype, or something is missing.
     """
-    if len(args) > len(func.params):
-        raise InterpretError("arguments", f"{func.name} takes {len(func.params)} arguments, {len(args)} given")
-    known = {p.name for p in func.params}
-    unknown = [n for n in named if n not in known]
-    if unknown:
-        raise InterpretError("arguments", f"{func.name} has no parameter `{unknown[0]}`")
-    given: dict[str, object] = {p.name: a for p, a in zip(func.params, args, strict=False)} | named
-    scalars: dict[Var, Scalar] = {}
-    for var in func.scalars:
-        if given.get(var.name) is None:
-            raise InterpretError("arguments", f"{func.name} needs the scalar `{var.name}`")
-        scalars[var] = _scalar(given[var.name], var)
-    symbols = set(shape_vars(func))
-    arrays = {b.name: _array(given[b.name], b) for b in func.buffers if given.get(b.name) is not None}
+    given = _by_name(func, args, named)
+    scalars = {var: _scalar(func, given.get(var.name), var) for var in func.scalars}
+    written = buffers_written(func.body)
+    arrays: dict[str, Array] = {}
     for buffer in func.buffers:
-        for extent, size in zip(buffer.shape, arrays[buffer.name].shape if buffer.name in arrays else (), strict=False):
-            if isinstance(extent, Var) and extent in symbols:
-                scalars.setdefault(extent, int(size))
-    for var in symbols:
-        if var not in scalars:
-            raise InterpretError("arguments", f"the size `{var.name}` is not known from any array given")
+        if given.get(buffer.name) is not None:
+            arrays[buffer.name] = _array(func, given[buffer.name], buffer)
+        elif buffer not in written:
+            help = "only buffers that the program writes may be left out"
+            raise InterpretError("arguments", f"{func.name} needs the buffer `{buffer.name}`", buffer.span, help=help)
+    for var in shape_vars(func):
+        if given.get(var.name) is not None:
+            scalars[var] = _scalar(func, given[var.name], var)
+    _bind_sizes(func, scalars, arrays)
     for buffer in func.buffers:
         if buffer.name in arrays:
-            _check_shape(buffer, arrays[buffer.name], scalars)
+            _check_shape(func, buffer, arrays[buffer.name], scalars)
     return scalars, arrays
 
 
-def _scalar(value: object, var: Var) -> Scalar:
-    item = np.asarray(value)
-    if item.ndim != 0:
-        raise InterpretError("arguments", f"`{var.name}` is a scalar, an array of shape {item.shape} was given")
-    plain = cast("Scalar", item.item())
-    if var.dtype.is_integer and (isinstance(plain, float) or not var.dtype.min <= plain <= var.dtype.max):
-        raise InterpretError("arguments", f"`{var.name}` is {var.dtype}, {plain} does not fit")
-    return fold_cast(plain, DType.FLOAT64, var.dtype) if var.dtype.is_float else plain
+def _by_name(func: PrimFunc, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
+    if len(args) > len(func.params):
+        raise InterpretError("arguments", f"{func.name} takes {len(func.params)} arguments, {len(args)} given")
+    given: dict[str, object] = {p.name: a for p, a in zip(func.params, args, strict=False)}
+    known = {p.name for p in (*func.params, *shape_vars(func))}
+    for name, value in named.items():
+        if name not in known:
+            raise InterpretError("arguments", f"{func.name} has no parameter `{name}`", help=suggest(name, known))
+        if name in given:
+            raise InterpretError("arguments", f"`{name}` of {func.name} is given by position and by name")
+        given[name] = value
+    return given
 
 
-def _array(value: object, buffer: Buffer) -> Array:
-    array = np.asarray(value)
-    if array.ndim != len(buffer.shape):
+def _scalar(func: PrimFunc, value: object, var: Var) -> Scalar:
+    if value is None:
+        raise InterpretError("arguments", f"{func.name} needs the scalar `{var.name}`, {_a(var.dtype)}", var.span)
+    item = _as_array(func, value, var.name)
+    plain: object = item.item() if item.ndim == 0 else value
+    if isinstance(plain, (bool, int, float)):
+        if var.dtype.is_float:
+            return rounded(float(plain), var.dtype)
+        if not isinstance(plain, float) and var.dtype.min <= plain <= var.dtype.max:
+            return bool(plain) if var.dtype is DType.BOOL else int(plain)
+    found = f"an array of shape {item.shape}" if item.ndim else repr(value)
+    raise InterpretError("arguments", f"`{var.name}` of {func.name}: expected {_a(var.dtype)}, found {found}", var.span)
+
+
+def _as_array(func: PrimFunc, value: object, name: str) -> Array:
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InterpretError("arguments", f"`{name}` of {func.name} is not an array: {error}") from error
+
+
+def _a(dtype: DType) -> str:
+    return f"an {dtype}" if dtype.value.startswith("int") else f"a {dtype}"
+
+
+def _array(func: PrimFunc, value: object, buffer: Buffer) -> Array:
+    array = _as_array(func, value, buffer.name)
+    if array.ndim != len(buffer.shape) or array.dtype != buffer.dtype.numpy:
+        wanted = f"{buffer.dtype} of rank {len(buffer.shape)}"
+        found = f"{array.dtype} of rank {array.ndim}, shape {array.shape}"
         raise InterpretError(
-            "arguments", f"`{buffer.name}` has {len(buffer.shape)} dimensions, an array of {array.ndim} was given"
+            "arguments", f"`{buffer.name}` of {func.name}: expected {wanted}, found {found}", buffer.span
         )
-    if array.dtype != buffer.dtype.numpy:
-        raise InterpretError("arguments", f"`{buffer.name}` is {buffer.dtype}, an array of {array.dtype} was given")
     return array
 
 
-def _check_shape(buffer: Buffer, array: Array, scalars: dict[Var, Scalar]) -> None:
+def _bind_sizes(func: PrimFunc, scalars: dict[Var, Scalar], arrays: Mapping[str, Array]) -> None:
+    """Solve the shapes for the sizes in them, plain names first."""
+    unknown = {v for v in shape_vars(func) if v not in scalars}
+    known = [
+        (e, n) for b in func.buffers if b.name in arrays for e, n in zip(b.shape, arrays[b.name].shape, strict=True)
+    ]
+    for extent, size in sorted(known, key=lambda pair: not isinstance(pair[0], Var)):
+        solved = _solve(extent, size, unknown, scalars)
+        if solved is not None:
+            scalars[solved[0]] = solved[1]
+            unknown.discard(solved[0])
+    for var in shape_vars(func):
+        if var in unknown:
+            message = f"the size `{var.name}` of {func.name} is not known from any array given"
+            raise InterpretError("arguments", message, var.span, help=f"name it, as in {var.name}=4")
+
+
+def _solve(extent: Expr, size: int, unknown: set[Var], scalars: Mapping[Var, Scalar]) -> tuple[Var, int] | None:
+    """The one unknown of an extent that is linear in it, and its value."""
+    match extent:
+        case Var() as var if var in unknown:
+            return var, size
+        case Binary(op=("add" | "sub" | "mul") as op, lhs=a, rhs=b) if free_vars(a) & unknown or free_vars(b) & unknown:
+            left = bool(free_vars(a) & unknown)
+            other = b if left else a
+            if free_vars(other) & unknown:
+                return None
+            machine = Machine(False, np.random.default_rng(0))
+            machine.scalars.update(scalars)
+            known = machine.integer(other, "an extent")
+            if op == "mul":
+                return (
+                    _solve(a if left else b, size // known, unknown, scalars) if known and size % known == 0 else None
+                )
+            rest = size - known if op == "add" else size + known if left else known - size
+            return _solve(a if left else b, rest, unknown, scalars)
+        case _:
+            return None
+
+
+def _check_shape(func: PrimFunc, buffer: Buffer, array: Array, scalars: Mapping[Var, Scalar]) -> None:
     machine = Machine(False, np.random.default_rng(0))
     machine.scalars.update(scalars)
     shape = machine.shape(buffer)
     if array.shape != shape:
-        raise InterpretError("arguments", f"`{buffer.name}` has shape {shape}, an array of {array.shape} was given")
+        message = f"`{buffer.name}` of {func.name}: expected shape {shape}, found {array.shape}"
+        sizes = {v for e in buffer.shape for v in free_vars(e)}
+        notes = [f"with {v.name} = {scalars[v]}" for v in scalars if v in sizes]
+        raise InterpretError("arguments", message, buffer.span, notes=notes)
+
+
+# Execution -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class _Memory:
+class Memory:
+    """The elements of one buffer, and which of them are undef."""
+
     values: Array
     undef: npt.NDArray[np.bool_]
 
@@ -165,211 +256,235 @@ class Machine:
 
     sanitize: bool
     rng: np.random.Generator
+    steps: int | None = None
     scalars: dict[Var, Scalar] = field(default_factory=lambda: dict[Var, Scalar]())
-    memory: dict[str, _Memory] = field(default_factory=lambda: dict[str, _Memory]())
+    memory: dict[str, Memory] = field(default_factory=lambda: dict[str, Memory]())
 
     def shape(self, buffer: Buffer) -> tuple[int, ...]:
+        """The shape of a buffer here; a negative extent means no elements."""
         return tuple(max(self.integer(e, "an extent"), 0) for e in buffer.shape)
 
     def add_buffer(self, buffer: Buffer, initial: Array | None) -> None:
+        """Bring a buffer into being, undef or as a copy of `initial`."""
         shape = self.shape(buffer)
-        if initial is None:
-            self.memory[buffer.name] = _Memory(np.zeros(shape, buffer.dtype.numpy), np.ones(shape, np.bool_))
-        else:
-            self.memory[buffer.name] = _Memory(np.array(initial), np.zeros(shape, np.bool_))
-
-    def poke(self, load: Load, value: Scalar) -> bool:
-        """Set the element a load reads; False if it lies outside its buffer."""
-        memory = self.memory[load.buffer.name]
-        index = tuple(self.integer(i, "an index") for i in load.indices)
-        if not _inside(index, memory.values.shape):
-            return False
-        memory.values[index] = value
-        return True
+        try:
+            values = np.zeros(shape, buffer.dtype.numpy) if initial is None else np.array(initial)
+            self.memory[buffer.name] = Memory(values, np.full(shape, initial is None))
+        except (MemoryError, ValueError) as error:
+            message = f"{buffer.name} of shape {shape} is too large to be interpreted"
+            raise self.fault("too-large", message, buffer.span) from error
 
     def fault(self, code: str, message: str, span: Span | None) -> InterpretError:
+        """An error that tells the scalars in scope."""
         state = ", ".join(f"{v.name} = {x}" for v, x in self.scalars.items())
         return InterpretError(code, message, span, notes=[f"with {state}"] if state else [])
 
     # Statements ------------------------------------------------------------------------------------------------------
 
-    def run(self, stmt: Stmt, on_assume: Callable[[Assume], object] | None = None) -> None:
-        """Execute a statement; `on_assume` replaces the check of assumptions."""
+    def run(self, stmt: Stmt) -> None:
+        """Execute a statement.
+
+        Raises:
+            InterpretError: it faults.
+        """
+        self._count(stmt)
         match cast(AnyStmt, stmt):
             case Seq(stmts=stmts):
                 for part in stmts:
-                    self.run(part, on_assume)
-            case Store():
-                self._store(stmt)
+                    self.run(part)
+            case Store() as store:
+                self._store(store)
             case If(cond=cond, then=yes, other=no):
-                self.run(yes if self.condition(cond) else no, on_assume)
+                self.run(yes if self.condition(cond) else no)
             case For() as loop:
-                start, extent = self.integer(loop.start, "a loop bound"), self.integer(loop.extent, "an extent")
-                for value in range(start, start + extent):
-                    self._with(loop.var, value, lambda: self.run(loop.body, on_assume))
+                self._loop(loop)
             case Let(var=var, value=value, body=body):
-                self._with(var, self._frozen(self.value(value), var.dtype), lambda: self.run(body, on_assume))
+                self.scalars[var] = self._frozen(self.value(value), var.dtype)
+                self.run(body)
+                del self.scalars[var]
             case Alloc(buffer=buffer, body=body):
-                outer = self.memory.get(buffer.name)
                 self.add_buffer(buffer, None)
-                self.run(body, on_assume)
-                if outer is not None:
-                    self.memory[buffer.name] = outer
-            case Assume() as assume if on_assume is not None:
-                on_assume(assume)
-            case Assume(cond=cond, span=span):
-                if self.sanitize and not self.assumed(cond):
-                    raise self.fault("assumption-false", "an assumption does not hold", span)
+                self.run(body)
+                del self.memory[buffer.name]
+            case Assume() as assume:
+                self.assume(assume)
             case Assert(cond=cond, message=message, span=span):
                 if not self.condition(cond):
-                    raise self.fault("assert-failed", message or "an assertion failed", span)
+                    raise self.fault("assert-failed", message or f"`{to_script(cond)}` does not hold", span)
             case Evaluate(value=value):
                 self.value(value)
-            case Block():
-                self._block(stmt, on_assume)
+            case Block() as block:
+                self._block(block)
             case other:
                 assert_never(other)
 
-    def _with(self, var: Var, value: Scalar, action: Callable[[], None]) -> None:
-        outer = self.scalars.get(var)
-        self.scalars[var] = value
-        action()
-        if outer is None:
-            del self.scalars[var]
-        else:
-            self.scalars[var] = outer
+    def _loop(self, loop: For) -> None:
+        start = self.integer(loop.start, "the start of a loop")
+        stop = start + self.integer(loop.extent, "the extent of a loop")
+        if start < stop and stop - 1 > loop.var.dtype.max:
+            raise self.fault(
+                "overflow", f"{loop.var.name} reaches {stop - 1}, which leaves {loop.var.dtype}", loop.span
+            )
+        for value in range(start, stop):
+            self.scalars[loop.var] = value
+            self.run(loop.body)
+        self.scalars.pop(loop.var, None)
+
+    def _count(self, stmt: Stmt) -> None:
+        if self.steps is not None:
+            if self.steps == 0:
+                raise self.fault("too-many-steps", "the program takes more steps than allowed", stmt.span)
+            self.steps -= 1
+
+    def assume(self, stmt: Assume) -> None:
+        """Check an assumption if asked to."""
+        if self.sanitize and not self.holds(stmt.cond):
+            message = f"the assumption `{to_script(stmt.cond)}` does not hold"
+            raise self.fault("assumption-false", message, stmt.span)
 
     def _frozen(self, value: Value, dtype: DType) -> Scalar:
-        """One arbitrary value in place of undef, extreme ones included."""
+        """One arbitrary value in place of undef, often an awkward one."""
         if not isinstance(value, Undefined):
             return value
         if dtype is DType.BOOL:
             return bool(self.rng.integers(2))
-        if dtype.is_float:
-            return float(self.rng.choice([0.0, -1.5, 7.25, 1e6, -3e4]))
-        return int(self.rng.choice(np.array([0, 1, dtype.min, dtype.max, 5], dtype=object)))
+        awkward = (0, 1, -1.5, 7.25, 3e4, -6e4) if dtype.is_float else (0, 1, dtype.min, dtype.max, dtype.max // 3)
+        pick = int(self.rng.integers(len(awkward) + 2))
+        number = awkward[pick] if pick < len(awkward) else int(self.rng.integers(100))
+        return rounded(number, dtype) if dtype.is_float else int(number)
 
-    def _store(self, stmt: Stmt) -> None:
-        assert isinstance(stmt, Store)
-        memory = self.memory[stmt.buffer.name]
-        index = tuple(self.integer(i, "an index") for i in stmt.indices)
+    def _store(self, stmt: Store) -> None:
+        memory = self._memory(stmt.buffer, stmt.span)
+        index = tuple([self.integer(i, "an index") for i in stmt.indices])
         value = self.value(stmt.value)
         if not _inside(index, memory.values.shape):
-            shape = memory.values.shape
-            raise self.fault(
-                "store-out-of-bounds", f"store to {stmt.buffer.name}{list(index)} leaves its shape {shape}", stmt.span
-            )
+            message = f"store to {stmt.buffer.name}{list(index)} leaves its shape {memory.values.shape}"
+            raise self.fault("store-out-of-bounds", message, stmt.span)
         undefined = isinstance(value, Undefined)
         memory.undef[index] = undefined
         if not undefined:
             memory.values[index] = value
 
-    def _block(self, stmt: Stmt, on_assume: Callable[[Assume], object] | None) -> None:
-        assert isinstance(stmt, Block)
-        block = stmt
-
-        def body() -> None:
-            if not self.condition(block.predicate):
-                return
-            starts = (a for a in block.axes if a.kind == "reduce")
-            if block.init is not None and all(self.value(a.var) == self.value(a.start) for a in starts):
-                self.run(block.init, on_assume)
-            self.run(block.body, on_assume)
-
-        def bind(k: int) -> None:
-            if k == len(block.axes):
-                body()
-            else:
-                axis = block.axes[k]
-                self._with(axis.var, self.integer(axis.value, "an axis"), lambda: bind(k + 1))
-
-        bind(0)
+    def _block(self, block: Block) -> None:
+        for axis in block.axes:
+            self.scalars[axis.var] = self.integer(axis.value, "the value of an axis")
+        if self.condition(block.predicate):
+            reduced = [a for a in block.axes if a.kind == "reduce"]
+            if block.init is not None and all(
+                self.scalars[a.var] == self.integer(a.start, "the start of an axis") for a in reduced
+            ):
+                self.run(block.init)
+            self.run(block.body)
+        for axis in block.axes:
+            del self.scalars[axis.var]
 
     # Expressions -----------------------------------------------------------------------------------------------------
 
     def integer(self, expr: Expr, what: str) -> int:
+        """The value of an expression that may not be undef: an index or a bound."""
         value = self.value(expr)
         if isinstance(value, Undefined):
-            raise self.fault("undef-index", f"{what} is undef", expr.span)
+            raise self.fault("undef-index", f"{what} is undef: `{to_script(expr)}`", expr.span)
         return int(value)
 
     def condition(self, expr: Expr) -> bool:
-        value = self.value(expr)
+        """The value of a condition, which may not be undef."""
+        return self._decided(self.value(expr), expr)
+
+    def holds(self, cond: Expr) -> bool:
+        """Whether an assumption holds; that something equals undef always does."""
+        return self._decided(self._assumed(cond), cond)
+
+    def _decided(self, value: Value, cond: Expr) -> bool:
         if isinstance(value, Undefined):
-            raise self.fault("undef-condition", "a condition is undef", expr.span)
+            raise self.fault("undef-condition", f"a condition is undef: `{to_script(cond)}`", cond.span)
         return bool(value)
 
-    def assumed(self, cond: Expr) -> bool:
-        """Whether an assumption holds; `A[i] == undef` always does."""
+    def _assumed(self, cond: Expr) -> Value:
         match cond:
-            case Binary(op="and", lhs=a, rhs=b):
-                return self.assumed(a) and self.assumed(b)
-            case Binary(op="or", lhs=a, rhs=b):
-                return self.assumed(a) or self.assumed(b)
-            case Binary(op="eq", lhs=a, rhs=b) if isinstance(a, Undef) or isinstance(b, Undef):
+            case Binary(op=("and" | "or") as op, lhs=a, rhs=b):
+                return self._logic(op, self._assumed(a), lambda: self._assumed(b))
+            case Binary(op="eq", lhs=a, rhs=Undef()) | Binary(op="eq", lhs=Undef(), rhs=a):
+                self.value(a)  # for the faults it may have
                 return True
             case _:
-                return self.value(cond) is True or self.value(cond) == 1
+                return self.value(cond)
 
     def value(self, expr: Expr) -> Value:
+        """Evaluate; strict in undef except for annihilators and selection.
+
+        Raises:
+            InterpretError: an operation in it faults.
+        """
         match cast(AnyExpr, expr):
             case Const(value=value, dtype=dtype):
-                return fold_cast(value, DType.FLOAT64, dtype) if dtype.is_float else value
+                return rounded(value, dtype) if dtype.is_float else value
             case Var() as var:
+                if var not in self.scalars:
+                    raise self.fault("unknown-name", f"`{var.name}` has no value here", var.span)
                 return self.scalars[var]
             case Undef():
                 return UNDEF
-            case Load(buffer=buffer, indices=indices):
-                return self._load(buffer, indices, expr.span)
+            case Load() as load:
+                return self._load(load)
             case Select(cond=c, then=a, other=b):
                 return self.value(a if self.condition(c) else b)
-            case Unary(op=op, operand=a):
-                value = self.value(a)
-                if isinstance(value, Undefined):
-                    return UNDEF
-                return self._checked(lambda: fold_unary(op, value, a.dtype), expr)
-            case Cast(dtype=dtype, operand=a):
-                value = self.value(a)
-                if isinstance(value, Undefined):
-                    return UNDEF
-                return self._checked(lambda: fold_cast(value, a.dtype, dtype), expr)
-            case Binary():
-                return self._binary(expr)
+            case Binary(op=("and" | "or") as op, lhs=a, rhs=b):
+                return self._logic(op, self.value(a), lambda: self.value(b))
+            case Binary() | Unary() | Cast() as operation:
+                return self._operation(operation)
             case other:
                 assert_never(other)
 
-    def _load(self, buffer: Buffer, indices: tuple[Expr, ...], span: Span | None) -> Value:
-        memory = self.memory[buffer.name]
-        index = tuple(self.integer(i, "an index") for i in indices)
+    def _memory(self, buffer: Buffer, span: Span | None) -> Memory:
+        if buffer.name not in self.memory:
+            raise self.fault("unknown-name", f"the buffer `{buffer.name}` does not exist here", span)
+        return self.memory[buffer.name]
+
+    def _load(self, load: Load) -> Value:
+        memory = self._memory(load.buffer, load.span)
+        index = tuple([self.integer(i, "an index") for i in load.indices])
         if not _inside(index, memory.values.shape):
             if self.sanitize:
-                shape = memory.values.shape
-                raise self.fault(
-                    "load-out-of-bounds", f"load from {buffer.name}{list(index)} leaves its shape {shape}", span
-                )
+                message = f"load from {load.buffer.name}{list(index)} leaves its shape {memory.values.shape}"
+                raise self.fault("load-out-of-bounds", message, load.span)
             return UNDEF
-        return UNDEF if memory.undef[index] else cast("Scalar", memory.values[index].item())
+        if memory.undef[index]:
+            return UNDEF
+        return cast("Scalar", memory.values[index].item())
 
-    def _binary(self, expr: Expr) -> Value:
-        assert isinstance(expr, Binary)
-        op, a = expr.op, self.value(expr.lhs)
-        if op in ("and", "or"):
-            if not isinstance(a, Undefined):
-                return self.value(expr.rhs) if bool(a) == (op == "and") else a
-            b = self.value(expr.rhs)
-            return b if not isinstance(b, Undefined) and bool(b) == (op == "or") else UNDEF
-        b = self.value(expr.rhs)
-        if isinstance(a, Undefined) or isinstance(b, Undefined):
-            known = b if isinstance(a, Undefined) else a
-            return known if op == "mul" and not isinstance(known, Undefined) and known == 0 else UNDEF
-        return self._checked(lambda: fold_binary(op, a, b, expr.lhs.dtype), expr)
+    def _logic(self, op: Literal["and", "or"], left: Value, right: Callable[[], Value]) -> Value:
+        """Three-valued `and`, `or`; the right operand is evaluated only where the left one does not decide."""
+        decisive = op == "or"
+        if not isinstance(left, Undefined) and bool(left) is decisive:
+            return decisive
+        other = right()
+        if isinstance(left, Undefined) and (isinstance(other, Undefined) or bool(other) is not decisive):
+            return UNDEF
+        return other
 
-    def _checked(self, compute: Callable[[], Scalar], expr: Expr) -> Scalar:
+    def _operation(self, expr: Binary | Unary | Cast) -> Value:
         try:
-            return compute()
-        except ArithmeticFault as error:
-            raise self.fault(error.kind, str(error), expr.span) from error
+            match expr:
+                case Binary(op=op, lhs=lhs, rhs=rhs):
+                    a, b = self.value(lhs), self.value(rhs)
+                    if isinstance(a, Undefined) or isinstance(b, Undefined):
+                        return self._annihilated(op, a, b)
+                    return fold_binary(op, a, b, lhs.dtype)
+                case Unary(op=op, operand=operand):
+                    a = self.value(operand)
+                    return UNDEF if isinstance(a, Undefined) else fold_unary(op, a, operand.dtype)
+                case Cast(dtype=dtype, operand=operand):
+                    a = self.value(operand)
+                    return UNDEF if isinstance(a, Undefined) else fold_cast(a, operand.dtype, dtype)
+        except ArithmeticFault as fault:
+            raise self.fault(fault.kind, f"{fault} in `{to_script(expr)}`", expr.span) from fault
+
+    def _annihilated(self, op: str, a: Value, b: Value) -> Value:
+        """`a op b` where an operand is undef: zero if the other one is a factor zero."""
+        known = b if isinstance(a, Undefined) else a
+        return known if op == "mul" and not isinstance(known, Undefined) and known == 0 else UNDEF
 
 
 def _inside(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return all(0 <= i < n for i, n in zip(index, shape, strict=True))
+    return len(index) == len(shape) and all(0 <= i < n for i, n in zip(index, shape, strict=True))

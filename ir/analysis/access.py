@@ -152,8 +152,8 @@ class _Checker:
 
     # Facts -----------------------------------------------------------------------------------------------------------
 
-    def _meet(self, facts: _Facts, extra: isl.Set, *why: Fact) -> _Facts:
-        known = pb.within_budget(lambda: _simplified(facts.known.intersect(extra)), facts.known)
+    def _meet(self, facts: _Facts, extra: Callable[[], isl.Set], *why: Fact) -> _Facts:
+        known = pb.within_budget(lambda: _simplified(facts.known.intersect(extra())), facts.known)
         if known is facts.known or known.n_basic_set() > _MAX_PIECES:
             return replace(facts, doubt=facts.doubt if facts.doubt else "too many cases reach it")
         return _Facts(known, facts.doubt, (*facts.why, *why))
@@ -161,8 +161,11 @@ class _Checker:
     def _branch(self, facts: _Facts, cond: Expr, taken: bool) -> _Facts:
         """Facts where `cond` was evaluated and is `taken`."""
         found = self._condition(cond)
-        extra = found.condition.may if taken else found.condition.must.complement()
-        inner = self._meet(facts, extra, Fact(cond if taken else Unary("not", cond), branch=True))
+        inner = self._meet(
+            facts,
+            lambda: found.condition.may if taken else found.condition.must.complement(),
+            Fact(cond if taken else Unary("not", cond), branch=True),
+        )
         if inner.doubt or (found.exact and not self._depends_on_data(found.names)):
             return inner
         return replace(inner, doubt=f"it stands under `{to_script(cond)}`, which is not decided before run time")
@@ -172,7 +175,7 @@ class _Checker:
         found = self._condition(cond)
         if found.condition.may.plain_is_universe():
             return facts
-        return self._meet(facts, found.condition.may, Fact(cond, branch=False))
+        return self._meet(facts, lambda: found.condition.may, Fact(cond, branch=False))
 
     def _bind(self, facts: _Facts, var: Var, value: Expr) -> _Facts:
         """Facts where `var` stands for `value`."""
@@ -192,7 +195,7 @@ class _Checker:
             self.tainted.add(var.name)
         if fact is None:
             return facts
-        return self._meet(facts, fact)
+        return self._meet(facts, lambda: fact)
 
     def _release(self, facts: _Facts, inner: _Facts, outer: _Facts, names: list[str]) -> _Facts:
         """Facts after the scope of lets: what held inside, without their names."""
@@ -274,7 +277,7 @@ class _Checker:
         self._loads(loop.extent, facts)
         domain = self._translated(lambda: pb.loop_domain(loop.var, loop.start, loop.extent, self.opaque))
         self.names.bind(name, loop)
-        inside = self._meet(facts, domain.condition.may)
+        inside = self._meet(facts, lambda: domain.condition.may)
         if not inside.doubt and (not domain.exact or self._depends_on_data(domain.names)):
             inside = replace(inside, doubt=f"the range of {name} is not known before run time")
         after = self._stmt(loop.body, inside)

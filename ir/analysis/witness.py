@@ -170,9 +170,9 @@ def may_leave(
     facts: tuple[Fact, ...],
 ) -> VerifyError:
     """The error for an access that leaves an axis in the nonempty params set `bad` of the states that reach it."""
-    point = first_point(bad, names)
+    point = pb.within_budget(lambda: first_point(bad, names), dict[str, int]())
     variables = names.variables(index)
-    ranges, reached = names.ranges(variables), _value(index, point)
+    ranges, reached = names.ranges(variables), _value(index, point) if point else None
     shape = f"({', '.join(map(to_script, buffer.shape))}{',' if len(buffer.shape) == 1 else ''})"
     text = f"index {axis} is {to_script(index)}"
     text += f" with {', '.join(ranges)}" if ranges else ""
@@ -184,12 +184,16 @@ def may_leave(
         notes.append(f"for example with {example}")
     if shown:
         notes.append(f"known here: {', '.join(shown)}")
+    plain = f"guard the {kind} with a condition that keeps index {axis} in range"
+    advice = pb.within_budget(
+        lambda: _advice(kind, buffer, axis, index, variables, names, known, bad, below=below, above=above), plain
+    )
     return VerifyError(
         f"{kind}-out-of-bounds",
         f"{kind} {'to' if kind == 'store' else 'from'} {buffer.name} may leave its shape",
         span,
         notes=notes,
-        help=_advice(kind, buffer, axis, index, variables, names, known, bad, below=below, above=above),
+        help=advice,
     )
 
 
@@ -262,7 +266,7 @@ def _assumption(names: Bindings, known: isl.Set, bad: isl.Set) -> list[str]:
 
 def assumption_false(stmt: Assume, names: Bindings, bad: isl.Set, facts: tuple[Fact, ...]) -> VerifyError:
     """The error for an assumption that is false in the nonempty params set `bad`."""
-    point = first_point(bad, names)
+    point = pb.within_budget(lambda: first_point(bad, names), dict[str, int]())
     variables = names.variables(stmt.cond)
     linked = {v.name for v in names.variables(stmt.cond, through_loops=True)}
     known = [*names.ranges(variables), *_relevant(facts, linked, names)]

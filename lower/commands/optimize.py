@@ -6,6 +6,7 @@ import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import jax
 import numpy as np
@@ -24,8 +25,9 @@ from ir.nodes import Buffer, Const, For, PrimFunc, Stmt
 from ir.script.printer import to_script
 from ir.traverse import buffers_written, stmt_children
 from ir.verify import Verified, verify
-from lower import compile, emit, export, stablehlo_text
+from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.cli import load_kernel, write_atomically
+from lower.kernel import wide_types
 
 INTERPRETED_STEPS = 200_000  # the interpreter runs about as many statements a second
 TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 2e-3, DType.FLOAT16: 5e-2, DType.BFLOAT16: 2e-1}
@@ -126,25 +128,25 @@ class _Presenter:
         self,
         func: PrimFunc,
         best: PrimFunc,
-        before: Callable[..., tuple[jax.Array, ...]],
-        after: Callable[..., tuple[jax.Array, ...]],
+        before: Kernel,
+        after: Kernel,
         rng: np.random.Generator,
     ) -> None:
         inputs = random_inputs(func, rng)
-        found = dict(zip(_written(best), after(**inputs), strict=True))
+        found = dict(zip(_written(best), after(*inputs.values()), strict=True))
         steps = estimated_steps(func.body)
         if steps <= INTERPRETED_STEPS:
             self.title("check against the reference interpreter")
             expected = dict(zip(_written(func), _interpret(func, inputs), strict=True))
         else:
             self.title(f"check against the unoptimized kernel ({steps:,.0f} steps are too many to interpret)")
-            outputs = before(**inputs)
+            outputs = before(*inputs.values())
             expected = {
                 n: (np.asarray(v), np.zeros(v.shape, np.bool_)) for n, v in zip(_written(func), outputs, strict=True)
             }
         for name, (values, undef) in expected.items():
             self.line(f"- {name}: {_difference(func, name, values, undef, found.get(name, inputs[name]))}")
-        slow, fast = _times(lambda: before(**inputs), lambda: after(**inputs))
+        slow, fast = _times(func, inputs, before, after)
         self.title("time on this machine")
         self.line(f"- before: {slow * 1e3:.3f} ms, after: {fast * 1e3:.3f} ms, {slow / fast:.2f} times as fast")
 
@@ -156,7 +158,7 @@ def _written(func: PrimFunc) -> list[str]:
 
 def _interpret(func: PrimFunc, inputs: Inputs) -> tuple[tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]], ...]:
     try:
-        return interpret_with_undef(func, **inputs)
+        return interpret_with_undef(func, *inputs.values())
     except InterpretError as error:
         raise LoopsatError(
             "program-faults",
@@ -198,15 +200,32 @@ def estimated_steps(stmt: Stmt) -> float:
             return 1 + sum(map(estimated_steps, stmt_children(stmt)))
 
 
-def _times(*kernels: Callable[[], object]) -> list[float]:
-    """Median seconds of each kernel, measured in turn so that a noisy machine disturbs all alike."""
+def _times(func: PrimFunc, inputs: Inputs, *kernels: Kernel) -> list[float]:
+    """Median seconds of each kernel on arrays that are in place, without our checks of arguments.
+
+    Kernels take turns, so that a noisy machine disturbs all alike; the first calls of each turn do not
+    count, since they find the caches as the other kernel left them.
+    """
     samples: list[list[float]] = [[] for _ in kernels]
-    deadline = time.perf_counter() + 2.0
-    for kernel in kernels:
-        jax.block_until_ready(kernel())
-    while len(samples[0]) < 3 or (time.perf_counter() < deadline and len(samples[0]) < 50):
-        for kernel, sample in zip(kernels, samples, strict=True):
-            began = time.perf_counter()
-            jax.block_until_ready(kernel())
-            sample.append(time.perf_counter() - began)
+    with wide_types(func):
+        calls = [(k.jitted, _in_place(k, inputs)) for k in kernels]
+        for jitted, arguments in calls:
+            jax.block_until_ready(jitted(**arguments))
+        deadline = time.perf_counter() + 2.0
+        while len(samples[0]) < 3 or (time.perf_counter() < deadline and len(samples[0]) < 90):
+            for (jitted, arguments), sample in zip(calls, samples, strict=True):
+                turn = [_seconds(jitted, arguments) for _ in range(5)]
+                sample += turn[2:]
     return [float(np.median(s)) for s in samples]
+
+
+def _seconds(jitted: Callable[..., tuple[jax.Array, ...]], arguments: dict[str, Any]) -> float:
+    began = time.perf_counter()
+    jax.block_until_ready(jitted(**arguments))
+    return time.perf_counter() - began
+
+
+def _in_place(kernel: Kernel, inputs: Inputs) -> dict[str, Any]:
+    """Arguments of the jitted function, arrays moved to its device; static sizes stay numbers."""
+    arguments = kernel.arguments(tuple(inputs.values()), {})
+    return {n: jax.device_put(v, kernel.device) if np.ndim(cast(Any, v)) else v for n, v in arguments.items()}
