@@ -12,13 +12,13 @@ import jax
 import numpy as np
 from jax import export as jax_export
 
-from ir.dtypes import DType
 from ir.errors import InterpretError, LowerError
 from ir.interpret import Machine
 from ir.nodes import Buffer, Const, PrimFunc, Var
 from ir.traverse import all_exprs, shape_vars
 from lower.emit import Emitted, emit_program
 
+Device = Any  # jax.Device is an alias that type checkers do not see through
 PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
 
 
@@ -37,7 +37,8 @@ class Kernel:
     optional: tuple[str, ...]
     jitted: Callable[..., tuple[jax.Array, ...]]
     emitted: Emitted = field(repr=False)
-    device: jax.Device = field(repr=False)
+    device: Device = field(repr=False)
+    needs_context: bool = field(repr=False)
 
     @property
     def params(self) -> tuple[str, ...]:
@@ -50,9 +51,11 @@ class Kernel:
         Raises:
             LowerError: an argument is missing, unknown, or of the wrong shape or dtype; or a check failed.
         """
+        arguments = self.arguments(args, named)
+        if not self.needs_context:  # entering contexts costs more than a small kernel
+            return self._checked(self.jitted(**arguments))
         with wide_types(self.func), jax.default_device(self.device):
-            results = self.jitted(**self.arguments(args, named))
-            return self._checked(results)
+            return self._checked(self.jitted(**arguments))
 
     def _checked(self, results: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
         count = len(results) - len(self.emitted.checks)
@@ -104,12 +107,13 @@ class Kernel:
 
 def wide_types(func: PrimFunc) -> AbstractContextManager[object]:
     """64-bit types where a function needs them, without touching the caller's JAX settings."""
-    wide = any(d.bits == 64 for d in _dtypes(func))
-    return cast("AbstractContextManager[object]", jax.enable_x64(True)) if wide else nullcontext()
+    return cast("AbstractContextManager[object]", jax.enable_x64(True)) if is_wide(func) else nullcontext()
 
 
-def _dtypes(func: PrimFunc) -> set[DType]:
-    return {p.dtype for p in func.params} | {e.dtype for e in all_exprs(func.body)}
+def is_wide(func: PrimFunc) -> bool:
+    """Whether a function uses 64-bit types."""
+    dtypes = {p.dtype for p in func.params} | {e.dtype for e in all_exprs(func.body)}
+    return any(d.bits == 64 for d in dtypes)
 
 
 def _array(buffer: Buffer, value: object, sizes: dict[Var, int], symbols: Sequence[Var]) -> object:
@@ -152,7 +156,8 @@ def compile(func: PrimFunc, target: str = "cpu", *, checks: bool = False) -> Ker
     emitted = emit_program(func, checks)
     device, note = _device(target)
     report = (*emitted.report, note) if note else emitted.report
-    return Kernel(func, emitted.source, report, emitted.optional, load_source(emitted), emitted, device)
+    needs_context = is_wide(func) or device != jax.devices()[0]
+    return Kernel(func, emitted.source, report, emitted.optional, load_source(emitted), emitted, device, needs_context)
 
 
 def load_source(emitted: Emitted) -> Callable[..., tuple[jax.Array, ...]]:
@@ -162,7 +167,7 @@ def load_source(emitted: Emitted) -> Callable[..., tuple[jax.Array, ...]]:
     return cast("Callable[..., tuple[jax.Array, ...]]", namespace[emitted.name])
 
 
-def _device(target: str) -> tuple[jax.Device, str]:
+def _device(target: str) -> tuple[Device, str]:
     if target not in PLATFORMS:
         raise LowerError("unknown-target", f"there is no target `{target}`", help=f"use {', '.join(PLATFORMS)}")
     try:

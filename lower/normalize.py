@@ -52,7 +52,7 @@ class Check:
 
 @dataclass(slots=True)
 class Program:
-    """A function in normal form. `depth[b]` is how many loops around a local buffer give each iteration its own copy."""
+    """A function in normal form. `depth[b]`: how many loops around a local buffer give each iteration its own copy."""
 
     func: PrimFunc
     statements: list[Statement] = field(default_factory=list[Statement])
