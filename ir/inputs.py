@@ -243,6 +243,7 @@ def _settle(machine: Satisfier, claims: tuple[Stmt, ...]) -> None:
             return
         except InterpretError as error:
             problem = error
+        machine.tight = True
     if problem is not None:
         raise problem
 

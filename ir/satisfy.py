@@ -19,13 +19,15 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "
 class Satisfier(Machine):
     """Runs assumptions by setting the buffer elements, and the `free` scalars, that they speak of.
 
-    `free` maps scalars that may be changed to their smallest value. `backward` tries the right side of a relation first:
-    loops over neighbours (`A[i] <= A[i + 1]`) come to rest only if they change the element they meet again. What cannot
-    be made true is left for a later check.
+    `free` maps scalars that may be changed to their smallest value. `backward` tries the right side of a relation
+    first: loops over neighbours (`A[i] <= A[i + 1]`) come to rest only if they change the element they meet again.
+    `tight` makes inequalities hold by as little as possible, so that several of them meet. What cannot be made true is
+    left for a later check.
     """
 
     free: dict[Var, int] = field(default_factory=lambda: dict[Var, int]())
     backward: bool = False
+    tight: bool = False
 
     def assume(self, stmt: Assume) -> None:
         self._require(stmt.cond, True)
@@ -65,7 +67,7 @@ class Satisfier(Machine):
         value = self._known(other)
         if value is None:
             return False
-        step: Scalar = int(self.rng.integers(3)) if target.dtype.is_integer else float(self.rng.integers(1, 8)) / 4
+        step = 0 if self.tight else int(self.rng.integers(3))
         match relation:
             case "eq":
                 aim = value
