@@ -19,9 +19,9 @@ _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "
 class Satisfier(Machine):
     """Runs assumptions by setting the buffer elements, and the `free` scalars, that they speak of.
 
-    `free` maps scalars that may be changed to their smallest value. `backward` tries the right side of a relation first:
-    loops over neighbours (`A[i] <= A[i + 1]`) come to rest only if they change the element they meet again. What cannot
-    be made true is left for a later check.
+    `free` maps scalars that may be changed to their smallest value. `backward` tries the right side of a relation
+    first: loops over neighbours (`A[i] <= A[i + 1]`) come to rest only if they change the element they meet again.
+    What cannot be made true is left for a later check.
     """
 
     free: dict[Var, int] = field(default_factory=lambda: dict[Var, int]())

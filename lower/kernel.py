@@ -16,7 +16,7 @@ from ir.errors import InterpretError, LowerError
 from ir.interpret import Machine
 from ir.nodes import Buffer, Const, PrimFunc, Var
 from ir.traverse import all_exprs, shape_vars
-from lower.emit import Emitted, emit_program
+from lower.source import Emitted, emit_program
 
 Device = Any  # jax.Device is an alias that type checkers do not see through
 PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}

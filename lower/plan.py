@@ -173,7 +173,7 @@ class _Scheduler:
         return forced
 
     def ordering(self, deps: Iterable[Dependence]) -> list[_Edge]:
-        """Dependences that order statements: updates commute with themselves, array statements read before they write."""
+        """Dependences that order statements: updates commute with themselves, array stores read before they write."""
         edges: list[_Edge] = []
         for d in deps:
             carried_update = d.commuting and d.level is not None

@@ -20,7 +20,7 @@ from lower.values import ATOM, POSTFIX, PRODUCT, Translator, Value, aligned, dty
 from lower.views import Axis, Group, contiguous, groups, overhang
 
 if TYPE_CHECKING:
-    from lower.emit import Function
+    from lower.source import Function
 
 UNROLL = 16  # longest reduction axis written out term by term, when that turns a gather into shifted slices
 

@@ -1,4 +1,4 @@
-"""Expressions as JAX source over array axes. Owns operators, dtypes of literals and broadcasting; knows no statements."""
+"""Expressions as JAX source over array axes. Owns operators, dtypes of literals and broadcasting."""
 
 from __future__ import annotations
 
