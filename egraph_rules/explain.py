@@ -68,7 +68,8 @@ class _Explainer:
         elsewhere = self.contexts.assume(place.facts, stmt.cond, not kept_then)
         arm = stmt.then if kept_then else stmt.other
         name = "overcompute.then" if kept_then else "overcompute.else"
-        return self._decision(name, header, stmt, self._evidence(elsewhere, place.permissions, arm, stmt.cond, env))
+        evidence = self._evidence(elsewhere, place.permissions, arm, stmt.cond, env, holds=not kept_then)
+        return self._decision(name, header, stmt, evidence)
 
     def _members(self, place: Place) -> list[Place]:
         for places in self.extractor.places.values():
@@ -76,8 +77,10 @@ class _Explainer:
                 return places
         return []
 
-    def _evidence(self, facts: int, permissions: int, arm: Stmt, cond: Expr, env: dict[Var, Expr]) -> str:
-        where = f"where `{self._text(cond, env)}` does not decide for it"
+    def _evidence(
+        self, facts: int, permissions: int, arm: Stmt, cond: Expr, env: dict[Var, Expr], *, holds: bool
+    ) -> str:
+        where = f"where `{self._text(cond, env)}` {'holds' if holds else 'does not hold'}"
         if facts == IMPOSSIBLE:
             return f"{where}: never happens"
         if self.contexts.only_writes_dead(facts, permissions, arm):

@@ -22,8 +22,8 @@ from egraph_rules.saturate import Outcome, saturate
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
-from ir.nodes import PrimFunc, Stmt
-from ir.traverse import shape_vars
+from ir.nodes import SKIP, PrimFunc, Stmt, Store
+from ir.traverse import shape_vars, walk
 
 
 @dataclass(slots=True)
@@ -97,12 +97,15 @@ class _Search:
     rules: tuple[Rule, ...]
     report: Report
     signed_zeros: bool
+    searched: Stmt = SKIP
     cost_before: float = 0.0
 
     def run(self) -> list[tuple[float, Stmt]]:
         """Search from the program, then from the best one found, while that helps."""
         best = self._once(self.func.body, first=True)
         for _ in range(self.budget.restarts):
+            if _stores(best[0][1]) == _stores(self.searched):
+                break  # only branches went, and what they guarded now writes what did not matter: nothing new to find
             again = self._once(best[0][1], first=False)
             merged = _distinct([*best, *again], self.keep)
             improved = merged[0][0] < best[0][0] - 1e-9
@@ -113,6 +116,7 @@ class _Search:
         return _distinct(erased, self.keep)
 
     def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
+        self.searched = body
         engine = engine_with(self.rules)
         with engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
@@ -180,6 +184,10 @@ def entry_facts(func: PrimFunc) -> pb.isl.Set:
         for extent in buffer.shape:
             domain = domain.intersect(pb.condition(extent >= 0).may)
     return domain
+
+
+def _stores(stmt: Stmt) -> list[Stmt]:
+    return [s for s in walk(stmt) if isinstance(s, Store)]
 
 
 def _reserved(func: PrimFunc) -> frozenset[str]:

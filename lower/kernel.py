@@ -1,220 +1,240 @@
-"""Compiled kernels: calling convention, checks of arguments, export. Owns no code generation."""
+"""Callable kernels: the call contract, compilation, checks and export. Owns nothing of how source is made."""
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import export as jax_export
 
-from ir.errors import InterpretError, LowerError
-from ir.interpret import Machine
-from ir.nodes import Buffer, Const, PrimFunc, Var
-from ir.traverse import all_exprs, shape_vars
-from lower.emit import Emitted, emit_program
+from ir.errors import LowerError, suggest
+from ir.nodes import Assert, Assume, Buffer, Expr, PrimFunc, Var, const
+from ir.traverse import all_exprs, shape_vars, substitute_expr
+from lower.function import Emitted, emit_function
+from lower.linear import linear
 
-Device = Any  # jax.Device is an alias that type checkers do not see through
-PLATFORMS = {"cpu": "cpu", "gpu": "cuda", "tpu": "tpu"}
+Array = Any
+_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "tpu": "tpu"}
 
 
-@dataclass(slots=True)
 class Kernel:
-    """A function that runs under JAX.
+    """A compiled function. Call it with arrays and scalars in parameter order or by name; inputs are never changed.
 
-    Call it with arrays and scalars in parameter order or by name; it returns the written buffers in parameter order.
-    Buffers in `optional` may be left out: what is then never written is zero. `source` is the JAX code, `report` what
-    was chosen for each statement, `jitted` the JAX function itself.
+    `source` is the JAX source, `report` says which form each statement took, `jitted` is what JAX compiles (use it
+    inside `context()`), `params` names the parameters, `optional` those that may be left out, `func` is the program.
     """
 
-    func: PrimFunc
-    source: str
-    report: tuple[str, ...]
-    optional: tuple[str, ...]
-    jitted: Callable[..., tuple[jax.Array, ...]]
-    emitted: Emitted = field(repr=False)
-    device: Device = field(repr=False)
-    needs_context: bool = field(repr=False)
+    def __init__(self, emitted: Emitted, device: Any, notes: Sequence[str] = ()) -> None:
+        self.func = emitted.func
+        self.params = tuple(p.name for p in emitted.func.params)
+        self.optional = tuple(b.name for b in emitted.optional)
+        self.source = emitted.source
+        self.report = [*emitted.report, *notes]
+        self.device = device
+        self._emitted = emitted
+        namespace: dict[str, Any] = {}
+        exec(self.source, namespace)  # our own text, made above
+        self._plain = not emitted.wide and device == jax.devices()[0]
+        self.jitted: Any = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
 
-    @property
-    def params(self) -> tuple[str, ...]:
-        """Parameter names, in call order."""
-        return tuple(p.name for p in self.func.params)
+    def context(self) -> Any:
+        """The JAX configuration under which `jitted` has the program's dtypes."""
+        return jax.enable_x64(self._emitted.wide)  # pyright: ignore[reportCallIssue]
 
-    def __call__(self, *args: object, **named: object) -> tuple[jax.Array, ...]:
-        """Run the kernel.
+    def __call__(self, *arguments: Any, **named: Any) -> tuple[Array, ...]:
+        """Run the kernel; the written buffers in parameter order.
 
-        Raises:
-            LowerError: an argument is missing, unknown, or of the wrong shape or dtype; or a check failed.
+        Raises LowerError for arguments of a wrong number, name, shape or dtype, and for failed checks.
         """
-        arguments = self.arguments(args, named)
-        if not self.needs_context:  # entering contexts costs more than a small kernel
-            return self._checked(self.jitted(**arguments))
-        with wide_types(self.func), jax.default_device(self.device):
-            return self._checked(self.jitted(**arguments))
+        if self._plain and not jax.config.read(
+            "jax_enable_x64"
+        ):  # entering contexts costs more than running a small kernel
+            results = self.jitted(**self._bind(arguments, named))
+        else:
+            with self.context(), jax.default_device(self.device):
+                results = self.jitted(**self._bind(arguments, named))
+        checks = self._emitted.checks
+        if checks:
+            results, held = results[: -len(checks)], results[-len(checks) :]
+            for check, ok in zip(checks, held, strict=True):
+                if not bool(ok):
+                    _fail(check.node)
+        return tuple(results)
 
-    def _checked(self, results: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-        count = len(results) - len(self.emitted.checks)
-        for check, held in zip(self.emitted.checks, results[count:], strict=True):
-            if not bool(held):
-                what = type(check.node).__name__.lower()
-                raise LowerError(f"{what}-false", f"an {what} of {self.func.name} does not hold", check.node.span)
-        return results[:count]
+    def lower(self, *arguments: Any, **named: Any) -> Any:
+        """JAX's lowered form for these arguments, to compile or inspect."""
+        with self.context(), jax.default_device(self.device):
+            return self.jitted.lower(**self._bind(arguments, named))
 
-    def arguments(self, args: Sequence[object], named: dict[str, object]) -> dict[str, object]:
-        """Arguments by the names that the emitted function uses, checked and converted."""
-        if len(args) > len(self.func.params):
-            raise LowerError("arguments", f"{self.func.name} takes {len(self.params)} arguments, {len(args)} given")
-        unknown = [n for n in named if n not in self.params]
-        if unknown:
-            raise LowerError("arguments", f"{self.func.name} has no parameter `{unknown[0]}`")
-        given = dict(zip(self.params, args, strict=False)) | named
+    def arguments(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as `jitted` takes them, checked and converted."""
+        with self.context(), jax.default_device(self.device):
+            return self._bind(args, named)
+
+    def _bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        func = self.func
+        if len(arguments) > len(func.params):
+            raise LowerError(
+                "arguments", f"{func.name} takes {len(func.params)} arguments, but {len(arguments)} were given"
+            )
+        given = {p.name: a for p, a in zip(func.params, arguments, strict=False)}
+        known = [p.name for p in func.params]
+        for name, value in named.items():
+            if name not in known:
+                raise LowerError("arguments", f"{func.name} has no parameter {name}", help=suggest(name, known))
+            if name in given:
+                raise LowerError("arguments", f"parameter {name} of {func.name} was given twice")
+            given[name] = value
+        bound: dict[str, Any] = {}
         sizes: dict[Var, int] = {}
-        out: dict[str, object] = {}
-        for var in self.func.scalars:
-            if given.get(var.name) is None:
-                raise LowerError("arguments", f"{self.func.name} needs the scalar `{var.name}`")
-            value = given[var.name]
-            if var.name in self.emitted.static:
-                value = int(cast(Any, value))
-                sizes[var] = value
-            else:
-                value = np.asarray(value, var.dtype.numpy)
-            out[var.name] = value
-        for buffer in self.func.buffers:
-            array = given.get(buffer.name)
-            if array is None:
-                if buffer.name not in self.optional:
-                    raise LowerError(
-                        "arguments", f"{self.func.name} reads `{buffer.name}`, which is missing", help="pass an array"
-                    )
-                continue
-            out[buffer.name] = _array(buffer, array, sizes, shape_vars(self.func))
-        for buffer in self.func.buffers:
-            if buffer.name in out:
-                _check_shape(buffer, cast(Any, out[buffer.name]).shape, sizes)
-        return {self.emitted.parameters[name]: value for name, value in out.items()}
+        for param in func.params:
+            value = given.get(param.name)
+            if value is None and param.name not in self.optional:
+                raise LowerError(
+                    "arguments",
+                    f"argument {param.name} of {func.name} is missing",
+                    help="only buffers that are never read before they are written may be left out",
+                )
+            if value is not None and isinstance(param, Var):
+                value = self._scalar(param, value)
+                if param in self._emitted.static:
+                    sizes[param] = value
+            elif value is not None and isinstance(param, Buffer):
+                value = _array(func, param, value)
+            if value is not None:
+                bound[self._emitted.names[param.name]] = value
+        self._check_shapes(bound, sizes)
+        return bound
 
-    def lower(self, *args: object, **named: object) -> Any:
-        """JAX's lowering for these arguments, for inspection and compilation ahead of time."""
-        with wide_types(self.func):
-            return cast(Any, self.jitted).lower(**self.arguments(args, named))
+    def _scalar(self, param: Var, value: Any) -> Any:
+        array = np.asarray(value)
+        if array.shape != ():
+            raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found shape {array.shape}")
+        if param.dtype.is_float:
+            fits = array.dtype.kind in "fiu" or array.dtype == param.dtype.numpy
+        elif param.dtype.is_integer:
+            fits = array.dtype.kind in "iu" and param.dtype.min <= int(array) <= param.dtype.max
+        else:
+            fits = array.dtype.kind == "b"
+        if not fits:
+            raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found {value!r}")
+        if param in self._emitted.static:
+            return int(array)
+        return array.astype(param.dtype.numpy)
+
+    def _check_shapes(self, bound: Mapping[str, Any], sizes: dict[Var, int]) -> None:
+        buffers = [(b, bound.get(self._emitted.names[b.name])) for b in self.func.buffers]
+        shapes = [(b, tuple(int(n) for n in a.shape)) for b, a in buffers if a is not None]
+        for buffer, shape in shapes:
+            if len(shape) == len(buffer.shape):
+                for dim, extent in zip(buffer.shape, shape, strict=True):
+                    form = linear(dim)
+                    if len(form.terms) == 1:
+                        ((name, c),) = form.terms.items()
+                        if isinstance(name, Var) and (extent - form.const) % c == 0:
+                            sizes.setdefault(name, (extent - form.const) // c)
+        values = {v: const(n, v.dtype) for v, n in sizes.items()}
+        for buffer, shape in shapes:
+            expected = [linear(substitute_expr(d, values)) for d in buffer.shape]
+            right = len(shape) == len(expected) and all(
+                not e.is_const or e.const == n for e, n in zip(expected, shape, strict=True)
+            )
+            if not right:
+                wanted = ", ".join(str(e.const) if e.is_const else "?" for e in expected)
+                raise LowerError("arguments", f"parameter {buffer.name}: expected shape ({wanted}), found {shape}")
 
 
-def wide_types(func: PrimFunc) -> AbstractContextManager[object]:
-    """64-bit types where a function needs them, without touching the caller's JAX settings."""
-    return cast("AbstractContextManager[object]", jax.enable_x64(True)) if is_wide(func) else nullcontext()
-
-
-def is_wide(func: PrimFunc) -> bool:
-    """Whether a function uses 64-bit types."""
+def wide_types(func: PrimFunc) -> Any:
+    """The JAX configuration under which a function has its dtypes, whatever the caller's settings."""
     dtypes = {p.dtype for p in func.params} | {e.dtype for e in all_exprs(func.body)}
-    return any(d.bits == 64 for d in dtypes)
+    return jax.enable_x64(any(d.bits == 64 for d in dtypes))  # pyright: ignore[reportCallIssue]
 
 
-def _array(buffer: Buffer, value: object, sizes: dict[Var, int], symbols: Sequence[Var]) -> object:
-    array: Any = value if isinstance(value, jax.Array) else np.asarray(value)
-    if array.ndim != len(buffer.shape):
-        raise LowerError(
-            "arguments", f"`{buffer.name}` has {len(buffer.shape)} dimensions, an array of {array.ndim} was given"
-        )
-    if array.dtype != buffer.dtype.numpy:
+def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        value = np.asarray(value)
+        dtype = value.dtype
+    if np.dtype(dtype) != param.dtype.numpy:
         raise LowerError(
             "arguments",
-            f"`{buffer.name}` is {buffer.dtype}, an array of {array.dtype} was given",
-            help=f'convert it with .astype("{buffer.dtype}")',
+            f"parameter {param.name} of {func.name}: expected dtype {param.dtype}, found {np.dtype(dtype).name}",
+            help=f"convert it with .astype({str(param.dtype)!r})",
         )
-    for extent, size in zip(buffer.shape, array.shape, strict=True):
-        if isinstance(extent, Var) and extent in symbols:
-            sizes.setdefault(extent, int(size))
-    return array
+    return jnp.asarray(value)
 
 
-def _check_shape(buffer: Buffer, found: tuple[int, ...], sizes: dict[Var, int]) -> None:
-    machine = Machine(False, np.random.default_rng(0))
-    machine.scalars.update(sizes)
-    try:
-        expected = machine.shape(buffer)
-    except (KeyError, InterpretError) as error:
-        raise LowerError("arguments", f"the shape of `{buffer.name}` does not follow from the arguments") from error
-    if found != expected:
-        raise LowerError("arguments", f"`{buffer.name}` has shape {expected}, an array of {found} was given")
+def _fail(node: Assert | Assume) -> None:
+    if isinstance(node, Assume):
+        raise LowerError("assumption-false", "an assumption does not hold for these inputs", node.span)
+    raise LowerError("assert-failed", f"an assertion failed{': ' + node.message if node.message else ''}", node.span)
 
 
 def compile(func: PrimFunc, target: str = "cpu", *, checks: bool = False) -> Kernel:
-    """A callable kernel; XLA compiles it at the first call.
+    """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
 
-    With `checks`, assertions and assumptions are evaluated and a false one raises LowerError.
-
-    Raises:
-        LowerError: the target is unknown.
+    Raises LowerError for an unknown target.
     """
-    emitted = emit_program(func, checks)
-    device, note = _device(target)
-    report = (*emitted.report, note) if note else emitted.report
-    needs_context = is_wide(func) or device != jax.devices()[0]
-    return Kernel(func, emitted.source, report, emitted.optional, load_source(emitted), emitted, device, needs_context)
+    device, notes = _device(target)
+    return Kernel(emit_function(func, checks), device, notes)
 
 
-def load_source(emitted: Emitted) -> Callable[..., tuple[jax.Array, ...]]:
-    """The function that emitted source defines."""
-    namespace: dict[str, object] = {}
-    exec(builtins.compile(emitted.source, f"<loopsat {emitted.name}>", "exec"), namespace)
-    return cast("Callable[..., tuple[jax.Array, ...]]", namespace[emitted.name])
-
-
-def _device(target: str) -> tuple[Device, str]:
-    if target not in PLATFORMS:
-        raise LowerError("unknown-target", f"there is no target `{target}`", help=f"use {', '.join(PLATFORMS)}")
+def _device(target: str) -> tuple[Any, list[str]]:
+    platform = _PLATFORMS.get(target)
+    if platform is None:
+        raise LowerError("unknown-target", f"unknown target {target}", help=suggest(target, _PLATFORMS))
     try:
-        return jax.devices(PLATFORMS[target])[0], ""
+        return jax.devices(platform)[0], []
     except RuntimeError:
         device = jax.devices()[0]
-        return device, f"no {target} on this machine: the kernel runs on {device.platform}"
+        return device, [f"no {target} device here: the kernel runs on {device.platform}"]
 
 
 def emit(func: PrimFunc) -> str:
-    """JAX source that needs JAX alone: a function with the name and parameters of `func`."""
-    return emit_program(func).source
+    """JAX source of a function; it needs nothing but JAX."""
+    return emit_function(func).source
 
 
-def export(func: PrimFunc, platforms: Sequence[str] = ("cpu", "cuda", "tpu")) -> bytes:
-    """A serialised `jax.export` artefact for several platforms at once.
-
-    Raises:
-        LowerError: a shape depends on scalars, so that there is no one artefact.
-    """
-    return bytes(_exported(func, platforms).serialize())
+def export(
+    func: PrimFunc, platforms: Sequence[str] = ("cpu", "cuda", "tpu"), *, sizes: Mapping[str, int] | None = None
+) -> bytes:
+    """A serialized `jax.export` artefact for several platforms; symbolic sizes take their values from `sizes`."""
+    return bytes(_exported(func, platforms, sizes).serialize())
 
 
-def stablehlo_text(func: PrimFunc, platforms: Sequence[str] = ("cpu", "cuda", "tpu")) -> str:
-    """The StableHLO module of a function.
-
-    Raises:
-        LowerError: a shape depends on scalars, so that there is no one module.
-    """
-    return str(_exported(func, platforms).mlir_module())
+def stablehlo_text(
+    func: PrimFunc, platforms: Sequence[str] = ("cpu",), *, sizes: Mapping[str, int] | None = None
+) -> str:
+    """StableHLO of a function, as text."""
+    return str(_exported(func, platforms, sizes).mlir_module())
 
 
-def _exported(func: PrimFunc, platforms: Sequence[str]) -> jax_export.Exported:
-    emitted = emit_program(func)
-    if emitted.static or shape_vars(func):
-        names = ", ".join([*emitted.static, *(v.name for v in shape_vars(func))])
+def _exported(func: PrimFunc, platforms: Sequence[str], sizes: Mapping[str, int] | None) -> Any:
+    emitted = emit_function(func)
+    kernel = Kernel(emitted, jax.devices("cpu")[0])
+    values = dict(sizes or {})
+    needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
+    missing = [v.name for v in needed if v.name not in values]
+    if missing:
         raise LowerError(
-            "symbolic-shape",
-            f"{func.name} has no fixed shape: it depends on {names}",
+            "unbound-size",
+            f"exporting {func.name} needs values for {', '.join(missing)}",
             func.span,
-            help="write the sizes into the kernel, or emit JAX source, which takes any size",
+            help=f"pass sizes={{{missing[0]!r}: ...}}",
         )
-    avals: dict[str, jax.ShapeDtypeStruct] = {}
+    bindings: dict[Var, Expr] = {v: const(values[v.name], v.dtype) for v in needed}
+    arguments: dict[str, Any] = {}
     for param in func.params:
-        if param.name in emitted.optional:
-            continue
-        shape = tuple(int(cast(Const, e).value) for e in param.shape) if isinstance(param, Buffer) else ()
-        avals[emitted.parameters[param.name]] = jax.ShapeDtypeStruct(shape, param.dtype.numpy)
-    with wide_types(func):
-        return jax_export.export(cast(Any, load_source(emitted)), platforms=list(platforms))(**avals)
+        name = emitted.names[param.name]
+        if isinstance(param, Var):
+            scalar = jax.ShapeDtypeStruct((), param.dtype.numpy)
+            arguments[name] = values[param.name] if param in emitted.static else scalar
+        elif param not in emitted.optional:
+            shape = tuple(linear(substitute_expr(d, bindings)).const for d in param.shape)
+            arguments[name] = jax.ShapeDtypeStruct(shape, param.dtype.numpy)
+    with kernel.context():
+        make: Callable[..., Any] = jax_export.export(kernel.jitted, platforms=tuple(platforms))
+        return make(**arguments)

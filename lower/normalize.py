@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
-from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, reads_before_writing
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
 from ir.blocks import lower_blocks
 from ir.dtypes import DType
 from ir.nodes import (
@@ -52,7 +52,7 @@ class Check:
 
 @dataclass(slots=True)
 class Program:
-    """A function in normal form. `depth[b]`: how many loops around a local buffer give each iteration its own copy."""
+    """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration."""
 
     func: PrimFunc
     statements: list[Statement] = field(default_factory=list[Statement])
@@ -335,8 +335,12 @@ def _privatise(program: Program) -> None:
         if not users:
             del program.depth[buffer]
             continue
-        deepest = min(common_loops(users[0], s) for s in users)
+        # Where each iteration already has its own elements, a copy would only add an axis.
+        deps = [d for d in dependences(users, {}) if d.buffer == buffer and not d.commuting]
+        held = {d.level for d in deps if d.level is not None}
+        shared = min(common_loops(users[0], s) for s in users)
+        deepest = min(shared, max((level + 1 for level in held), default=0))
         for candidate in range(deepest, depth, -1):
-            if not reads_before_writing(users, buffer, candidate):
+            if candidate - 1 in held and not reads_before_writing(users, buffer, candidate):
                 program.depth[buffer] = candidate
                 break

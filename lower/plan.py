@@ -173,7 +173,7 @@ class _Scheduler:
         return forced
 
     def ordering(self, deps: Iterable[Dependence]) -> list[_Edge]:
-        """Dependences that order statements: updates commute with themselves, array statements read before they write."""
+        """Dependences that order statements: updates commute, and an array statement reads before it writes."""
         edges: list[_Edge] = []
         for d in deps:
             carried_update = d.commuting and d.level is not None
@@ -224,7 +224,7 @@ class _Scheduler:
                 return "its bounds have no static limit"
             return "bounds without static limit depend on it"
         inside = {s.position for s in group}
-        for edge in edges:
+        for edge in sorted(edges, key=lambda e: e.dependence is None or e.dependence.kind != "flow"):
             if edge.level == level:
                 if edge.dependence is None:
                     return "a local buffer is used inside it"

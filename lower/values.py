@@ -1,8 +1,9 @@
-"""Expressions as JAX source over array axes. Owns operators, dtypes of literals and broadcasting; knows no statements."""
+"""Expressions as JAX source over array axes. Owns operators, literals and broadcasting; knows no statements."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never, cast
@@ -26,6 +27,9 @@ class Value:
     strength: int = ATOM
     static: bool = False
     weak: bool = False
+    plain: tuple[str, tuple[Axis, ...]] | None = (
+        None  # source and axes before a transpose, where that was the last step
+    )
 
     def at(self, strength: int) -> str:
         """Source for a place that binds with `strength`."""
@@ -72,6 +76,8 @@ _CALLS: dict[str, str] = {
     "floor": "jnp.floor",
     "ceil": "jnp.ceil",
 }
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 TRUNCDIV = '''
 def truncdiv(a, b):
@@ -130,7 +136,11 @@ def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
         marks.pop()
     if marks[-1] == ":" and len(marks) > 1:
         marks.pop()
-    return Value(f"{value.at(POSTFIX)}[{', '.join(marks)}]", value.axes, POSTFIX)
+    index = f"[{', '.join(marks)}]"
+    words = _WORD.findall(value.code)
+    if len(words) == 1 and len(have) == 1 and "[" not in value.code and "(" not in value.code:
+        return replace(value, code=_WORD.sub(lambda m: m[0] + index, value.code), plain=None)
+    return Value(value.at(POSTFIX) + index, value.axes, POSTFIX)
 
 
 class Translator:

@@ -114,7 +114,7 @@ def groups(shape: Sequence[Linear], indices: Sequence[Linear], axes: Sequence[Ax
 
 def contiguous(view: Iterable[Group]) -> bool:
     """Whether a view takes whole dimensions, in order."""
-    return all(g.start.equals(0) and g.span.equals(g.size) and g.step == 1 and not any(g.flipped) for g in view)
+    return all(g.start.equals(0) and g.span.equals(g.size) and not any(g.flipped) for g in view)
 
 
 Prover = Callable[[Linear], int | None]

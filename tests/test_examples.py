@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compare import assert_refines
 
+from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse
 from ir.nodes import If

@@ -1,11 +1,12 @@
 """Which statement instances must stay in order. Owns exact dependence tests on affine accesses; decides no schedule.
 
-A program is seen as *statements*: stores, each with the loops and guards around it. Two accesses to one buffer, at least
-one of them a write, give a dependence when some pair of instances meets in an element. Its *level* is the outermost loop
-whose iterations differ (that loop carries it), or None when both instances lie in the same iteration of all common loops.
+A program is seen as *statements*: stores, each with the loops and guards around it. Two accesses to one buffer, at
+least one of them a write, give a dependence when some pair of instances meets in an element. Its *level* is the
+outermost loop whose iterations differ (that loop carries it), or None when both instances lie in the same iteration of
+all common loops.
 
-Conditions and indices that are not quasi-affine are over-approximated: a dependence may be reported that does not exist,
-never the reverse.
+Conditions and indices that are not quasi-affine are over-approximated: a dependence may be reported that does not
+exist, never the reverse.
 """
 
 from __future__ import annotations

@@ -8,37 +8,32 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, suggest
 from ir.nodes import (
     SKIP,
-    TRUE,
     Alloc,
     Assert,
     Assume,
     Binary,
-    Block,
     Buffer,
     Const,
     Evaluate,
     Expr,
     For,
     If,
-    IterKind,
-    IterVar,
     Let,
     LoopKind,
     Module,
     PrimFunc,
-    Region,
     Stmt,
     Store,
     Var,
     const,
     seq,
 )
+from ir.script.blocks import BLOCK_NOTES, BLOCKS, BlockParser
 from ir.script.expressions import CALLS, ExprParser, dialect_name
 from ir.script.scope import Constant, Scope, Source
 
@@ -49,16 +44,7 @@ _LOOPS: dict[str, LoopKind] = {
     "range": "serial", "serial": "serial", "parallel": "parallel", "vectorized": "vectorized", "unroll": "unroll",
     "thread_binding": "parallel",
 }  # fmt: skip
-_BLOCKS = ("block", "sblock")
-_BLOCK_NOTES = ("reads", "writes", "block_attr", "sblock_attr", "where")
-_STATEMENTS = ("assume", "evaluate", "func_attr", *_BLOCK_NOTES, *_ALLOC, "match_buffer", "grid", *_LOOPS, *_BLOCKS)
-_AXES: dict[str, IterKind] = {
-    "spatial": "spatial",
-    "S": "spatial",
-    "reduce": "reduce",
-    "R": "reduce",
-    "opaque": "opaque",
-}
+_STATEMENTS = ("assume", "evaluate", "func_attr", *BLOCK_NOTES, *_ALLOC, "match_buffer", "grid", *_LOOPS, *BLOCKS)
 
 
 def parse(text: str, file: str = "<string>") -> Module:
@@ -119,7 +105,7 @@ def python_tree(text: str, file: str) -> ast.Module:
 def parse_function(node: ast.FunctionDef, source: Source, constants: Mapping[str, Constant]) -> PrimFunc:
     """One kernel from its definition."""
     try:
-        return _FunctionParser(source, constants).parse(node)
+        return FunctionParser(source, constants).parse(node)
     except RecursionError as error:
         raise source.error(
             "too-deep", f"{node.name} is nested too deeply to be read", node, help="split the expression or the loops"
@@ -191,19 +177,7 @@ def _constant(node: ast.expr, known: Mapping[str, Constant]) -> Constant | None:
             return None
 
 
-@dataclass(slots=True)
-class _BlockParts:
-    """What the head of a block states."""
-
-    axes: list[IterVar] = field(default_factory=lambda: list[IterVar]())
-    predicate: Expr = TRUE
-    init: Stmt | None = None
-    reads: tuple[Region, ...] | None = None
-    writes: tuple[Region, ...] | None = None
-    annotations: tuple[tuple[str, object], ...] = ()
-
-
-class _FunctionParser:
+class FunctionParser:
     def __init__(self, source: Source, constants: Mapping[str, Constant]) -> None:
         self.source = source
         self.constants = constants
@@ -452,7 +426,7 @@ class _FunctionParser:
             case ast.For(orelse=[]):
                 return self._for(node, scope)
             case ast.With():
-                return self._with(node, scope)
+                return BlockParser(self).parse(node, scope)
             case ast.Assert(test=test, msg=message):
                 text = message.value if isinstance(message, ast.Constant) and isinstance(message.value, str) else ""
                 return Assert(ExprParser(self.source, scope).condition(test), text, span)
@@ -483,13 +457,13 @@ class _FunctionParser:
         match name:
             case "assume":
                 parser.in_assume = True
-                return Assume(parser.condition(self._only(call, "assume")), span)
+                return Assume(parser.condition(self.only(call, "assume")), span)
             case "evaluate":
-                return Evaluate(parser.any(self._only(call, "evaluate")), span)
+                return Evaluate(parser.any(self.only(call, "evaluate")), span)
             case "func_attr":
-                self.attrs.update(self._dictionary(self._only(call, "func_attr")))
+                self.attrs.update(self.dictionary(self.only(call, "func_attr")))
                 return SKIP
-            case _ if name is not None and name in _BLOCK_NOTES:
+            case _ if name is not None and name in BLOCK_NOTES:
                 raise self.source.error("unsupported", f"T.{name} stands at the head of a T.block", call)
             case _ if name in CALLS:
                 return Evaluate(parser.any(call), span)
@@ -500,7 +474,7 @@ class _FunctionParser:
                     "unknown-function", f"`{shown}` is not a statement of the dialect", call, help=near
                 )
 
-    def _only(self, call: ast.Call, name: str) -> ast.expr:
+    def only(self, call: ast.Call, name: str) -> ast.expr:
         if len(call.args) != 1 or call.keywords:
             raise self.source.error("arguments", f"{name} takes one argument, {len(call.args)} given", call)
         return call.args[0]
@@ -511,7 +485,7 @@ class _FunctionParser:
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             return ast.unparse(node)
 
-    def _dictionary(self, node: ast.expr) -> dict[str, object]:
+    def dictionary(self, node: ast.expr) -> dict[str, object]:
         if not isinstance(node, ast.Dict):
             raise self.source.error("arguments", "expected a dictionary of attributes", node)
         return {
@@ -589,7 +563,7 @@ class _FunctionParser:
         notes: dict[str, object] = {}
         for keyword in call.keywords:
             if keyword.arg == "annotations":
-                notes.update(self._dictionary(keyword.value))
+                notes.update(self.dictionary(keyword.value))
             elif keyword.arg == "thread":
                 notes["thread"] = self._literal(keyword.value)
         return tuple(notes.items())
@@ -613,122 +587,3 @@ class _FunctionParser:
         for var, (_, start, extent) in zip(reversed(variables), reversed(ranges), strict=True):
             stmt = For(var, start, extent, stmt, kind, notes, span)
         return stmt
-
-    # Blocks ----------------------------------------------------------------------------------------------------------
-
-    def _with(self, node: ast.With, scope: Scope) -> Stmt:
-        call = node.items[0].context_expr
-        name = dialect_name(call.func) if isinstance(call, ast.Call) else None
-        if len(node.items) != 1 or not isinstance(call, ast.Call) or name not in _BLOCKS:
-            raise self.source.error("unsupported", f"`with {ast.unparse(call)}` is not supported", node)
-        title = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else ""
-        parts = _BlockParts()
-        scope = scope.inner()
-        rest = list(node.body)
-        while rest:
-            taken = self._block_head(rest[0], parts, scope)
-            if taken is None:
-                break
-            scope = taken
-            rest.pop(0)
-        body = self.statements(rest, scope)
-        return Block(
-            str(title), body, tuple(parts.axes), parts.predicate, parts.init, parts.reads, parts.writes,
-            parts.annotations, self.source.span(node.items[0].context_expr),
-        )  # fmt: skip
-
-    def _block_head(self, node: ast.stmt, parts: _BlockParts, scope: Scope) -> Scope | None:
-        """Read one statement of a block's head into `parts`; None where the body begins."""
-        match node:
-            case ast.Assign(targets=[target], value=ast.Call() as call):
-                name = dialect_name(call.func)
-                if name is None or not name.startswith("axis."):
-                    return None
-                return self._axes(target, name.removeprefix("axis."), call, parts, scope)
-            case ast.Expr(value=ast.Call() as call) if dialect_name(call.func) in _BLOCK_NOTES:
-                self._block_note(dialect_name(call.func) or "", call, parts, scope)
-                return scope
-            case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)]) if dialect_name(call.func) == "init":
-                parts.init = self.statements(node.body, scope.inner())
-                return scope
-            case ast.Expr(value=ast.Constant(value=str())):
-                return scope
-            case _:
-                return None
-
-    def _block_note(self, name: str, call: ast.Call, parts: _BlockParts, scope: Scope) -> None:
-        parser = ExprParser(self.source, scope)
-        if name == "where":
-            parts.predicate = parser.condition(self._only(call, "where"))
-        elif name in ("reads", "writes"):
-            listed = call.args[0].elts if len(call.args) == 1 and isinstance(call.args[0], ast.List) else call.args
-            regions = tuple(self._region(a, parser) for a in listed)
-            if name == "reads":
-                parts.reads = regions
-            else:
-                parts.writes = regions
-        else:
-            parts.annotations = (*parts.annotations, *self._dictionary(self._only(call, name)).items())
-
-    def _region(self, node: ast.expr, parser: ExprParser) -> Region:
-        target = node.value if isinstance(node, ast.Subscript) else node
-        buffer = parser.scope.bindings.get(target.id) if isinstance(target, ast.Name) else None
-        if not isinstance(buffer, Buffer):
-            raise self.source.error("not-a-buffer", f"`{ast.unparse(target)}` is not a buffer", node)
-        if not isinstance(node, ast.Subscript):
-            return Region(buffer, tuple((const(0, e.dtype), e) for e in buffer.shape))
-        axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        ranges: list[tuple[Expr, Expr]] = []
-        for axis in axes:
-            if isinstance(axis, ast.Slice) and axis.lower is not None and axis.upper is not None:
-                ranges.append(self.interval(parser, [axis.lower, axis.upper], axis))
-            elif isinstance(axis, ast.Slice):
-                raise self.source.error("unsupported", "a region needs both ends, as in A[0:4]", node)
-            else:
-                start = parser.integer(axis, "an index")
-                ranges.append((start, const(1, start.dtype)))
-        if len(ranges) != len(buffer.shape):
-            raise self.source.error(
-                "rank", f"{buffer.name} has {len(buffer.shape)} dimensions, the region {len(ranges)}", node
-            )
-        return Region(buffer, tuple(ranges))
-
-    def _axes(self, target: ast.expr, kind: str, call: ast.Call, parts: _BlockParts, scope: Scope) -> Scope:
-        names = [t.id for t in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(t, ast.Name)]
-        if kind == "remap":
-            return self._remap(names, call, parts, scope)
-        if kind not in _AXES or len(names) != 1 or len(call.args) != 2:
-            near = suggest(kind, (*_AXES, "remap"))
-            raise self.source.error("unsupported", f"`{ast.unparse(call)}` is not a block axis", call, help=near)
-        parser = ExprParser(self.source, scope)
-        bounds = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else [call.args[0]]
-        start, extent = self.interval(parser, list(bounds), call)
-        return self._axis(names[0], _AXES[kind], start, extent, parser.integer(call.args[1], "an axis"), parts, scope)
-
-    def _remap(self, names: list[str], call: ast.Call, parts: _BlockParts, scope: Scope) -> Scope:
-        match call.args:
-            case [ast.Constant(value=str() as kinds), ast.List(elts=values) | ast.Tuple(elts=values)]:
-                pass
-            case _:
-                raise self.source.error("arguments", 'T.axis.remap takes kinds and variables: ("SR", [i, j])', call)
-        if not len(kinds) == len(values) == len(names) or any(k not in _AXES for k in kinds):
-            raise self.source.error(
-                "arguments",
-                f"T.axis.remap has {len(kinds)} kinds for {len(values)} values and {len(names)} names",
-                call,
-            )
-        outer = scope
-        for name, kind, value in zip(names, kinds, values, strict=True):
-            expr = ExprParser(self.source, outer).integer(value, "an axis")
-            loop = self.loops.get(expr) if isinstance(expr, Var) else None
-            if loop is None:
-                raise self.source.error("unsupported", f"`{ast.unparse(value)}` is not a loop variable", value)
-            scope = self._axis(name, _AXES[kind], *loop, expr, parts, scope)
-        return scope
-
-    def _axis(
-        self, name: str, kind: IterKind, start: Expr, extent: Expr, value: Expr, parts: _BlockParts, scope: Scope
-    ) -> Scope:
-        var = Var(scope.fresh(name), value.dtype)
-        parts.axes.append(IterVar(var, kind, start, extent, value))
-        return scope.bind(name, var)

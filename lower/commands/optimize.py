@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jax
 import numpy as np
@@ -228,4 +228,4 @@ def _seconds(jitted: Callable[..., tuple[jax.Array, ...]], arguments: dict[str, 
 def _in_place(kernel: Kernel, inputs: Inputs) -> dict[str, Any]:
     """Arguments of the jitted function, arrays moved to its device; static sizes stay numbers."""
     arguments = kernel.arguments(tuple(inputs.values()), {})
-    return {n: jax.device_put(v, kernel.device) if np.ndim(cast(Any, v)) else v for n, v in arguments.items()}
+    return {n: jax.device_put(v, kernel.device) if np.ndim(v) else v for n, v in arguments.items()}

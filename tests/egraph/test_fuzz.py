@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from compare import assert_refines
 from hypothesis import given, settings
-from strategies import programs
 
+from compare import assert_refines
 from egraph_rules import Floats, optimize
 from egraph_rules.cost import Target
 from ir import PrimFunc, parse, to_script
+from strategies import programs
 
 # Prices that make odd programs attractive, so that every rule gets its turn in the result.
 TARGETS = (

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from compare import assert_refines
 from egraph import programs
-from ir.nodes import Alloc, Assume, For, If, PrimFunc, Stmt, Store, Undef
-from ir.traverse import all_exprs, walk
-
 from egraph_rules import Floats, optimize
 from egraph_rules.cost import Target
 from ir import parse, to_script
+from ir.nodes import Alloc, Assume, For, If, PrimFunc, Stmt, Store, Undef
+from ir.traverse import all_exprs, walk
 
 
 def only(text: str) -> PrimFunc:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import programs
 
 from ir import parse
 from ir.errors import InterpretError, LoopsatError, VerifyError
@@ -20,6 +19,7 @@ from ir.interpret import interpret
 from ir.nodes import PrimFunc, Stmt, Store
 from ir.traverse import map_stmt
 from ir.verify import Verified, verify
+from strategies import programs
 
 
 def check(body: str, params: str = 'A: T.Buffer(16, "float32"), B: T.Buffer(16, "float32"), n: T.int32') -> Verified:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from compare import TOLERANCE
 from hypothesis import given, settings
-from strategies import program_texts
 
+from compare import TOLERANCE
 from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from ir.traverse import buffers_written
 from lower import compile
+from strategies import program_texts
 
 
 def check(func: PrimFunc, seed: int) -> None:

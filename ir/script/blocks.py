@@ -1,0 +1,163 @@
+"""Blocks of the dialect: their head (axes, predicate, regions, init) and body."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ir.errors import suggest
+from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var, const
+from ir.script.expressions import ExprParser, dialect_name
+from ir.script.scope import Scope
+
+if TYPE_CHECKING:
+    from ir.script.parser import FunctionParser
+
+BLOCKS = ("block", "sblock")
+BLOCK_NOTES = ("reads", "writes", "block_attr", "sblock_attr", "where")
+_AXES: dict[str, IterKind] = {
+    "spatial": "spatial",
+    "S": "spatial",
+    "reduce": "reduce",
+    "R": "reduce",
+    "opaque": "opaque",
+}
+
+
+@dataclass(slots=True)
+class _BlockParts:
+    """What the head of a block states."""
+
+    axes: list[IterVar] = field(default_factory=lambda: list[IterVar]())
+    predicate: Expr = TRUE
+    init: Stmt | None = None
+    reads: tuple[Region, ...] | None = None
+    writes: tuple[Region, ...] | None = None
+    annotations: tuple[tuple[str, object], ...] = ()
+
+
+class BlockParser:
+    """Parses one block for the function around it."""
+
+    def __init__(self, function: FunctionParser) -> None:
+        self.function = function
+        self.source = function.source
+
+    def parse(self, node: ast.With, scope: Scope) -> Stmt:
+        """`with T.block(...)` and what is in it."""
+        call = node.items[0].context_expr
+        name = dialect_name(call.func) if isinstance(call, ast.Call) else None
+        if len(node.items) != 1 or not isinstance(call, ast.Call) or name not in BLOCKS:
+            raise self.source.error("unsupported", f"`with {ast.unparse(call)}` is not supported", node)
+        title = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else ""
+        parts = _BlockParts()
+        scope = scope.inner()
+        rest = list(node.body)
+        while rest:
+            taken = self._block_head(rest[0], parts, scope)
+            if taken is None:
+                break
+            scope = taken
+            rest.pop(0)
+        body = self.function.statements(rest, scope)
+        return Block(
+            str(title), body, tuple(parts.axes), parts.predicate, parts.init, parts.reads, parts.writes,
+            parts.annotations, self.source.span(node.items[0].context_expr),
+        )  # fmt: skip
+
+    def _block_head(self, node: ast.stmt, parts: _BlockParts, scope: Scope) -> Scope | None:
+        """Read one statement of a block's head into `parts`; None where the body begins."""
+        match node:
+            case ast.Assign(targets=[target], value=ast.Call() as call):
+                name = dialect_name(call.func)
+                if name is None or not name.startswith("axis."):
+                    return None
+                return self._axes(target, name.removeprefix("axis."), call, parts, scope)
+            case ast.Expr(value=ast.Call() as call) if dialect_name(call.func) in BLOCK_NOTES:
+                self._block_note(dialect_name(call.func) or "", call, parts, scope)
+                return scope
+            case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)]) if dialect_name(call.func) == "init":
+                parts.init = self.function.statements(node.body, scope.inner())
+                return scope
+            case ast.Expr(value=ast.Constant(value=str())):
+                return scope
+            case _:
+                return None
+
+    def _block_note(self, name: str, call: ast.Call, parts: _BlockParts, scope: Scope) -> None:
+        parser = ExprParser(self.source, scope)
+        if name == "where":
+            parts.predicate = parser.condition(self.function.only(call, "where"))
+        elif name in ("reads", "writes"):
+            listed = call.args[0].elts if len(call.args) == 1 and isinstance(call.args[0], ast.List) else call.args
+            regions = tuple(self._region(a, parser) for a in listed)
+            if name == "reads":
+                parts.reads = regions
+            else:
+                parts.writes = regions
+        else:
+            parts.annotations = (*parts.annotations, *self.function.dictionary(self.function.only(call, name)).items())
+
+    def _region(self, node: ast.expr, parser: ExprParser) -> Region:
+        target = node.value if isinstance(node, ast.Subscript) else node
+        buffer = parser.scope.bindings.get(target.id) if isinstance(target, ast.Name) else None
+        if not isinstance(buffer, Buffer):
+            raise self.source.error("not-a-buffer", f"`{ast.unparse(target)}` is not a buffer", node)
+        if not isinstance(node, ast.Subscript):
+            return Region(buffer, tuple((const(0, e.dtype), e) for e in buffer.shape))
+        axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        ranges: list[tuple[Expr, Expr]] = []
+        for axis in axes:
+            if isinstance(axis, ast.Slice) and axis.lower is not None and axis.upper is not None:
+                ranges.append(self.function.interval(parser, [axis.lower, axis.upper], axis))
+            elif isinstance(axis, ast.Slice):
+                raise self.source.error("unsupported", "a region needs both ends, as in A[0:4]", node)
+            else:
+                start = parser.integer(axis, "an index")
+                ranges.append((start, const(1, start.dtype)))
+        if len(ranges) != len(buffer.shape):
+            raise self.source.error(
+                "rank", f"{buffer.name} has {len(buffer.shape)} dimensions, the region {len(ranges)}", node
+            )
+        return Region(buffer, tuple(ranges))
+
+    def _axes(self, target: ast.expr, kind: str, call: ast.Call, parts: _BlockParts, scope: Scope) -> Scope:
+        names = [t.id for t in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(t, ast.Name)]
+        if kind == "remap":
+            return self._remap(names, call, parts, scope)
+        if kind not in _AXES or len(names) != 1 or len(call.args) != 2:
+            near = suggest(kind, (*_AXES, "remap"))
+            raise self.source.error("unsupported", f"`{ast.unparse(call)}` is not a block axis", call, help=near)
+        parser = ExprParser(self.source, scope)
+        bounds = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else [call.args[0]]
+        start, extent = self.function.interval(parser, list(bounds), call)
+        return self._axis(names[0], _AXES[kind], start, extent, parser.integer(call.args[1], "an axis"), parts, scope)
+
+    def _remap(self, names: list[str], call: ast.Call, parts: _BlockParts, scope: Scope) -> Scope:
+        match call.args:
+            case [ast.Constant(value=str() as kinds), ast.List(elts=values) | ast.Tuple(elts=values)]:
+                pass
+            case _:
+                raise self.source.error("arguments", 'T.axis.remap takes kinds and variables: ("SR", [i, j])', call)
+        if not len(kinds) == len(values) == len(names) or any(k not in _AXES for k in kinds):
+            raise self.source.error(
+                "arguments",
+                f"T.axis.remap has {len(kinds)} kinds for {len(values)} values and {len(names)} names",
+                call,
+            )
+        outer = scope
+        for name, kind, value in zip(names, kinds, values, strict=True):
+            expr = ExprParser(self.source, outer).integer(value, "an axis")
+            loop = self.function.loops.get(expr) if isinstance(expr, Var) else None
+            if loop is None:
+                raise self.source.error("unsupported", f"`{ast.unparse(value)}` is not a loop variable", value)
+            scope = self._axis(name, _AXES[kind], *loop, expr, parts, scope)
+        return scope
+
+    def _axis(
+        self, name: str, kind: IterKind, start: Expr, extent: Expr, value: Expr, parts: _BlockParts, scope: Scope
+    ) -> Scope:
+        var = Var(scope.fresh(name), value.dtype)
+        parts.axes.append(IterVar(var, kind, start, extent, value))
+        return scope.bind(name, var)

@@ -1,0 +1,216 @@
+"""Loads and index lists as JAX source: slices of views where an access is one, gathers where not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ir.dtypes import DType
+from ir.nodes import Buffer, Expr, Var, const
+from lower.linear import Bound, Linear, interval, linear, to_expr
+from lower.plan import Box, extreme
+from lower.values import POSTFIX, Translator, Value, aligned, union
+from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
+
+ZERO = const(0, DType.INT32)
+# A slice may be padded by this many times its own size before a gather is cheaper.
+MAX_PADDING = 2
+
+
+class Bounds:
+    """What is known of variables at one place: boxes of axes and loops around, and names that are static."""
+
+    def __init__(self, boxes: Mapping[Var, Box], static: frozenset[Var], shape_variables: frozenset[Var]) -> None:
+        self.boxes = boxes
+        self.static = static
+        self.shape_variables = shape_variables
+
+    def ranges(self, var: Var) -> tuple[Bound, Bound]:
+        """Constant bounds of a variable."""
+        box = self.boxes.get(var)
+        if box is None:
+            return (0, None) if var in self.shape_variables else (None, None)
+        stop = box.low + box.extent
+        return box.low.const if box.low.is_const else None, stop.const - 1 if stop.is_const else None
+
+    def linear(self, expr: Expr) -> Linear:
+        return linear(expr, self.ranges)
+
+    def at_least(self, form: Linear) -> int | None:
+        """A constant that the form never goes below."""
+        low = extreme(form, self.boxes, self.static, self.ranges, upper=False)
+        return None if low is None else interval(low, self.ranges)[0]
+
+    def at_most(self, form: Linear) -> int | None:
+        """A constant that the form never exceeds."""
+        high = extreme(form, self.boxes, self.static, self.ranges, upper=True)
+        return None if high is None else interval(high, self.ranges)[1]
+
+    def with_axes(self, axes: Sequence[Axis]) -> Bounds:
+        """The same with array axes added."""
+        added = {a.var: Box(a.low, a.extent, exact=True) for a in axes}
+        return Bounds({**self.boxes, **added}, self.static, self.shape_variables)
+
+
+class Accessor:
+    """Writes accesses to buffers over the axes of one statement."""
+
+    def __init__(self, order: Sequence[Axis], bounds: Bounds, translator: Translator) -> None:
+        self.order = tuple(order)
+        self.bounds = bounds
+        self.translator = translator
+
+    def view(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> list[Group] | None:
+        """The access as a view whose leaving of the buffer is known, or None."""
+        return find_view(shape, indices, self.order, self.bounds)
+
+    def size(self, form: Linear) -> str:
+        """A static number as source."""
+        return self.translator.expr(to_expr(form, ZERO)).code
+
+    def load(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
+        """`name[indices]` as an array over the axes that the indices use."""
+        if not shape:
+            return Value(name)
+        view = self.view(shape, indices)
+        value = None if view is None else self._slice(name, view)
+        return self.gather(name, shape, indices) if value is None else value
+
+    def _slice(self, name: str, view: list[Group]) -> Value | None:
+        code = self.merged(name, view)
+        pads = [overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0) for g in view]
+        if not all(p is not None and self._cheap(p, g) for p, g in zip(pads, view, strict=True)):
+            return None
+        if any(p != (0, 0) for p in pads):
+            code = f"jnp.pad({code}, ({', '.join(str(p) for p in pads)}{',' if len(pads) == 1 else ''}))"
+        marks: list[str] = []
+        for d, (g, pad) in enumerate(zip(view, pads, strict=True)):
+            assert pad is not None
+            start, size = g.start + pad[0], g.size + pad[0] + pad[1]
+            if g.axes and not self.is_static(start):
+                code = f"lax.dynamic_slice_in_dim({code}, {self.size(start)}, {self.size(g.span)}, {d})"
+                marks.append(":" if g.step == 1 else f"::{g.step}")
+            else:
+                marks.append(self.mark(g, start, size))
+        return self._split(indexed(code, marks), view)
+
+    def _cheap(self, pad: tuple[int, int], g: Group) -> bool:
+        return sum(pad) <= 64 or (g.size.is_const and sum(pad) <= MAX_PADDING * g.size.const)
+
+    def is_static(self, form: Linear) -> bool:
+        """Whether a form is a Python number while tracing."""
+        return form.vars() <= self.bounds.static and not form.has_loads()
+
+    def merged(self, name: str, view: Sequence[Group]) -> str:
+        """The buffer with the dimensions of each group merged."""
+        if all(g.dims == 1 for g in view):
+            return name
+        return f"{name}.reshape({', '.join(self.size(g.size) for g in view)})"
+
+    def mark(self, g: Group, start: Linear, size: Linear) -> str:
+        """One position of an index list."""
+        if not g.axes:
+            return self.size(start)
+        stop = start + g.span
+        low = "" if start.equals(0) else self.size(start)
+        high = "" if stop.equals(size) else self.size(stop)
+        return f"{low}:{high}" + (f":{g.step}" if g.step != 1 else "")
+
+    def _split(self, code: str, view: Sequence[Group]) -> Value:
+        """Give each axis of a group its own dimension, drop slack, turn flipped axes, order as the statement does."""
+        axes = [axis for g in view for axis in g.axes]
+        sizes: list[str] = []
+        marks: list[str] = []
+        for g in view:
+            for k, axis in enumerate(g.axes):
+                block = None if k == 0 else g.blocks[k - 1]
+                sizes.append(self.size(axis.extent) if block is None else str(block))
+                marks.append(":" if block is None or axis.extent.equals(block) else f":{self.size(axis.extent)}")
+        if any(len(g.axes) > 1 for g in view):
+            code = indexed(f"{code}.reshape({', '.join(sizes)})", marks)
+        turned = [d for d, f in enumerate(f for g in view for f in g.flipped) if f]
+        if turned:
+            code = f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})"
+        wanted = union(self.order, tuple(axes))
+        order = [next(d for d, a in enumerate(axes) if a.var == w.var) for w in wanted]
+        if order != sorted(order):
+            plain = (code, tuple(axes))
+            code = f"{code}.T" if order == [1, 0] else f"jnp.transpose({code}, {tuple(order)})"
+            return Value(code, wanted, POSTFIX, plain=plain)
+        return Value(code, wanted, POSTFIX)
+
+    def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
+        """Indexing with arrays; whole rows where only one index is no slice."""
+        rows = self._row_gather(name, shape, indices)
+        if rows is not None:
+            return rows
+        values = [self.translator.expr(i) for i in indices]
+        axes = union(self.order, *(v.axes for v in values))
+        return Value(f"{name}[{', '.join(aligned(v, axes).code for v in values)}]", axes, POSTFIX)
+
+    def _row_gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
+        marks: list[str] = []
+        axes: list[Axis] = []
+        gathered = 0
+        for size, index in zip(shape, indices, strict=True):
+            form = self.bounds.linear(index)
+            parts = split_terms(form, self.order)
+            view = find_view([size], [index], self.order, self.bounds)
+            if view is None or parts is None:
+                value = self.translator.expr(index)
+                gathered += 1
+                marks.append(value.code)
+                axes += value.axes
+            elif len(view[0].axes) != 1 or view[0].flipped[0]:
+                return None
+            else:
+                g = view[0]
+                if overhang(g, self.bounds.at_least, self.bounds.at_most) != (0, 0) or not self.is_static(g.start):
+                    return None
+                marks.append(self.mark(g, g.start, size))
+                axes += g.axes
+        names = [a.var for a in axes]
+        if gathered != 1 or len(set(names)) != len(names) or len(marks) == 1:
+            return None
+        wanted = union(self.order, tuple(axes))
+        order = [names.index(w.var) for w in wanted]
+        code = indexed(name, marks)
+        if order != sorted(order):
+            code = f"{code}.T" if order == [1, 0] else f"jnp.transpose({code}, {tuple(order)})"
+        return Value(code, wanted, POSTFIX)
+
+    def scatter_index(
+        self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
+    ) -> tuple[str, tuple[Axis, ...]]:
+        """Index list of a store and its axes; where `mask` is false or data leaves the buffer: past the end."""
+        values = [self.translator.expr(i) for i in indices]
+        for d, (index, size) in enumerate(zip(indices, shape, strict=True)):
+            if reads_data(index) and index.dtype.is_signed:
+                # A negative index would count from the end; past the end it is dropped.
+                inside = self.translator.binary("ge", values[d], Value("0", static=True, weak=True), index.dtype)
+                end = Value(self.size(size), static=True, weak=True)
+                values[d] = self.translator.select(inside, values[d], end, DType.INT32)
+        if mask is not None:
+            end = Value(self.size(shape[0]), static=True, weak=True)
+            values[0] = self.translator.select(mask, values[0], end, DType.INT32)
+        axes = union(self.order, *(v.axes for v in values))
+        return ", ".join(aligned(v, axes).code for v in values), axes
+
+
+def find_view(
+    shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
+) -> list[Group] | None:
+    """Read an access as a view over `axes`, or None."""
+    return groups(shape, [bounds.linear(i) for i in indices], axes)
+
+
+def indexed(code: str, marks: Sequence[str]) -> str:
+    """`code[marks]` without trailing whole dimensions."""
+    marks = list(marks)
+    while marks and marks[-1] == ":":
+        marks.pop()
+    return f"{code}[{', '.join(marks)}]" if marks else code
+
+
+def buffer_shape(buffer: Buffer, bounds: Bounds) -> list[Linear]:
+    """Extents of a buffer in linear form."""
+    return [bounds.linear(d) for d in buffer.shape]

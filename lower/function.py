@@ -1,0 +1,391 @@
+"""A whole function as JAX source: signature, sizes, statements and loops in the order of the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from ir.analysis.dependence import Loop, Statement, reads_before_writing
+from ir.errors import LowerError
+from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
+from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
+from lower.access import ZERO, Bounds
+from lower.job import Job, shifted
+from lower.linear import linear, to_expr
+from lower.normalize import Check, Program, normalize
+from lower.plan import ArrayStatement, Box, Node, Plan, SequentialLoop, plan
+from lower.scope import Names, Scope
+from lower.statement import StatementWriter
+from lower.values import TRUNCDIV, Translator, Value, dtype_code
+from lower.views import Axis
+
+WIDTH = 110  # of source lines
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A function as source, and what its callers must know. Written buffers come first in its result, then checks."""
+
+    func: PrimFunc
+    name: str
+    source: str
+    names: Mapping[str, str]
+    optional: tuple[Buffer, ...]
+    static: frozenset[Var]
+    wide: bool
+    checks: tuple[Check, ...]
+    report: tuple[str, ...] = field(default=())
+
+
+def emit_function(func: PrimFunc, checks: bool = False) -> Emitted:
+    """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
+    program = normalize(func, checks)
+    schedule = plan(program)
+    return _Emitter(program, schedule).emit()
+
+
+class _Emitter:
+    def __init__(self, program: Program, schedule: Plan) -> None:
+        self.program = program
+        self.plan = schedule
+        self.func = program.func
+        self.names = Names()
+        self.report: list[str] = []
+        self.helpers: set[str] = set()
+        self.static = schedule.static
+        self.shape_variables = frozenset(shape_vars(self.func))
+        self.expanded = self._expanded()
+        self.locals = {self.expanded.get(b, b) for b in program.depth}
+
+    # The function.
+
+    def emit(self) -> Emitted:
+        """Write the function."""
+        name = self.names.fresh(self.func.name)
+        for param in self.func.params:
+            self.names.of(param)
+        written = self.program.written
+        optional = tuple(b for b in written if not self._reads_first(b))
+        scope = Scope("    ")
+        for buffer in optional:
+            code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
+            scope.absent[buffer] = (
+                f"{self.names.of(buffer)} = {code} if {self.names.of(buffer)} is None else {self.names.of(buffer)}"
+            )
+        for check in self.program.checks:
+            scope.absent[check.buffer] = f"{self.names.of(check.buffer)} = jnp.bool_(True)"
+        self._create_locals(scope, self.locals)
+        self._nodes(self.plan.nodes, scope)
+        results = [*written, *(c.buffer for c in self.program.checks)]
+        for buffer in results:
+            scope.current(buffer)
+        returned = ", ".join(self.names.of(b) for b in results) + ("," if len(results) == 1 else "")
+        scope.add(f"return ({returned})" if len(results) < 2 else f"return {returned}")
+        wide = self._wide()
+        prologue = self._prologue("\n".join(scope.lines))
+        source = self._source(name, [*prologue, *scope.lines], optional, wide)
+        names = {p.name: self.names.of(p) for p in self.func.params}
+        report = (*self.report, *self.program.notes)
+        return Emitted(self.func, name, source, names, optional, self.static, wide, tuple(self.program.checks), report)
+
+    def _reads_first(self, buffer: Buffer) -> bool:
+        return reads_before_writing(self.program.statements, buffer, 0)
+
+    def _wide(self) -> bool:
+        """Whether 64-bit types occur."""
+        dtypes = {p.dtype for p in self.func.params} | {b.dtype for b in self.program.depth}
+        dtypes |= {e.dtype for e in all_exprs(self.func.body)}
+        return any(d.bits == 64 for d in dtypes)
+
+    def _source(self, name: str, body: list[str], optional: tuple[Buffer, ...], wide: bool) -> str:
+        text = "\n".join(body)
+        inner = f"_{name}" if wide else name
+        static = [self.names.of(s) for s in self.func.scalars if s in self.static]
+        lines = [f'"""{self.func.name}, as JAX array operations."""', ""]
+        if static:
+            lines += ["from functools import partial", ""]
+        lines += ["import jax", "import jax.numpy as jnp"]
+        if "lax." in text or "truncdiv" in self.helpers:
+            lines.append("from jax import lax")
+        if "truncdiv" in self.helpers:
+            lines += ["", *TRUNCDIV.rstrip().split("\n")]
+        decorator = "@jax.jit"
+        if static:
+            decorator = f"@partial(jax.jit, static_argnames=({', '.join(map(repr, static))},))"
+        signature = self._signature(optional)
+        doc = self._docstring(optional)
+        lines += ["", "", decorator, f"def {inner}({signature}):"]
+        if not wide:
+            lines += doc
+        lines += [piece for line in body for piece in wrapped(line)]
+        if wide:
+            arguments = ", ".join(f"{self.names.of(p)}={self.names.of(p)}" for p in self.func.params)
+            lines += ["", "", f"def {name}({signature}):", *doc]
+            lines += ["    with jax.enable_x64(True):", f"        return {inner}({arguments})"]
+        return "\n".join(lines) + "\n"
+
+    def _signature(self, optional: tuple[Buffer, ...]) -> str:
+        parts: list[str] = []
+        seen = False
+        for param in self.func.params:
+            seen = seen or param in optional
+            parts.append(self.names.of(param) + ("=None" if seen else ""))
+        return ", ".join(parts)
+
+    def _docstring(self, optional: tuple[Buffer, ...]) -> list[str]:
+        """The contract of the call."""
+        kinds: list[str] = []
+        for p in self.func.params:
+            shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
+            kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
+        written = ", ".join(self.names.of(b) for b in self.program.written)
+        lines = [f'    """Return ({written}{"," if len(self.program.written) == 1 else ""}) as new arrays.', ""]
+        lines += [f"    {kind}" for kind in kinds]
+        if optional:
+            left_out = ", ".join(self.names.of(b) for b in optional)
+            lines += ["", f"    May be left out (what is never written is then zero): {left_out}."]
+        return [*lines, '    """']
+
+    def _prologue(self, body: str) -> list[str]:
+        """Lines that give sizes and scalars their values."""
+        lines: list[str] = []
+        for var in shape_vars(self.func):
+            lines.append(f"    {self.names.of(var)} = {self._size_from_arrays(var)}")
+        for scalar in self.func.scalars:
+            name = self.names.of(scalar)
+            if scalar not in self.static and re.search(rf"\b{name}\b", body):
+                lines.append(f"    {name} = jnp.asarray({name}, {dtype_code(scalar.dtype)})")
+        return lines
+
+    def _size_from_arrays(self, var: Var) -> str:
+        """Solve a dimension for a shape variable."""
+        inputs = [b for b in self.func.buffers if b not in self.program.written or self._reads_first(b)]
+        for buffer in (*inputs, *(b for b in self.func.buffers if b not in inputs)):
+            for d, dim in enumerate(buffer.shape):
+                form = linear(dim)
+                c = form.terms.get(var, 0)
+                if c and len(form.terms) == 1:
+                    code = f"{self.names.of(buffer)}.shape[{d}]"
+                    if form.const:
+                        code = f"({code} {'-' if form.const > 0 else '+'} {abs(form.const)})"
+                    return code if c == 1 else f"{code} // {c}"
+        raise LowerError(
+            "unknown-size",
+            f"the size {var.name} cannot be computed from the shapes of the parameters of {self.func.name}",
+            self.func.span,
+            help=f"make {var.name} a parameter, or a dimension of an input",
+        )
+
+    def _expanded(self) -> dict[Buffer, Buffer]:
+        """Locals with an axis for each loop that was distributed over their users."""
+        result: dict[Buffer, Buffer] = {}
+        for buffer, loops in self.plan.expanded.items():
+            extra = tuple(to_expr(self.plan.boxes[loop].extent, ZERO) for loop in loops)
+            result[buffer] = replace(buffer, shape=(*extra, *buffer.shape))
+        return result
+
+    def _create_locals(self, scope: Scope, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
+            scope.absent[buffer] = f"{self.names.of(buffer)} = {code}"
+
+    def _shape(self, buffer: Buffer) -> str:
+        sizes = ", ".join(self._scalar(d) for d in buffer.shape)
+        return f"({sizes},)" if len(buffer.shape) == 1 else f"({sizes})"
+
+    def _scalar(self, expr: Expr, scope: Scope | None = None) -> str:
+        """An expression without array axes, as source."""
+
+        def load(node: Load) -> Value:
+            assert scope is not None
+            scope.current(node.buffer)
+            indices = ", ".join(translator.expr(i).code for i in node.indices)
+            name = self.names.of(node.buffer)
+            return Value(f"{name}[{indices}]" if indices else name)
+
+        def variable(var: Var) -> Value:
+            return Value(self.names.of(var), static=var in self.static, weak=True)
+
+        translator = Translator((), load, variable)
+        code = translator.expr(expr).code
+        if translator.uses_truncdiv:
+            self.helpers.add("truncdiv")
+        return code
+
+    # Statements and loops.
+
+    def _nodes(self, nodes: Iterable[Node], scope: Scope) -> None:
+        for node in nodes:
+            if isinstance(node, ArrayStatement):
+                self._statement(node, scope)
+            else:
+                self._loop(node, scope)
+
+    def _bounds(self, scope: Scope) -> Bounds:
+        return Bounds(scope.around, self.static, self.shape_variables)
+
+    def _statement(self, node: ArrayStatement, scope: Scope) -> None:
+        statement = node.statement
+        axes = {loop.var for loop in node.axes}
+        guards: list[Expr] = []
+        boxes: list[Box] = []
+        for loop in statement.loops:
+            box = self.plan.boxes.get(loop)
+            if loop.var in axes:
+                assert box is not None
+                boxes.append(box)
+            if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
+                guards += self._range(loop)
+        job = make_job(self._resolved(statement), node.axes, boxes, guards)
+        writer = StatementWriter(job, self._bounds(scope), scope, self.names)
+        writer.write()
+        self.helpers |= writer.helpers
+        over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
+        self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")
+
+    def _range(self, loop: Loop) -> list[Expr]:
+        """The loop's own bounds as guards."""
+        stop = to_expr(linear(Binary("add", loop.start, loop.extent)), loop.var)
+        return [
+            Binary("ge", self._resolve_expr(loop.var), self._resolve_expr(loop.start)),
+            Binary("lt", loop.var, self._resolve_expr(stop)),
+        ]
+
+    def _boxed(self, loop: Loop, scope: Scope) -> bool:
+        """Whether a sequential loop runs over its box since its bounds depend on array axes."""
+        return loop.var in scope.boxed
+
+    def _resolved(self, statement: Statement) -> Statement:
+        """The statement with accesses to expanded locals completed."""
+        store = statement.store
+        buffer, indices = self._access(store.buffer, tuple(self._resolve_expr(i) for i in store.indices))
+        value = self._resolve_expr(store.value)
+        update = statement.update
+        return replace(
+            statement,
+            store=Store(buffer, indices, value, store.span),
+            guards=tuple(self._resolve_expr(g) for g in statement.guards),
+            update=None if update is None else (update[0], self._resolve_expr(update[1])),
+        )
+
+    def _resolve_expr(self, expr: Expr) -> Expr:
+        def one(e: Expr) -> Expr:
+            if isinstance(e, Load) and e.buffer in self.expanded:
+                buffer, indices = self._access(e.buffer, e.indices)
+                return Load(buffer, indices, e.span)
+            return e
+
+        return map_expr(expr, one)
+
+    def _access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        loops = self.plan.expanded.get(buffer)
+        if loops is None:
+            return buffer, indices
+        prefix = tuple(shifted(loop.var, self.plan.boxes[loop].low) for loop in loops)
+        return self.expanded[buffer], (*prefix, *indices)
+
+    def _loop(self, node: SequentialLoop, scope: Scope) -> None:
+        loop = node.loop
+        inside = list(_inner(node))
+        touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
+        written = {self.expanded.get(s.buffer, s.buffer) for s in inside}
+        own = self._own_locals(node, inside)
+        for buffer in sorted(touched - own, key=lambda b: b.name):
+            scope.current(buffer)
+        carried = sorted(written - own, key=lambda b: self.names.of(b))
+        child = Scope(scope.indent + "    ")
+        child.around = dict(scope.around)
+        child.loop_vars = scope.loop_vars | {loop.var}
+        child.boxed = scope.boxed
+        child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
+        low, high = self._loop_bounds(node, scope, child)
+        self._create_locals(child, own)
+        self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
+        self._nodes(node.body, child)
+        for buffer in list(child.fills):
+            child.flush(buffer)
+        if not child.lines or not carried:
+            return
+        names = ", ".join(self.names.of(b) for b in carried)
+        step = self.names.fresh(f"{self.names.of(loop.var)}_step")
+        single = len(carried) == 1
+        scope.add(f"def {step}({self.names.of(loop.var)}, {names if single else 'state'}):")
+        if not single:
+            scope.lines.append(f"{child.indent}{names} = state")
+        scope.lines += child.lines
+        scope.lines += [f"{child.indent}return {names}", ""]
+        scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {names if single else f'({names})'})")
+
+    def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
+        """Source of the first and one-past-last value; records what is known of the variable inside."""
+        loop = node.loop
+        box = self.plan.boxes.get(loop)
+        start, extent = self._resolve_expr(loop.start), self._resolve_expr(loop.extent)
+        known = scope.loop_vars | self.static | set(self.func.scalars)
+        stop = to_expr(linear(Binary("add", start, extent)), loop.var)
+        if free_vars(start) | free_vars(extent) <= known:
+            low, high = self._scalar(start, scope), self._scalar(stop, scope)
+        else:
+            assert box is not None
+            child.boxed = child.boxed | {loop.var}
+            low, high = (self._scalar(to_expr(f, loop.var)) for f in (box.low, box.low + box.extent))
+        if box is not None:
+            child.around[loop.var] = box
+        return low, high
+
+    def _own_locals(self, node: SequentialLoop, inside: list[Statement]) -> set[Buffer]:
+        """Locals of which each iteration has its own copy."""
+        positions = {s.position for s in inside}
+        own: set[Buffer] = set()
+        for buffer, depth in self.program.depth.items():
+            users = [s for s in self.program.statements if buffer in s.buffers()]
+            if users and {s.position for s in users} <= positions and node.loop in users[0].loops[:depth]:
+                own.add(self.expanded.get(buffer, buffer))
+        return own
+
+
+def wrapped(line: str) -> list[str]:
+    """A long assignment broken at the operators of its outermost sum or conjunction."""
+    indent = line[: len(line) - len(line.lstrip())]
+    target, equals, expr = line.partition(" = ")
+    if len(line) <= WIDTH or not equals:
+        return [line]
+    depth, last, pieces = 0, 0, list[str]()
+    for k, char in enumerate(expr):
+        depth += (char in "([") - (char in ")]")
+        if depth == 0 and expr[k : k + 3] in (" + ", " & ", " - ", " | "):
+            pieces.append(expr[last:k])
+            last = k + 1
+    pieces.append(expr[last:])
+    if len(pieces) == 1:
+        return [line]
+    return [f"{target} = (", *(f"{indent}    {piece}" for piece in pieces), f"{indent})"]
+
+
+def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
+    """The statement as a job over array axes."""
+    axes = tuple(Axis(loop.var, box.low, box.extent) for loop, box in zip(loops, boxes, strict=True))
+    store = statement.store
+    op, value = (None, store.value) if statement.update is None else statement.update
+    return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes)
+
+
+def _inner(node: Node) -> Iterator[Statement]:
+    if isinstance(node, ArrayStatement):
+        yield node.statement
+    else:
+        for child in node.body:
+            yield from _inner(child)
+
+
+def to_text(expr: Expr) -> str:
+    """A dimension as text for documentation."""
+    return Translator((), lambda load: Value(load.buffer.name), lambda v: Value(v.name, static=True)).expr(expr).code
+
+
+def _describe(statement: Statement) -> str:
+    span = statement.store.span
+    where = "" if span is None else f" (line {span.line})"
+    kind = "update of" if statement.update is not None else "store to"
+    return f"{kind} {statement.buffer.name}{where}"

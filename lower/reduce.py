@@ -1,0 +1,139 @@
+"""Reductions and contractions over array axes as JAX source.
+
+A sum of products whose factors run over different axes is a contraction (`jnp.einsum`): the product is never formed.
+Any other sum is `jnp.sum`, which is as fast as a product with ones and loses no precision on targets with narrow matrix
+units; contractions of float32 ask for full precision for the same reason. Narrow floats accumulate in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from ir.analysis.dependence import UpdateOp
+from ir.dtypes import DType
+from ir.nodes import Binary, Expr, Var
+from lower.linear import Linear
+from lower.values import POSTFIX, Translator, Value, aligned, dtype_code, literal, typed, union
+from lower.views import Axis
+
+_FUNCTIONS: dict[UpdateOp, str] = {
+    "add": "jnp.sum",
+    "mul": "jnp.prod",
+    "min": "jnp.min",
+    "max": "jnp.max",
+    "and": "jnp.all",
+    "or": "jnp.any",
+}
+
+
+def neutral(op: UpdateOp, dtype: DType) -> Value:
+    """The value that changes nothing when combined by `op`."""
+    if op in ("add", "sub"):
+        return literal(0, dtype)
+    if op in ("mul", "and"):
+        return literal(1, dtype)
+    if op == "or" or dtype is DType.BOOL:
+        return literal(op == "min", dtype)
+    if dtype.is_float:
+        return literal(float("inf") if op == "min" else float("-inf"), dtype)
+    return literal(dtype.max if op == "min" else dtype.min, dtype)
+
+
+def reduction(
+    op: UpdateOp,
+    value: Value,
+    mask: Value | None,
+    reduced: Sequence[Axis],
+    dtype: DType,
+    translator: Translator,
+    size: Callable[[Linear], str],
+) -> Value:
+    """`value` combined by `op` over the `reduced` axes, where `mask` holds."""
+    present = {a.var for a in (*value.axes, *(() if mask is None else mask.axes))}
+    missing = [a for a in reduced if a.var not in present]
+    if missing and op == "add":
+        for axis in missing:
+            count = Value(size(axis.extent), static=axis.extent.is_const, weak=True)
+            value = translator.binary("mul", count if axis.extent.is_const else typed(count, dtype), value, dtype)
+    elif any(not (a.extent.is_const and op != "mul") for a in missing):
+        axes = union(translator.order, value.axes, tuple(missing))
+        shape = ", ".join(size(a.extent) for a in axes)
+        code = f"jnp.broadcast_to({aligned(typed(value, dtype), axes).code}, ({shape},))"
+        value = Value(code, axes)
+    if mask is not None:
+        value = translator.select(mask, value, neutral(op, dtype), dtype)
+    over = [d for d, a in enumerate(value.axes) if any(a.var == r.var for r in reduced)]
+    if not over:
+        return value
+    arguments = [typed(value, dtype).code]
+    if len(over) < len(value.axes):
+        arguments.append(f"axis={over[0] if len(over) == 1 else tuple(over)}")
+    if op in ("add", "mul") and dtype.is_integer:
+        arguments.append(f"dtype={dtype_code(dtype)}")
+    if op in ("min", "max") and not all(value.axes[d].extent.is_const for d in over):
+        arguments.append(f"initial={neutral(op, dtype).code}")
+    kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
+    return Value(f"{_FUNCTIONS[op]}({', '.join(arguments)})", kept)
+
+
+def contraction(expr: Expr, mask: Value | None, reduced: Sequence[Axis], translator: Translator) -> Value | None:
+    """The sum of a product as an einsum, or None where a plain sum is better or a mask forbids it."""
+    if expr.dtype is DType.BOOL or not (isinstance(expr, Binary) and expr.op == "mul"):
+        return None
+    values = [translator.expr(f) for f in _factors(expr)]
+    over = {a.var for a in reduced}
+    joined = [v for v in values if any(a.var in over for a in v.axes)]
+    if len(joined) < 2 or len({v.axes for v in joined}) < 2:
+        return None
+    if over - {a.var for v in joined for a in v.axes}:
+        return None
+    if mask is not None:
+        masked = [_masked(v, mask, expr.dtype, translator) for v in joined]
+        joined = [v for v in masked if v is not None]
+        if len(joined) < len(masked):
+            return None
+    result = _einsum(joined, over, expr.dtype, translator)
+    for v in values:
+        if not any(a.var in over for a in v.axes):
+            result = translator.binary("mul", v, result, expr.dtype)
+    return result
+
+
+def _masked(value: Value, mask: Value, dtype: DType, translator: Translator) -> Value | None:
+    """A factor that is zero where the mask is false: each factor must be, since it may hold anything there."""
+    shared = {a.var for a in value.axes} & {a.var for a in mask.axes}
+    if not shared and mask.axes:
+        return value
+    if len(shared) < len(mask.axes):
+        return None
+    return translator.select(mask, value, literal(0, dtype), dtype)
+
+
+def _factors(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Binary) and expr.op == "mul":
+        return [*_factors(expr.lhs), *_factors(expr.rhs)]
+    return [expr]
+
+
+def _einsum(values: Sequence[Value], over: Collection[Var], dtype: DType, translator: Translator) -> Value:
+    axes = union(translator.order, *(v.axes for v in values))
+    letters: dict[Var, str] = {}
+    for axis in axes:
+        wish = [c for c in axis.var.name.lower() if c.isascii() and c.isalpha()]
+        pool = [*wish, *"abcdefghijklmnopqrstuvwxyz"]
+        letters[axis.var] = next(c for c in pool if c not in letters.values())
+    kept = tuple(a for a in axes if a.var not in over)
+    values = [v if v.plain is None else Value(*v.plain) for v in values]  # an einsum takes any order of axes
+    inputs = ",".join("".join(letters[a.var] for a in v.axes) for v in values)
+    spec = f"{inputs}->{''.join(letters[a.var] for a in kept)}"
+    narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
+    wide = DType.FLOAT32 if narrow else dtype
+    operands = ", ".join(typed(v, dtype).code for v in values)
+    options = f"preferred_element_type={dtype_code(wide)}"
+    if dtype is DType.FLOAT32:
+        options = 'precision="highest"'
+    result = Value(f'jnp.einsum("{spec}", {operands}, {options})', kept)
+    if narrow:
+        result = replace(result, code=f"{result.code}.astype({dtype_code(dtype)})", strength=POSTFIX)
+    return result

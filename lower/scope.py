@@ -1,0 +1,108 @@
+"""The source under construction: lines, names, and what each buffer's Python variable holds at this point."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ir.nodes import Buffer, Var
+from lower.plan import Box
+from lower.values import Value
+
+RESERVED = {"jax", "jnp", "lax", "np", "functools", "truncdiv", "state", *keyword.kwlist, *dir(builtins)}
+
+
+class Names:
+    """Python names for buffers, variables and helpers: the author's where possible, all distinct."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._used = set(taken)
+        self._of: dict[object, str] = {}
+
+    def of(self, thing: Buffer | Var) -> str:
+        """The name of a buffer or variable. Variables of one name share it: loops that follow each other reuse it."""
+        key: object = ("buffer", thing.name) if isinstance(thing, Buffer) else ("var", thing.name)
+        if key not in self._of:
+            self._of[key] = self.fresh(thing.name)
+        return self._of[key]
+
+    def fresh(self, wish: str) -> str:
+        """A new name close to `wish`."""
+        base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wish) or "x"
+        if base[0].isdigit():
+            base = "_" + base
+        if base in RESERVED:
+            base += "_"
+        name, count = base, 1
+        while name in self._used:
+            count += 1
+            name = f"{base}_{count}"
+        self._used.add(name)
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A store of a constant that is not written out yet: a reduction may start from it."""
+
+    place: str
+    value: Value
+    line: str
+    whole: bool
+
+
+@dataclass(slots=True)
+class Scope:
+    """One function body. A loop body is a child scope: what it assigns is its own."""
+
+    indent: str
+    lines: list[str] = field(default_factory=list[str])
+    around: dict[Var, Box] = field(default_factory=dict[Var, Box])
+    loop_vars: frozenset[Var] = frozenset()
+    boxed: frozenset[Var] = frozenset()
+    defined: dict[str, str] = field(default_factory=dict[str, str])
+    fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
+    absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
+
+    def add(self, line: str) -> None:
+        self.lines.append(self.indent + line)
+
+    def define(self, name: str, code: str) -> str:
+        """Assign a helper array unless it holds that already."""
+        if self.defined.get(name) == code:
+            return name
+        if name in self.defined:  # what was said in terms of the old one ends here
+            for buffer in list(self.fills):
+                self.flush(buffer)
+            word = re.compile(rf"\b{name}\b")
+            self.defined = {n: c for n, c in self.defined.items() if not word.search(c)}
+        self.add(f"{name} = {code}")
+        self.defined[name] = code
+        return name
+
+    def hold(self, buffer: Buffer, fill: Fill) -> None:
+        """Keep a fill back until its buffer is read or stored to."""
+        self.fills[buffer] = fill
+
+    def flush(self, buffer: Buffer) -> None:
+        """Write out a pending fill."""
+        fill = self.fills.pop(buffer, None)
+        if fill is not None:
+            self.need(buffer, whole=fill.whole)
+            self.add(fill.line)
+
+    def need(self, buffer: Buffer, whole: bool = False) -> None:
+        """Make sure that the buffer's variable exists; not needed where it is `whole`ly assigned next."""
+        creation = self.absent.pop(buffer, None)
+        if creation is not None and not whole:
+            self.add(creation)
+
+    def current(self, buffer: Buffer) -> None:
+        """Make the buffer's variable hold its contents."""
+        if buffer in self.fills:
+            self.flush(buffer)
+        else:
+            self.need(buffer)
