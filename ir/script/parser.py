@@ -18,6 +18,7 @@ from ir.nodes import (
     Assume,
     Binary,
     Buffer,
+    Cast,
     Const,
     Evaluate,
     Expr,
@@ -550,6 +551,8 @@ class FunctionParser:
         low, high = parser.value(bounds[0]), parser.value(bounds[1])
         extent = parser.typed(parser.binary("sub", high, low, node), DType.INT32, node)
         start = parser.typed(low, extent.dtype, node)
+        if start.dtype is DType.INT32 and extent.dtype is DType.INT64:
+            start = Cast(DType.INT64, start, start.span)
         for expr, bound in ((start, bounds[0]), (extent, bounds[-1])):
             if not expr.dtype.is_integer:
                 raise self.source.error("dtype-mismatch", f"a loop bound must be an integer, found {expr.dtype}", bound)

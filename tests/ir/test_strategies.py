@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from compare import assert_refines
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import exprs, inputs_for, programs
 
+from compare import assert_refines
 from ir import PrimFunc, parse, to_script
 from ir.dtypes import DType
 from ir.errors import InterpretError
@@ -16,6 +15,7 @@ from ir.nodes import Const, Evaluate, Expr, For, Var
 from ir.nodes import PrimFunc as Function
 from ir.traverse import all_exprs, walk
 from ir.verify import verify
+from strategies import exprs, inputs_for, programs
 
 # Data may be undef where it decides, and integers may overflow; nothing else may go wrong.
 EXPECTED_FAULTS = {"undef-condition", "overflow"}
