@@ -178,7 +178,9 @@ class Contexts:
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
         dead = _dead_after_iteration(sets, body, d, early, late)
         # What an earlier iteration may spoil, and what a later one relies on.
-        spoiled = sets.others(dead, before(early, name), sets.may, early)
+        matters = {b for b, _ in known} | {load.buffer for cond, _ in conditions for load in loads(cond)}
+        at_stake = {b: r for b, r in dead.items() if b in matters}
+        spoiled = sets.others(at_stake, before(early, name), sets.may, early)
         relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items() if k[0] in dead}
         kept, dead = self._reconcile(Facts(domain, known, conditions, f.priority), dead, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(dead)
