@@ -135,9 +135,10 @@ class Numbering:
         found = self._numbers.get(key)
         if found is not None:
             return found, False
-        self._numbers[key] = len(self.exprs)
+        number = self._numbers[key] = len(self.exprs)
         self.exprs.append(expr)
-        return len(self.exprs) - 1, True
+        self.tables["e_type"].append((number, expr.dtype.value))
+        return number, True
 
     def _row(self, table: str, expr: Expr, *cells: Cell, extra: Hashable = None) -> int:
         found, new = self._new((table, *cells, extra), expr)

@@ -31,8 +31,8 @@ SORTS = """
 (constructor Ate (i64 i64) E)
 (constructor Int (String i64) E)
 (constructor Flt (String f64) E)
-(constructor IntAt (i64 i64) E)
-(constructor FltAt (i64 f64) E)
+(constructor IntAt (i64 String i64) E)
+(constructor FltAt (i64 String f64) E)
 (constructor Load (i64 i64 L) E)
 (constructor Bin (String String E E) E)
 (constructor Un (String String E) E)
@@ -51,6 +51,7 @@ PROGRAM_TABLES = """
 (relation p_alloc (i64 i64))
 (relation p_store (i64 i64 i64 i64))
 (relation p_leaf (i64))
+(relation e_type (i64 String))
 (relation e_var (i64))
 (relation e_int (i64 i64))
 (relation e_flt (i64 f64))
@@ -171,9 +172,17 @@ PUSH = "\n".join(
             "(= x (Ate f e)) (e_sel e t c a b) (= y (f_then f c)) (= n (f_else f c))",
             "(union x (Select t (Ate f c) (Ate y a) (Ate n b)))",
         ),
-        # Equal constants of one context are one class, so that what is built from them is congruent.
-        _push("same int", "(= x (Ate f e)) (= v (ival x))", "(union x (IntAt f v)) (set (ival (IntAt f v)) v)"),
-        _push("same float", "(= x (Ate f e)) (= v (fval x))", "(union x (FltAt f v)) (set (fval (FltAt f v)) v)"),
+        # Equal constants of one context and dtype are one class, so that what is built from them is congruent.
+        _push(
+            "same int",
+            "(= x (Ate f e)) (e_type e t) (= v (ival x))",
+            "(union x (IntAt f t v)) (set (ival (IntAt f t v)) v)",
+        ),
+        _push(
+            "same float",
+            "(= x (Ate f e)) (e_type e t) (= v (fval x))",
+            "(union x (FltAt f t v)) (set (fval (FltAt f t v)) v)",
+        ),
         # A division that rewriting made is a question too: (facts, dividend, divisor), answered by the one quotient.
         *(
             _push(f"ask {o}", f'(= z (Bin "{o}" t (Ate f e) c)) (kind t "int") (= n (ival c))', "(ask_div f e n)")

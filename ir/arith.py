@@ -26,13 +26,19 @@ class ArithmeticFault(Exception):
         self.kind = kind
 
 
+# Asked for each operation that the interpreter runs, so not derived from names again and again.
+_FLOATS = frozenset(d for d in DType if d.is_float)
+_RANGE = {d: (d.min, d.max) for d in DType if not d.is_float}
+
+
 def in_range(value: int, dtype: DType) -> int:
     """An integer result in its dtype: wrapped if unsigned.
 
     Raises:
         ArithmeticFault: a signed result leaves its width.
     """
-    if dtype.min <= value <= dtype.max:
+    low, high = _RANGE[dtype]
+    if low <= value <= high:
         return value
     if dtype.kind is Kind.UINT:
         return value & dtype.max
@@ -78,7 +84,7 @@ def fold_binary(op: str, a: Scalar, b: Scalar, dtype: DType) -> Scalar:
         return bool(a) or bool(b)
     if op in ("min", "max"):
         return _extremum(op, a, b)
-    if dtype.is_float:
+    if dtype in _FLOATS:
         return rounded(_float(op, float(a), float(b)), dtype)
     return _integer(op, int(a), int(b), dtype)
 

@@ -418,7 +418,7 @@ class Machine:
         """
         match cast(AnyExpr, expr):
             case Const(value=value, dtype=dtype):
-                return rounded(value, dtype) if dtype.is_float else value
+                return rounded(value, dtype) if isinstance(value, float) else value
             case Var() as var:
                 if var not in self.scalars:
                     raise self.fault("unknown-name", f"`{var.name}` has no value here", var.span)

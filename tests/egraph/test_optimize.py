@@ -12,6 +12,7 @@ from egraph_rules.cost import Target
 from ir import parse, to_script
 from ir.nodes import Alloc, Assume, For, If, PrimFunc, Stmt, Store, Undef
 from ir.traverse import all_exprs, walk
+from ir.verify import verify
 
 
 def only(text: str) -> PrimFunc:
@@ -353,3 +354,17 @@ def test_long_programs_stay_shallow() -> None:
     result = optimize(func)
     assert count(result.best.body, Store) == 400
     assert count(result.best.body, For) == count(result.best.body, Alloc) == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "body"),
+    [
+        ("int64", "for i in T.serial(1):\n        if i >= 0:\n            A[i] = 0"),
+        ("uint8", "A[0] = T.uint8(0) - T.uint8(1)"),
+        ("int64", "for i in T.serial(3):\n        if i >= 2:\n            A[i] = 2"),
+        ("float64", "A[0] = T.cast(T.float32(1.0), 'float64') + 1.0"),
+    ],
+)
+def test_equal_numbers_of_other_dtypes_stay_apart(dtype: str, body: str) -> None:
+    best = optimized(f'@T.prim_func\ndef f(A: T.Buffer((3,), "{dtype}")):\n    {body}\n')
+    verify(best)
