@@ -52,15 +52,6 @@ def mul_zero(x: Term):
     return x * 0.0, 0.0
 
 
-@rule(
-    on=FLOAT,
-    because="zero divided by a finite number other than zero; division by zero leaves the finite numbers",
-    floats=Floats.FINITE | Floats.NO_SIGNED_ZEROS,
-)
-def zero_div(x: Term):
-    return 0.0 / x, 0.0, defined(x)
-
-
 @rule(on=FLOAT, because="a defined finite value minus itself", floats=Floats.FINITE)
 def sub_self(x: Term):
     return x - x, 0.0, defined(x)
@@ -112,6 +103,6 @@ def fold_max(a: Number, b: Number):
 
 
 FLOAT_RULES = (
-    add_commutes, mul_commutes, add_zero, sub_zero, zero_sub, mul_one, div_one, mul_zero, zero_div, sub_self, neg_neg,
+    add_commutes, mul_commutes, add_zero, sub_zero, zero_sub, mul_one, div_one, mul_zero, sub_self, neg_neg,
     min_self, max_self, min_commutes, max_commutes, max_lowest, min_highest, fold_min, fold_max,
 )  # fmt: skip

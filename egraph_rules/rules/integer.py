@@ -128,12 +128,12 @@ def floordiv_of_offset(x: Term, a: Number, c: Number):
 
 @rule(on=SIGNED, because="multiples of c leave the remainder alone")
 def floormod_of_multiple(x: Term, y: Term, c: Number):
-    return (x * c + y) % c, y % c, c != 0
+    return (x * c + y) % c, y % c, defined(x), c != 0
 
 
 @rule(on=SIGNED, because="a multiple of c leaves no remainder")
 def floormod_exact(x: Term, a: Number, c: Number):
-    return (x * a) % c, 0, c != 0, a % c == 0
+    return (x * a) % c, 0, defined(x), c != 0, a % c == 0
 
 
 @rule(on=SIGNED, because="multiples of c leave the remainder alone")

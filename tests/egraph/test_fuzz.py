@@ -10,6 +10,7 @@ from compare import assert_refines
 from egraph_rules import Floats, optimize
 from egraph_rules.cost import Target
 from ir import PrimFunc, parse, to_script
+from ir.verify import verify
 from strategies import programs
 
 # Prices that make odd programs attractive, so that every rule gets its turn in the result.
@@ -24,6 +25,7 @@ def check(func: PrimFunc, seed: int) -> None:
     rng = np.random.default_rng(seed)
     for target in TARGETS:
         for variant, _ in optimize(func, target=target, k=3).variants:
+            verify(variant, allow_stray_loads=True)
             assert_refines(func, variant, rng, runs=2)
 
 
