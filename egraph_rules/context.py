@@ -188,9 +188,8 @@ class Contexts:
     def _let(self, facts: int, stmt: Let) -> int:
         f = self._facts[facts]
         meaning = pb.affine(stmt.value) if stmt.var.dtype.is_integer else None
-        if meaning is None:
-            return facts
-        domain = f.domain.intersect(pb.symbol(stmt.var.name).eq_set(meaning))
+        # A scope of its own even where nothing is learned: classes of one context may name each other's variables.
+        domain = f.domain if meaning is None else f.domain.intersect(pb.symbol(stmt.var.name).eq_set(meaning))
         return self._add_facts(Facts(domain, f.known, f.conditions, f.priority))
 
     def _alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:

@@ -137,7 +137,9 @@ class Numbering:
             return found, False
         number = self._numbers[key] = len(self.exprs)
         self.exprs.append(expr)
-        self.tables["e_type"].append((number, expr.dtype.value))
+        if not isinstance(expr, Var):
+            # A variable whose value is known stays itself: `B[io, ii]` is a better program than `B[io, io]`.
+            self.tables["e_type"].append((number, expr.dtype.value))
         return number, True
 
     def _row(self, table: str, expr: Expr, *cells: Cell, extra: Hashable = None) -> int:

@@ -47,7 +47,7 @@ STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Store", "Leaf")
 EXPRESSIONS = ("Load", "Bin", "Un", "Cast", "Select")
 # Tables that extraction reads.
 EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
-_NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a whole array where io is known
+_NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
 _LITERAL_COST = 0.01
 
 

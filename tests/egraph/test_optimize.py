@@ -368,3 +368,17 @@ def test_long_programs_stay_shallow() -> None:
 def test_equal_numbers_of_other_dtypes_stay_apart(dtype: str, body: str) -> None:
     best = optimized(f'@T.prim_func\ndef f(A: T.Buffer((3,), "{dtype}")):\n    {body}\n')
     verify(best)
+
+
+def test_names_do_not_leave_their_scope() -> None:
+    # x is a number that nothing can be proven of, so its scope learns no fact; y equals a literal outside
+    best = optimized("""
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32"), n: T.int32):
+    for i in T.serial(1, 3):
+        x = B[i] * n
+        for k in T.serial(1, 2):
+            A[i] = x + k
+        A[0] = A[0] + 1
+""")
+    verify(best)
