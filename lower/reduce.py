@@ -54,7 +54,7 @@ def reduction(
     missing = [a for a in reduced if a.var not in present]
     if missing and op == "add":
         for axis in missing:
-            count = Value(size(axis.extent), static=axis.extent.is_const, weak=True)
+            count = Value(size(axis.extent), static=True, weak=True)  # sizes are Python numbers while tracing
             value = translator.binary("mul", count if axis.extent.is_const else typed(count, dtype), value, dtype)
     elif any(not (a.extent.is_const and op != "mul") for a in missing):
         axes = union(translator.order, value.axes, tuple(missing))

@@ -51,3 +51,8 @@ def test_kernels_agree_with_the_interpreter(text: str) -> None:
 @given(program_texts())
 def test_many_kernels(text: str) -> None:
     check(parse(text).funcs[0], 1)
+
+
+def test_a_symbolic_count_of_equal_terms() -> None:
+    text = '@T.prim_func\ndef f(B: T.Buffer((3,), "int32"), n: T.int32):\n    for i in range(n):\n        B[0] = B[0] - 3\n'
+    check(parse(text).funcs[0], 0)
