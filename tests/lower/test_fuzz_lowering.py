@@ -54,5 +54,6 @@ def test_many_kernels(text: str) -> None:
 
 
 def test_a_symbolic_count_of_equal_terms() -> None:
-    text = '@T.prim_func\ndef f(B: T.Buffer((3,), "int32"), n: T.int32):\n    for i in range(n):\n        B[0] = B[0] - 3\n'
+    head = '@T.prim_func\ndef f(B: T.Buffer((3,), "int32"), n: T.int32):'
+    text = f"{head}\n    for i in range(n):\n        B[0] = B[0] - 3\n"
     check(parse(text).funcs[0], 0)
