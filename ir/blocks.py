@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.nodes import SKIP, TRUE, Block, Const, Expr, If, Let, PrimFunc, Stmt, Var, seq
-from ir.traverse import map_stmt, substitute, substitute_expr
+from ir.traverse import map_stmt, substitute, substitute_expr, walk
 
 
 def lower_blocks(func: PrimFunc) -> PrimFunc:
     """`func` without blocks: axes become lets, or are substituted where plain; predicates and inits become branches."""
-    body = map_stmt(func.body, on_stmt=_lower)
-    return func if body is func.body else replace(func, body=body)
+    if not any(isinstance(s, Block) for s in walk(func.body)):
+        return func
+    return replace(func, body=map_stmt(func.body, on_stmt=_lower))
 
 
 def _lower(stmt: Stmt) -> Stmt:
@@ -31,7 +32,7 @@ def _lower(stmt: Stmt) -> Stmt:
     plain: dict[Var, Expr] = {}
     for axis in stmt.axes:
         if isinstance(axis.value, (Var, Const)):
-            plain[axis.var] = axis.value
+            plain[axis.var] = substitute_expr(axis.value, plain)
         else:
             lets.append((axis.var, substitute_expr(axis.value, plain)))
     body, predicate = substitute(body, plain), substitute_expr(predicate, plain)

@@ -13,7 +13,7 @@ from typing import Literal, assert_never, cast
 
 import islpy as isl
 
-from ir import presburger as pb
+import ir.presburger as pb
 from ir.analysis.opaque import Opaque, values_of
 from ir.analysis.witness import Bindings, Fact, assumption_false, may_leave
 from ir.dtypes import DType

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import islpy as isl
 
-from ir import presburger as pb
+import ir.presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Undef, Var
 from ir.traverse import walk_expr

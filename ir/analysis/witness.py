@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from ir import presburger as pb
+import ir.presburger as pb
 from ir.errors import Span, VerifyError
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, Var, const
 from ir.script.printer import to_script

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from ir.errors import suggest
 from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var, const
 from ir.script.expressions import ExprParser, dialect_name
+from ir.script.intervals import extent_of
 from ir.script.scope import Scope
 
 if TYPE_CHECKING:
-    from ir.script.parser import FunctionParser
+    from ir.script.function import FunctionParser
 
+_ALLOCATIONS = ("alloc_buffer", "sblock_alloc_buffer", "decl_buffer")
 BLOCKS = ("block", "sblock")
 BLOCK_NOTES = ("reads", "writes", "block_attr", "sblock_attr", "where")
 _AXES: dict[str, IterKind] = {
@@ -44,13 +46,16 @@ class BlockParser:
         self.function = function
         self.source = function.source
 
-    def parse(self, node: ast.With, scope: Scope) -> Stmt:
+    def parse(self, node: ast.With, call: ast.Call, scope: Scope) -> Stmt:
         """`with T.block(...)` and what is in it."""
-        call = node.items[0].context_expr
-        name = dialect_name(call.func) if isinstance(call, ast.Call) else None
-        if len(node.items) != 1 or not isinstance(call, ast.Call) or name not in BLOCKS:
-            raise self.source.error("unsupported", f"`with {ast.unparse(call)}` is not supported", node)
-        title = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else ""
+        title = call.args[0] if call.args else ast.Constant("")
+        if not isinstance(title, ast.Constant) or not isinstance(title.value, str):
+            raise self.source.error(
+                "unsupported",
+                "the name of a block is a string",
+                call,
+                help='blocks are written `with T.block("name"):`',
+            )
         parts = _BlockParts()
         scope = scope.inner()
         rest = list(node.body)
@@ -60,11 +65,25 @@ class BlockParser:
                 break
             scope = taken
             rest.pop(0)
+        self._late_init(rest, parts, scope)
         body = self.function.statements(rest, scope)
         return Block(
-            str(title), body, tuple(parts.axes), parts.predicate, parts.init, parts.reads, parts.writes,
+            title.value, body, tuple(parts.axes), parts.predicate, parts.init, parts.reads, parts.writes,
             parts.annotations, self.source.span(node.items[0].context_expr),
         )  # fmt: skip
+
+    def _late_init(self, rest: list[ast.stmt], parts: _BlockParts, scope: Scope) -> None:
+        """Take out of `rest` a T.init that comes after allocations, which it does not use."""
+        for k, node in enumerate(rest):
+            match node:
+                case ast.Assign(value=ast.Call() as call) if dialect_name(call.func) in _ALLOCATIONS:
+                    continue
+                case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)]) if _is_init(call):
+                    self._block_head(node, parts, scope)
+                    del rest[k]
+                    return
+                case _:
+                    return
 
     def _block_head(self, node: ast.stmt, parts: _BlockParts, scope: Scope) -> Scope | None:
         """Read one statement of a block's head into `parts`; None where the body begins."""
@@ -77,7 +96,7 @@ class BlockParser:
             case ast.Expr(value=ast.Call() as call) if dialect_name(call.func) in BLOCK_NOTES:
                 self._block_note(dialect_name(call.func) or "", call, parts, scope)
                 return scope
-            case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)]) if dialect_name(call.func) == "init":
+            case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)]) if _is_init(call):
                 parts.init = self.function.statements(node.body, scope.inner())
                 return scope
             case ast.Expr(value=ast.Constant(value=str())):
@@ -109,13 +128,18 @@ class BlockParser:
         axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         ranges: list[tuple[Expr, Expr]] = []
         for axis in axes:
-            if isinstance(axis, ast.Slice) and axis.lower is not None and axis.upper is not None:
-                ranges.append(self.function.interval(parser, [axis.lower, axis.upper], axis))
-            elif isinstance(axis, ast.Slice):
-                raise self.source.error("unsupported", "a region needs both ends, as in A[0:4]", node)
-            else:
+            if not isinstance(axis, ast.Slice):
                 start = parser.integer(axis, "an index")
                 ranges.append((start, const(1, start.dtype)))
+            elif axis.step is None and axis.upper is not None:
+                lower = ast.copy_location(ast.Constant(0), axis) if axis.lower is None else axis.lower
+                ranges.append(self.function.interval(parser, [lower, axis.upper], axis))
+            elif axis.step is None and axis.lower is None and len(axes) == len(buffer.shape):
+                extent = buffer.shape[len(ranges)]
+                ranges.append((const(0, extent.dtype), extent))
+            else:
+                hint = "as in A[0:4] or A[:]"
+                raise self.source.error("unsupported", "a region needs both ends and no step", node, help=hint)
         if len(ranges) != len(buffer.shape):
             raise self.source.error(
                 "rank", f"{buffer.name} has {len(buffer.shape)} dimensions, the region {len(ranges)}", node
@@ -129,10 +153,14 @@ class BlockParser:
         if kind not in _AXES or len(names) != 1 or len(call.args) != 2:
             near = suggest(kind, (*_AXES, "remap"))
             raise self.source.error("unsupported", f"`{ast.unparse(call)}` is not a block axis", call, help=near)
-        parser = ExprParser(self.source, scope)
-        bounds = call.args[0].elts if isinstance(call.args[0], ast.Tuple) else [call.args[0]]
-        start, extent = self.function.interval(parser, list(bounds), call)
-        return self._axis(names[0], _AXES[kind], start, extent, parser.integer(call.args[1], "an axis"), parts, scope)
+        domain = call.args[0]
+        bounds = list(domain.elts) if isinstance(domain, (ast.Tuple, ast.List)) else [ast.Constant(0), domain]
+        if len(bounds) != 2:
+            raise self.source.error("arguments", "the domain of an axis is an extent or (start, stop)", domain)
+        values = [ast.copy_location(b, domain) if isinstance(b, ast.Constant) else b for b in bounds]
+        start, stop, value = ExprParser(self.source, scope).integers([*values, call.args[1]], "an axis", call)
+        extent = stop if bounds[1] is domain else extent_of(start, stop)
+        return self._axis(names[0], _AXES[kind], start, extent, value, parts, scope)
 
     def _remap(self, names: list[str], call: ast.Call, parts: _BlockParts, scope: Scope) -> Scope:
         match call.args:
@@ -145,6 +173,7 @@ class BlockParser:
                 "arguments",
                 f"T.axis.remap has {len(kinds)} kinds for {len(values)} values and {len(names)} names",
                 call,
+                help="one kind, S or R, for each axis",
             )
         outer = scope
         for name, kind, value in zip(names, kinds, values, strict=True):
@@ -161,3 +190,7 @@ class BlockParser:
         var = Var(scope.fresh(name), value.dtype)
         parts.axes.append(IterVar(var, kind, start, extent, value))
         return scope.bind(name, var)
+
+
+def _is_init(call: ast.Call) -> bool:
+    return dialect_name(call.func) == "init"

@@ -4,72 +4,96 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
+import keyword
+import math
+import numbers
 from collections.abc import Callable, Mapping
-from types import FunctionType
+from types import FrameType, FunctionType
 from typing import Any
 
-from ir import nodes
 from ir.dtypes import DType, from_name
-from ir.errors import ParseError
-from ir.nodes import (
-    Binary,
-    BinaryOp,
-    Cast,
-    Const,
-    Expr,
-    Module,
-    Operand,
-    PrimFunc,
-    Unary,
-    UnaryOp,
-    Undef,
-    Var,
-    as_expr,
-    binary,
-    const,
-)
+from ir.errors import ParseError, suggest
+from ir.nodes import BinaryOp, Cast, Const, Expr, Module, Operand, PrimFunc, UnaryOp, Undef, Var
 from ir.script.parser import parse_function
 from ir.script.scope import Constant, Source
+from ir.script.values import Typer, Value
+
+_NOWHERE = ast.Pass()  # a node without a place
+_TYPER = Typer(Source.of("", "<python>"))
 
 
 def prim_func(function: Callable[..., object] | None = None, **_options: object) -> Any:
     """Decorator: the kernel that a Python function's source describes.
+
+    Numbers, strings and tuples that the function can see by name may be used in it.
 
     Raises:
         ParseError: the source is not available or not a kernel.
     """
     if function is None:
         return prim_func
-    assert isinstance(function, FunctionType)
+    if not isinstance(function, FunctionType):
+        raise ParseError("no-source", f"@T.prim_func decorates functions, found {type(function).__name__}")
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
         raise ParseError(
             "no-source", f"the source of {function.__name__} is not available", help="put the kernel into a file"
         ) from error
-    text = "".join(lines)
-    dedented = textwrap.dedent(text)
-    indent = len(lines[0]) - len(lines[0].lstrip())
-    source = Source.of(dedented, inspect.getsourcefile(function) or "<unknown>", first - 1, indent)
-    (node,) = ast.parse(dedented).body
-    assert isinstance(node, ast.FunctionDef)
-    closure = inspect.getclosurevars(function)
-    return parse_function(node, source, _constants({**closure.globals, **closure.nonlocals}))
+    indented = lines[0][:1].isspace()
+    text = "".join(["if True:\n", *lines] if indented else lines)
+    source = Source.of(text, inspect.getsourcefile(function) or "<unknown>", first - 1 - indented)
+    node = ast.parse(text).body[0]
+    node = node.body[0] if isinstance(node, ast.If) else node
+    if not isinstance(node, ast.FunctionDef):
+        raise ParseError("no-source", "@T.prim_func decorates functions", source.span(node), help="write it as a def")
+    return parse_function(node, source, _visible_constants(function))
 
 
-def _constants(names: Mapping[str, object]) -> dict[str, Constant]:
+def _visible_constants(function: FunctionType) -> dict[str, Constant]:
+    """Constants that a function's body and annotations can name: globals, then locals of what encloses it."""
+    frame = inspect.currentframe()
+    frame = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
+    scopes: list[Mapping[str, object]] = []
+    for _ in function.__qualname__.replace(".<locals>", "").split(".")[:-1]:
+        if not isinstance(frame, FrameType) or frame.f_globals is not function.__globals__:
+            break
+        scopes.append(frame.f_locals)
+        frame = frame.f_back
     found: dict[str, Constant] = {}
-    for name, value in names.items():
-        items = value if isinstance(value, tuple) else (value,)
-        if all(isinstance(v, (bool, int, float, str)) for v in items):
-            found[name] = value  # pyright: ignore[reportArgumentType] - checked element by element
+    for scope in (function.__globals__, *reversed(scopes), inspect.getclosurevars(function).nonlocals):
+        for name, value in scope.items():
+            found.pop(name, None)
+            constant = _constant(value)
+            if constant is not None:
+                found[name] = constant
     return found
 
 
+def _constant(value: object) -> Constant | None:
+    match value:
+        case bool() | int() | float() | str():
+            return value
+        case numbers.Integral():
+            return int(value)
+        case tuple():
+            items = [_constant(v) for v in value]
+            return None if any(i is None for i in items) else tuple(i for i in items if i is not None)
+        case _:
+            return None
+
+
 def module(cls: type) -> Module:
-    """Decorator: a module of the kernels in a class."""
-    return Module(tuple(f for f in vars(cls).values() if isinstance(f, PrimFunc)), cls.__name__)
+    """Decorator: a module of the kernels in a class.
+
+    Raises:
+        ParseError: the class holds no kernel.
+    """
+    funcs = tuple(f for f in vars(cls).values() if isinstance(f, PrimFunc))
+    if not funcs:
+        hint = "decorate its functions with @T.prim_func"
+        raise ParseError("no-kernel", f"the class {cls.__name__} contains no kernel", help=hint)
+    return Module(funcs, cls.__name__)
 
 
 ir_module = module
@@ -87,6 +111,8 @@ class Buffer:
 class handle:
     """Stands in annotations: a buffer parameter whose shape `T.match_buffer` gives."""
 
+    def __init__(self, *_type: object) -> None: ...
+
 
 class _Scalar:
     """A dtype: `T.int32("x")` is a variable, `T.int32(3)` a literal, `T.int32(e)` a conversion."""
@@ -94,15 +120,27 @@ class _Scalar:
     def __init__(self, dtype: DType) -> None:
         self.dtype = dtype
 
-    def __call__(self, value: str | Operand = "") -> Expr:
+    def __call__(self, value: str | Operand = "x") -> Expr:
         if isinstance(value, str):
             if self.dtype.is_float and value.lstrip("+-") in ("inf", "nan"):
                 return Const(float(value), self.dtype)
+            if not value.isidentifier() or keyword.iskeyword(value):
+                raise ParseError("name", f"`{value}` cannot name a variable", help="use a Python identifier")
             return Var(value, self.dtype)
-        return Cast(self.dtype, value) if isinstance(value, Expr) else const(value, self.dtype)
+        expr = _TYPER.typed(_number(value, self.dtype), self.dtype, _NOWHERE)
+        return expr if expr.dtype is self.dtype else Cast(self.dtype, expr)
 
     def __repr__(self) -> str:
         return f"T.{self.dtype}"
+
+
+def _number(value: Operand, dtype: DType) -> Operand:
+    """A Python number as one of the kind that `dtype` has, where that changes nothing."""
+    if isinstance(value, bool) and dtype is not DType.BOOL:
+        return int(value)
+    if isinstance(value, float) and dtype.is_integer and math.isfinite(value) and value.is_integer():
+        return int(value)
+    return value
 
 
 int8, int16, int32, int64 = (_Scalar(DType(f"int{n}")) for n in (8, 16, 32, 64))
@@ -111,17 +149,21 @@ bfloat16, float16, float32, float64 = (_Scalar(DType(n)) for n in ("bfloat16", "
 bool_ = boolean = _Scalar(DType.BOOL)
 
 
+def _expr(value: Value) -> Expr:
+    return _TYPER.default(value, _NOWHERE)
+
+
 def _binary(op: BinaryOp) -> Callable[[Operand, Operand], Expr]:
     def build(a: Operand, b: Operand) -> Expr:
-        return binary(op, a, b)
+        return _expr(_TYPER.binary(op, a, b, _NOWHERE))
 
     build.__doc__ = f"Build `{op}` of two expressions."
     return build
 
 
-def _unary(op: UnaryOp) -> Callable[[Expr], Expr]:
-    def build(a: Expr) -> Expr:
-        return Unary(op, a)
+def _unary(op: UnaryOp) -> Callable[[Operand], Expr]:
+    def build(a: Operand) -> Expr:
+        return _TYPER.unary(op, a, _NOWHERE)
 
     build.__doc__ = f"Build `{op}` of an expression."
     return build
@@ -139,21 +181,25 @@ sin, cos, erf, sigmoid, floor, ceil = map(_unary, ("sin", "cos", "erf", "sigmoid
 
 def ceildiv(a: Operand, b: Operand) -> Expr:
     """The quotient rounded up: `(a + b - 1) // b`."""
-    return Binary("floordiv", binary("add", a, b) - 1, as_expr(b, a.dtype if isinstance(a, Expr) else DType.INT32))
+    return _expr(_TYPER.ceildiv(a, b, _NOWHERE))
 
 
-def if_then_else(cond: Expr, then: Operand, other: Operand) -> Expr:
-    """`then` where `cond` holds, else `other`; one arm is evaluated."""
-    dtype = then.dtype if isinstance(then, Expr) else other.dtype if isinstance(other, Expr) else DType.FLOAT32
-    return nodes.Select(cond, as_expr(then, dtype), as_expr(other, dtype))
+def if_then_else(cond: Operand, then: Operand, other: Operand) -> Expr:
+    """`then` where `cond` holds, else `other`; one arm is evaluated.
+
+    Raises:
+        ParseError: the condition is not a bool, or the arms have different dtypes.
+    """
+    test = _TYPER.as_dtype(cond, DType.BOOL, _NOWHERE)
+    return _expr(_TYPER.select(test, then, other, _NOWHERE))
 
 
 Select = if_then_else
 
 
-def cast(value: Expr, dtype: str) -> Expr:
+def cast(value: Operand, dtype: str | DType) -> Expr:
     """Convert to another dtype."""
-    return Cast(DType(dtype), value)
+    return Cast(_named(dtype), _expr(value))
 
 
 def likely(cond: Expr) -> Expr:
@@ -161,9 +207,31 @@ def likely(cond: Expr) -> Expr:
     return cond
 
 
-def undef(dtype: str = "float32") -> Expr:
+def undef(dtype: str | DType = "float32") -> Expr:
     """An arbitrary value."""
-    found = from_name(dtype)
+    return Undef(_named(dtype))
+
+
+def min_value(dtype: str | DType) -> Expr:
+    """The smallest finite value of a dtype."""
+    return _TYPER.limit("min_value", _named(dtype), _NOWHERE)
+
+
+def max_value(dtype: str | DType) -> Expr:
+    """The largest finite value of a dtype."""
+    return _TYPER.limit("max_value", _named(dtype), _NOWHERE)
+
+
+def infinity(dtype: str | DType) -> Expr:
+    """Infinity in a float dtype."""
+    return _TYPER.limit("infinity", _named(dtype), _NOWHERE)
+
+
+def _named(dtype: str | DType | _Scalar) -> DType:
+    if isinstance(dtype, _Scalar):
+        return dtype.dtype
+    found = dtype if isinstance(dtype, DType) else from_name(dtype)
     if found is None:
-        raise ParseError("unknown-dtype", f"`{dtype}` is not a dtype")
-    return Undef(found)
+        near = suggest(str(dtype), (d.value for d in DType))
+        raise ParseError("unknown-dtype", f"`{dtype}` is not a dtype", help=near)
+    return found

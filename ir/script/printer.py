@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from typing import assert_never, cast
 
 from ir.dtypes import DType
+from ir.errors import LoopsatError
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -37,7 +39,8 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import free_vars, shape_vars
+from ir.script.intervals import stop_of
+from ir.traverse import all_exprs, bound_var, free_vars, shape_vars, walk
 
 _INDENT = "    "
 _HEADER = "from ir import script as T\n\n\n"
@@ -55,7 +58,19 @@ Printable = Module | PrimFunc | Stmt | Expr
 
 
 def to_script(item: Printable, *, header: bool = False) -> str:
-    """The text of a program, statement or expression; `header` adds the import that makes it a script."""
+    """The text of a program, statement or expression; `header` adds the import that makes it a script.
+
+    Raises:
+        LoopsatError: the nesting is deeper than Python's stack.
+    """
+    try:
+        return _script(item, header)
+    except RecursionError as error:
+        message = "the program is nested too deeply to be printed"
+        raise LoopsatError("too-deep", message, getattr(item, "span", None)) from error
+
+
+def _script(item: Printable, header: bool) -> str:
     match item:
         case Expr():
             return _Printer().expr(item)
@@ -66,7 +81,7 @@ def to_script(item: Printable, *, header: bool = False) -> str:
         case Module(name="", funcs=funcs):
             text = "\n\n\n".join("\n".join(_function(f, "")) for f in funcs)
         case Module(name=name, funcs=funcs):
-            inside = "\n\n".join("\n".join(_function(f, _INDENT)) for f in funcs)
+            inside = "\n\n".join("\n".join(_function(f, _INDENT)) for f in funcs) or f"{_INDENT}pass"
             text = f"@T.module\nclass {name}:\n{inside}"
     return f"{_HEADER if header else ''}{text}\n"
 
@@ -74,13 +89,14 @@ def to_script(item: Printable, *, header: bool = False) -> str:
 def _function(func: PrimFunc, indent: str) -> Iterator[str]:
     printer = _Printer()
     symbols = shape_vars(func)
-    handles = [b for b in func.buffers if any(v in symbols for e in b.shape for v in free_vars(e))]
+    matched = [b for b in func.buffers if any(v in symbols for e in b.shape for v in free_vars(e))]
+    handles = dict(zip((b.name for b in matched), _handle_names(func, matched), strict=True))
     params: list[str] = []
     for param in func.params:
         if isinstance(param, Var):
             params.append(f"{param.name}: T.{_scalar(param.dtype)}")
-        elif any(param is b for b in handles):
-            params.append(f"{param.name}_handle: T.handle")
+        elif param.name in handles:
+            params.append(f"{handles[param.name]}: T.handle")
         else:
             params.append(f"{param.name}: T.Buffer({printer.layout(param)})")
     yield f"{indent}@T.prim_func"
@@ -90,9 +106,27 @@ def _function(func: PrimFunc, indent: str) -> Iterator[str]:
         yield f"{inner}T.func_attr({dict(func.attrs)!r})"
     for var in symbols:
         yield f"{inner}{var.name} = T.{_scalar(var.dtype)}()"
-    for buffer in handles:
-        yield f"{inner}{buffer.name} = T.match_buffer({buffer.name}_handle, {printer.layout(buffer)})"
+    for buffer in matched:
+        yield f"{inner}{buffer.name} = T.match_buffer({handles[buffer.name]}, {printer.layout(buffer)})"
     yield from printer.stmt(func.body, inner)
+
+
+def _handle_names(func: PrimFunc, buffers: list[Buffer]) -> list[str]:
+    """Parameter names for buffers that T.match_buffer gives, other than any name the function uses."""
+    taken = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+    taken |= {e.name for e in all_exprs(func.body) if isinstance(e, Var)}
+    for stmt in walk(func.body):
+        taken |= {v.name for v in bound_var(stmt)}
+        if isinstance(stmt, Alloc):
+            taken.add(stmt.buffer.name)
+    names: list[str] = []
+    for buffer in buffers:
+        name = f"{buffer.name}_handle"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        names.append(name)
+    return names
 
 
 def _scalar(dtype: DType) -> str:
@@ -132,7 +166,8 @@ class _Printer:
     def _unary(self, op: str, operand: Expr) -> tuple[str, int]:
         match op:
             case "not":
-                return f"not {self.expr(operand, _NOT)}", _NOT
+                inner = self._typed(operand) if isinstance(operand, Const) else self.expr(operand, _NOT)
+                return f"not {inner}", _NOT
             case "neg" | "bitnot":
                 sign = "-" if op == "neg" else "~"
                 inner = self._typed(operand) if isinstance(operand, Const) else self.expr(operand, _SIGN)
@@ -147,19 +182,25 @@ class _Printer:
         sign, strength = _INFIX[op]
         # Comparisons chain in Python, so neither operand may be a bare comparison.
         left = strength + 1 if strength == _COMPARE else strength
+        tails: list[str] = []
+        while (
+            isinstance(a, Binary) and a.op in _INFIX and left <= _INFIX[a.op][1] == strength
+        ):  # a long sum is no tower
+            tails.append(f" {sign} {self._plain(b, strength + 1, beside=a)}")
+            op, a, b = a.op, a.lhs, a.rhs
+            sign = _INFIX[op][0]
         x, y = self._pair(a, b, left, strength + 1)
-        return f"{x} {sign} {y}", strength
+        return "".join((f"{x} {sign} {y}", *reversed(tails))), strength
 
     def _pair(self, a: Expr, b: Expr, left: int, right: int) -> tuple[str, str]:
         """Two operands: a literal beside a typed operand needs no dtype, two literals would be computed."""
         if isinstance(a, Const) and isinstance(b, Const):
             return self._typed(a), self._typed(b)
-        if isinstance(a, Undef) or isinstance(b, Undef):
-            return self.expr(a, left), self.expr(b, right)
-        return self._plain(a, left), self._plain(b, right)
+        return self._plain(a, left, beside=b), self._plain(b, right, beside=a)
 
-    def _plain(self, expr: Expr, strength: int) -> str:
-        if not isinstance(expr, Const):
+    def _plain(self, expr: Expr, strength: int, *, beside: Expr | None = None) -> str:
+        """A literal without its dtype where the place, or the operand beside it, tells it."""
+        if not isinstance(expr, Const) or isinstance(beside, Undef):
             return self.expr(expr, strength)
         text, own = self._bare(expr)
         return f"({text})" if own < strength else text
@@ -171,8 +212,6 @@ class _Printer:
     def _bare(self, number: Const) -> tuple[str, int]:
         value = number.value
         if isinstance(value, float) and not math.isfinite(value):
-            return self._typed(number), _ATOM
-        if number.dtype is DType.INT32 and isinstance(value, int) and not DType.INT32.min <= value <= DType.INT32.max:
             return self._typed(number), _ATOM
         negative = not isinstance(value, bool) and math.copysign(1.0, value) < 0
         return repr(value), _SIGN if negative else _ATOM
@@ -186,7 +225,7 @@ class _Printer:
     def layout(self, buffer: Buffer) -> str:
         """Shape, dtype and scope, as `T.Buffer` takes them."""
         sizes = ", ".join(map(self.expr, buffer.shape)) + ("," if len(buffer.shape) == 1 else "")
-        scope = f', scope="{buffer.scope}"' if buffer.scope != "global" else ""
+        scope = f", scope={_quoted(buffer.scope)}" if buffer.scope != "global" else ""
         return f'({sizes}), "{buffer.dtype}"{scope}'
 
     # Statements ------------------------------------------------------------------------------------------------------
@@ -197,8 +236,11 @@ class _Printer:
             case Seq(stmts=()):
                 yield f"{indent}pass"
             case Seq(stmts=stmts):
-                for part in stmts:
-                    yield from self.stmt(part, indent)
+                for k, part in enumerate(stmts):
+                    if isinstance(part, (Let, Alloc)) and k < len(stmts) - 1:
+                        yield from self._scoped(part, indent)
+                    else:
+                        yield from self.stmt(part, indent)
             case Store(buffer=buffer, indices=indices, value=value):
                 yield f"{indent}{self.expr(Load(buffer, indices))} = {self._plain(value, 0)}"
             case If():
@@ -209,7 +251,7 @@ class _Printer:
                 yield f"{indent}{var.name} = {self.expr(value)}"
                 yield from self._rest(body, indent)
             case Alloc(buffer=buffer, body=body):
-                yield f"{indent}{buffer.name} = T.alloc_buffer({self.layout(buffer)})"
+                yield f"{indent}{buffer.name} = {self._allocation(buffer)}"
                 yield from self._rest(body, indent)
             case Assume(cond=cond):
                 yield f"{indent}T.assume({self.expr(cond)})"
@@ -221,6 +263,18 @@ class _Printer:
                 yield from self._block(stmt, indent)
             case other:
                 assert_never(other)
+
+    def _allocation(self, buffer: Buffer) -> str:
+        return f"T.alloc_buffer({self.layout(buffer)})"
+
+    def _scoped(self, stmt: Let | Alloc, indent: str) -> Iterator[str]:
+        """A binding that ends before the statements after it."""
+        match stmt:
+            case Let(var=var, value=value):
+                yield f"{indent}with T.LetStmt({self.expr(value)}) as {var.name}:"
+            case Alloc(buffer=buffer):
+                yield f"{indent}with {self._allocation(buffer)} as {buffer.name}:"
+        yield from self.stmt(stmt.body, indent + _INDENT)
 
     def _rest(self, body: Stmt, indent: str) -> Iterator[str]:
         if body != SKIP:
@@ -258,22 +312,11 @@ class _Printer:
         """`extent`, or start and stop where the start is not zero."""
         if isinstance(start, Const) and start.value == 0 and not always_start:
             return self.expr(extent)
-        if isinstance(start, Const) and isinstance(extent, Const):
-            stop: Expr = Const(int(start.value) + int(extent.value), extent.dtype)
-        elif (
-            isinstance(extent, Binary)
-            and extent.op == "sub"
-            and extent.rhs.same(start)
-            and not _adds(extent.lhs, start)
-        ):
-            stop = extent.lhs
-        else:
-            stop = Binary("add", start, extent)
-        return f"{self.expr(start)}{separator}{self.expr(stop)}"
+        return f"{self.expr(start)}{separator}{self.expr(stop_of(start, extent))}"
 
     def _block(self, stmt: Stmt, indent: str) -> Iterator[str]:
         assert isinstance(stmt, Block)
-        yield f'{indent}with T.block("{stmt.name}"):'
+        yield f"{indent}with T.block({_quoted(stmt.name)}):"
         inner = indent + _INDENT
         for axis in stmt.axes:
             bounds = self._interval(axis.start, axis.extent)
@@ -292,7 +335,7 @@ class _Printer:
         yield from self.stmt(stmt.body, inner)
 
     def _region(self, region: Region) -> str:
-        return f"{region.buffer.name}[{', '.join(self._slice(a, n) for a, n in region.ranges)}]"
+        return f"{region.buffer.name}[{', '.join(self._slice(a, n) for a, n in region.ranges) or '()'}]"
 
     def _slice(self, start: Expr, extent: Expr) -> str:
         if isinstance(extent, Const) and extent.value == 1:
@@ -304,6 +347,5 @@ def _in_grid(loop: For) -> bool:
     return loop.kind == "serial" and not loop.annotations and isinstance(loop.start, Const) and loop.start.value == 0
 
 
-def _adds(expr: Expr, start: Expr) -> bool:
-    """Whether `expr` is `start + n`, which as a stop would read as the extent n."""
-    return isinstance(expr, Binary) and expr.op == "add" and expr.lhs.same(start)
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)  # JSON's escapes are Python's, except beyond 16 bits

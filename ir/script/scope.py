@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,17 +16,16 @@ Binding = Var | Buffer | Constant
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text and where it came from; `line_offset` is added to the lines of its syntax tree."""
+    """The lines of a text and where it came from; `line_offset` is added to the lines of its syntax tree."""
 
-    text: str
     file: str
     line_offset: int = 0
-    column_offset: int = 0
     lines: tuple[str, ...] = field(default=(), repr=False)
 
     @classmethod
-    def of(cls, text: str, file: str, line_offset: int = 0, column_offset: int = 0) -> Source:
-        return cls(text, file, line_offset, column_offset, tuple(text.splitlines()))
+    def of(cls, text: str, file: str, line_offset: int = 0) -> Source:
+        # Only what ends a line in Python: str.splitlines also splits at form feeds and other separators.
+        return cls(file, line_offset, tuple(re.split(r"\r\n|\r|\n", text)))
 
     def span(self, node: ast.AST) -> Span | None:
         """Where a syntax node stands, or None for nodes without a place."""
@@ -36,12 +36,14 @@ class Source:
         text = self.lines[line - 1] if line - 1 < len(self.lines) else ""
         same_line = getattr(node, "end_lineno", line) == line
         stop = end if end is not None and same_line else len(text)
-        # The syntax tree counts bytes; a caret stands under characters.
-        column, stop = (len(text.encode()[:k].decode(errors="ignore")) for k in (column, stop))
-        shift = self.column_offset
-        return Span(self.file, line + self.line_offset, column + shift, stop + shift, " " * shift + text)
+        if not text.isascii():  # the syntax tree counts bytes; a caret stands under characters
+            column, stop = (len(text.encode()[:k].decode(errors="ignore")) for k in (column, stop))
+        return Span(self.file, line + self.line_offset, column, stop, text)
 
     def error(self, code: str, message: str, node: ast.AST, *, help: str = "") -> ParseError:
+        """An error at a syntax node."""
+        if code == "unsupported" and not help:
+            help = "docs/language.md says what a kernel may contain"
         return ParseError(code, message, self.span(node), help=help)
 
 
