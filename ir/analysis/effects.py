@@ -200,8 +200,13 @@ def _branch(cond: Expr, yes: Effects, no: Effects) -> Effects:
         may=unite(restrict(yes.may, holds.may), restrict(no.may, fails.may)),
         must=unite(must, both),
         established=established,
-        holds=yes.holds.union(fails.may).intersect(no.holds.union(holds.may)),
+        holds=_either_holds(yes.holds, fails.may).intersect(_either_holds(no.holds, holds.may)),
     )
+
+
+def _either_holds(promise: isl.Set, otherwise: isl.Set) -> isl.Set:
+    """Union, with nothing promised kept as the universe: isl would keep its pieces, and nests multiply them."""
+    return promise if promise.plain_is_universe() else promise.union(otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,13 +247,14 @@ def _loop(loop: For, body: Effects) -> Effects:
     name, early = loop.var.name, f"{loop.var.name}'"
     written_before = sets.others(body.must, before(early, name), sets.must, early)
     entry_reads = unite(read_regions(loop.start), read_regions(loop.extent))
-    failing = pb.forget(sets.must.subtract(body.holds), (name,))
+    promised = not body.holds.plain_is_universe()
+    holds = pb.forget(sets.must.subtract(body.holds), (name,)).complement() if promised else body.holds
     return Effects(
         reads=unite(entry_reads, sets.whole(subtract(body.reads, written_before), sets.may)),
         may=sets.whole(body.may, sets.may),
         must=sets.whole(body.must, sets.must),
         established=dict(_established_by_loop(sets, body)),
-        holds=failing.complement(),
+        holds=holds,
     )
 
 
