@@ -66,6 +66,9 @@ def reduction(
     over = [d for d, a in enumerate(value.axes) if any(a.var == r.var for r in reduced)]
     if not over:
         return value
+    if op == "add" and mask is None and dtype is DType.FLOAT32 and _long_rows(value, over):
+        ones = f"jnp.ones({size(value.axes[-1].extent)}, jnp.float32)"
+        return Value(f'jnp.dot({typed(value, dtype).code}, {ones}, precision="highest")', value.axes[:-1])
     arguments = [typed(value, dtype).code]
     if len(over) < len(value.axes):
         arguments.append(f"axis={over[0] if len(over) == 1 else tuple(over)}")
@@ -75,6 +78,17 @@ def reduction(
         arguments.append(f"initial={neutral(op, dtype).code}")
     kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
     return Value(f"{_FUNCTIONS[op]}({', '.join(arguments)})", kept)
+
+
+# A sum of long rows is fastest as a product with ones (benchmarks/README.md); short ones are not worth the constant.
+_LONG_ROW = 256
+
+
+def _long_rows(value: Value, over: Sequence[int]) -> bool:
+    last = len(value.axes) - 1
+    return (
+        last > 0 and list(over) == [last] and (extent := value.axes[last].extent).is_const and extent.const >= _LONG_ROW
+    )
 
 
 def contraction(expr: Expr, mask: Value | None, reduced: Sequence[Axis], translator: Translator) -> Value | None:

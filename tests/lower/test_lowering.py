@@ -449,3 +449,19 @@ def test_wrong_arguments_are_named(arguments: tuple[object, ...], named: dict[st
 
 def test_exports_for_all_platforms() -> None:
     assert len(export(parse(CASES["matmul"][0]).funcs[0])) > 100
+
+
+def test_sums_of_long_rows_are_products_with_ones() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((3, 300), "float32"), B: T.Buffer((3,), "float32")):
+    for i in T.serial(3):
+        B[i] = 0.0
+        for j in T.serial(300):
+            B[i] = B[i] + A[i, j]
+"""
+    (func,) = parse(text).funcs
+    kernel = compile(func)
+    assert "jnp.ones(300" in kernel.source
+    A = np.random.default_rng(0).normal(size=(3, 300)).astype(np.float32)
+    assert np.allclose(kernel(A)[0], A.sum(axis=1), rtol=1e-4, atol=1e-4)
