@@ -90,12 +90,6 @@ class Contexts:
         """Facts at function entry."""
         return self._add_facts(Facts(domain, {}, (), priority))
 
-    def facts(self, context: int) -> Facts:
-        return self._facts[context]
-
-    def permissions(self, context: int) -> Regions:
-        return self._permissions[context]
-
     # Splitting contexts ---------------------------------------------------------------------------------------------
 
     def assume(self, facts: int, cond: Expr, truth: bool) -> int:

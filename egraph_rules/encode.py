@@ -13,7 +13,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
-from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts
+from egraph_rules.context import IMPOSSIBLE, Contexts
 from egraph_rules.engine import Cell
 from ir.dtypes import DType
 from ir.nodes import (
@@ -164,8 +164,9 @@ class Numbering:
                 return self._sequence([self._stmt(s, names, depth) for s in stmts])
             case Store(buffer=buffer, indices=indices, value=value):
                 places = tuple(substitute_expr(i, names) for i in indices)
-                new: Stmt = Store(buffer, places, substitute_expr(value, names), stmt.span)
-                cells = (self.buffer(buffer), self.indices(places), self.expr(substitute_expr(value, names)))
+                value = substitute_expr(value, names)
+                new: Stmt = Store(buffer, places, value, stmt.span)
+                cells = (self.buffer(buffer), self.indices(places), self.expr(value))
                 return Part(*self._add("p_store", new, *cells))
             case If(cond=cond, then=yes, other=no):
                 cond = substitute_expr(cond, names)
@@ -399,8 +400,3 @@ class Expander:
 
 def _key(facts: int, permissions: int, part: Part) -> tuple[int, int, int]:
     return facts, permissions, part.number
-
-
-def root_permissions() -> int:
-    """At the end of a function every parameter holds its result."""
-    return NO_PERMISSION

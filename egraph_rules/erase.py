@@ -6,8 +6,6 @@ and dropping them refines the program (DESIGN section 2).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from egraph_rules.extract import branch
 from ir.nodes import (
     SKIP,
@@ -21,13 +19,12 @@ from ir.nodes import (
     If,
     Let,
     Load,
-    Seq,
     Stmt,
     Store,
     Unary,
     Undef,
 )
-from ir.traverse import all_exprs, buffers_written, map_stmt, walk_expr
+from ir.traverse import all_exprs, buffers_written, map_stmt, walk, walk_expr
 
 
 def is_undef(expr: Expr) -> bool:
@@ -59,19 +56,14 @@ def _erase_one(stmt: Stmt) -> Stmt:
         case For(body=body) if body == SKIP:
             return SKIP
         case If(cond=cond, then=yes, other=no):
-            return SKIP if yes == SKIP and no == SKIP else _same_or(stmt, branch(cond, yes, no))
+            new = branch(cond, yes, no)
+            return stmt if new == stmt else new
         case Let(var=var, body=body) if not any(e.same(var) for e in all_exprs(body)):
             return body
         case Alloc(buffer=buffer, body=body) if not _mentions(body, buffer.name):
             return body
-        case Seq(stmts=stmts) if any(s == SKIP for s in stmts):
-            return replace(stmt, stmts=tuple(s for s in stmts if s != SKIP))
         case _:
             return stmt
-
-
-def _same_or(old: Stmt, new: Stmt) -> Stmt:
-    return old if old == new else new
 
 
 def _mentions(stmt: Stmt, name: str) -> bool:
@@ -81,13 +73,7 @@ def _mentions(stmt: Stmt, name: str) -> bool:
 
 def count_erased(stmt: Stmt) -> tuple[int, int]:
     """How many assumptions and undef stores a program contains."""
-    from_walk = list(_walk(stmt))
-    assumes = sum(isinstance(s, Assume) for s in from_walk)
-    stores = sum(isinstance(s, Store) and any(isinstance(e, Undef) for e in walk_expr(s.value)) for s in from_walk)
+    stmts = list(walk(stmt))
+    assumes = sum(isinstance(s, Assume) for s in stmts)
+    stores = sum(isinstance(s, Store) and any(isinstance(e, Undef) for e in walk_expr(s.value)) for s in stmts)
     return assumes, stores
-
-
-def _walk(stmt: Stmt) -> list[Stmt]:
-    found: list[Stmt] = []
-    map_stmt(stmt, on_stmt=lambda s: (found.append(s), s)[1])
-    return found

@@ -20,6 +20,7 @@ from ir.dtypes import DType
 from ir.nodes import (
     COMPARE_OPS,
     LOGICAL_OPS,
+    NEGATED,
     SKIP,
     Alloc,
     Binary,
@@ -385,15 +386,12 @@ def branch(cond: Expr, yes: Stmt, no: Stmt) -> Stmt:
     return If(cond, yes, no)
 
 
-_NEGATED: dict[str, BinaryOp] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-
-
 def negate(cond: Expr) -> Expr:
     """The negation, pushed into comparisons of integers."""
     match cond:
         case Unary(op="not", operand=a):
             return a
-        case Binary(op=op, lhs=a, rhs=b) if op in _NEGATED and a.dtype.is_integer:
-            return Binary(_NEGATED[op], a, b)
+        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and a.dtype.is_integer:
+            return Binary(NEGATED[op], a, b)
         case _:
             return Unary("not", cond)

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from egraph_rules.context import Contexts, Priority
+from egraph_rules.context import NO_PERMISSION, Contexts, Priority
 from egraph_rules.cost import Target, target_named
-from egraph_rules.encode import Expander, Numbering, root_permissions
+from egraph_rules.encode import Expander, Numbering
 from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
@@ -38,7 +38,6 @@ class Report:
     rounds: int = 0
     searches: int = 0
     stopped: str = ""
-    warnings: list[str] = field(default_factory=lambda: list[str]())
 
     def record(self, outcome: Outcome) -> None:
         """Add what one search did."""
@@ -151,9 +150,9 @@ class _Session:
         self.roots = []
         for priority in Priority:
             facts = self.contexts.root(entry_facts(self.search.func), priority)
-            self.roots.append(Place(facts, part.number, root_permissions()))
-            self.expander.expand(facts, part, root_permissions())
-            self.numbering.tables["want"].append((facts, part.number, root_permissions()))
+            self.roots.append(Place(facts, part.number, NO_PERMISSION))
+            self.expander.expand(facts, part, NO_PERMISSION)
+            self.numbering.tables["want"].append((facts, part.number, NO_PERMISSION))
             if not self.contexts.conflicts:
                 return  # no location is both known and dead, so priorities make no difference
 

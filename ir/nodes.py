@@ -51,6 +51,7 @@ IterKind = Literal["spatial", "reduce", "opaque"]
 
 COMPARE_OPS: tuple[str, ...] = get_args(Compare)
 LOGICAL_OPS: tuple[str, ...] = get_args(Logical)
+NEGATED: dict[str, Compare] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 BITWISE_OPS: tuple[str, ...] = get_args(Bitwise)
 INTEGER_ONLY_OPS = ("floordiv", "floormod", "truncdiv", "truncmod", *BITWISE_OPS)
 FLOAT_UNARY_OPS = ("exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "sigmoid", "floor", "ceil")

@@ -9,9 +9,8 @@ from ir.arith import ArithmeticFault, Scalar, fold_cast, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.interpret import Machine, Undefined
-from ir.nodes import COMPARE_OPS, Assume, Binary, Cast, Expr, Load, Select, Unary, Undef, Var
+from ir.nodes import COMPARE_OPS, NEGATED, Assume, Binary, Cast, Expr, Load, Select, Unary, Undef, Var
 
-_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "le": "gt", "gt": "le"}
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
@@ -51,7 +50,7 @@ class Satisfier(Machine):
                     return first and second
                 return self._require(a, wanted) or self._require(b, wanted)
             case Binary(op=op, lhs=a, rhs=b) if op in COMPARE_OPS and a.dtype is not DType.BOOL:
-                relation = op if wanted else _NEGATED[op]
+                relation = op if wanted else NEGATED[op]
                 ways = [(relation, a, b), (_MIRRORED[relation], b, a)]
                 return any(self._relate(*way, cond, wanted) for way in (reversed(ways) if self.backward else ways))
             case Binary(op=("eq" | "ne") as op, lhs=a, rhs=b) if not isinstance(a, Undef) and not isinstance(b, Undef):

@@ -14,6 +14,7 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, depe
 from ir.blocks import lower_blocks
 from ir.dtypes import DType
 from ir.nodes import (
+    NEGATED,
     TRUE,
     Alloc,
     AnyStmt,
@@ -263,9 +264,6 @@ def _trust_undef(expr: Expr) -> Expr:
     return expr
 
 
-_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-
-
 def negate(cond: Expr) -> Expr:
     """`not cond`, pushed into integer comparisons and connectives."""
     match cond:
@@ -277,8 +275,8 @@ def negate(cond: Expr) -> Expr:
             return Binary("or", negate(a), negate(b))
         case Binary(op="or", lhs=a, rhs=b):
             return Binary("and", negate(a), negate(b))
-        case Binary(op=op, lhs=a, rhs=b) if op in _NEGATED and not a.dtype.is_float:
-            return Binary(_NEGATED[op], a, b)  # pyright: ignore[reportArgumentType]
+        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and not a.dtype.is_float:
+            return Binary(NEGATED[op], a, b)
         case _:
             return Unary("not", cond)
 

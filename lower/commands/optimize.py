@@ -121,8 +121,6 @@ class _Presenter:
             f"search: {report.seconds * 1e3:.0f} ms, {report.searches} searches, {report.nodes} terms, "
             f"{report.questions} questions to the prover; {report.stopped}"
         )
-        for warning in report.warnings:
-            self.line(f"warning: {warning}")
 
     def _check_and_time(
         self,
