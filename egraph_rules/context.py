@@ -11,7 +11,7 @@ location is given to one side wherever a context is split, by the `Priority` of 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never, cast
 
@@ -20,6 +20,7 @@ import islpy as isl
 from ir import presburger as pb
 from ir.analysis import effects as fx
 from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
+from ir.dtypes import DType
 from ir.nodes import (
     Alloc,
     AnyExpr,
@@ -65,13 +66,14 @@ class Facts:
     """What holds before a statement.
 
     `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: data-dependent
-    expressions with their truth.
+    expressions with their truth. `scope`: variables bound around here, outermost first.
     """
 
     domain: isl.Set
     known: Known
     conditions: tuple[tuple[Expr, bool], ...]
     priority: Priority
+    scope: tuple[Var, ...] = ()
 
 
 class Contexts:
@@ -89,6 +91,14 @@ class Contexts:
     def root(self, domain: isl.Set, priority: Priority) -> int:
         """Facts at function entry."""
         return self._add_facts(Facts(domain, {}, (), priority))
+
+    def facts(self, number: int) -> Facts:
+        """What an id of facts stands for."""
+        return self._facts[number]
+
+    def permissions(self, number: int) -> Regions:
+        """What an id of permissions stands for."""
+        return self._permissions[number]
 
     # Splitting contexts ---------------------------------------------------------------------------------------------
 
@@ -142,18 +152,18 @@ class Contexts:
             for key, region in fx.assumed_values(cond):
                 known[key] = known[key].union(region) if key in known else region
         data = tuple((part, value) for part, value in _conjuncts(cond, truth) if has_loads(part))
-        return self._add_facts(Facts(domain, known, (*f.conditions, *data), f.priority))
+        return self._add_facts(replace(f, domain=domain, known=known, conditions=(*f.conditions, *data)))
 
     def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
         f, d = self._facts[facts], self._permissions[permissions]
         done, rest = self.effects.of(first), self.effects.of(second)
         dead = fx.subtract(fx.unite(d, rest.must), rest.reads)
         conditions = (*f.conditions, *_assumed_conditions(first))
-        kept = Facts(
-            f.domain.intersect(done.holds),
-            fx.after(f.known, done),
-            tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
-            f.priority,
+        kept = replace(
+            f,
+            domain=f.domain.intersect(done.holds),
+            known=fx.after(f.known, done),
+            conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
@@ -176,22 +186,22 @@ class Contexts:
         at_stake = {b: r for b, r in dead.items() if b in matters}
         spoiled = sets.others(at_stake, before(early, name), sets.may, early)
         relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items() if k[0] in dead}
-        kept, dead = self._reconcile(Facts(domain, known, conditions, f.priority), dead, spoiled, relied)
+        inside = Facts(domain, known, conditions, f.priority, (*f.scope, loop.var))
+        kept, dead = self._reconcile(inside, dead, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(dead)
 
     def _let(self, facts: int, stmt: Let) -> int:
         f = self._facts[facts]
-        meaning = pb.affine(stmt.value) if stmt.var.dtype.is_integer else None
         # A scope of its own even where nothing is learned: classes of one context may name each other's variables.
-        domain = f.domain if meaning is None else f.domain.intersect(pb.symbol(stmt.var.name).eq_set(meaning))
-        return self._add_facts(Facts(domain, f.known, f.conditions, f.priority))
+        domain = f.domain.intersect(bound_to(stmt.var, stmt.value))
+        return self._add_facts(replace(f, domain=domain, scope=(*f.scope, stmt.var)))
 
     def _alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
         f, d = self._facts[facts], self._permissions[permissions]
         buffer, everything = stmt.buffer, pb.whole(len(stmt.buffer.shape))
         known = {key: r for key, r in f.known.items() if key[0] != buffer}
         known[buffer, Undef(buffer.dtype)] = everything
-        inside = self._add_facts(Facts(f.domain, known, f.conditions, f.priority))
+        inside = self._add_facts(replace(f, known=known))
         return inside, self._add_permissions({**d, buffer: everything})
 
     def _reconcile(self, facts: Facts, dead: Regions, spoiled: Regions, relied: Known) -> tuple[Facts, Regions]:
@@ -221,7 +231,7 @@ class Contexts:
                     dead[buffer] = dead[buffer].subtract(region)
         else:
             conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
-        return Facts(facts.domain, known, conditions, facts.priority), dead
+        return replace(facts, known=known, conditions=conditions), dead
 
     # Questions ------------------------------------------------------------------------------------------------------
 
@@ -343,8 +353,8 @@ class Contexts:
                 return self.decided(facts, cond) and self.truth(facts, cond) is True
             case Evaluate(value=value):
                 return self.total(facts, value)
-            case Block():
-                return False
+            case Block(body=body):
+                return self.harmless(facts, body)
             case other:
                 assert_never(other)
 
@@ -441,6 +451,16 @@ class Contexts:
             return domain.is_subset(pa.ge_set(low).intersect(pa.le_set(high)))
 
         return bool(self._ask(("fits", facts, expr), prove, False))
+
+
+def bound_to(var: Var, value: Expr) -> isl.Set:
+    """What a binding says of its variable, as a params set."""
+    if var.dtype is DType.BOOL:
+        cond = pb.condition(value)
+        yes, no = (pb.symbol(var.name).eq_set(pb.number(k)) for k in (1, 0))
+        return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
+    meaning = pb.affine(value) if var.dtype.is_integer else None
+    return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
 
 
 def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:

@@ -20,7 +20,8 @@ class Target:
     `load`, `store`: an element moved. `arith`, `division`, `special`: an operation, an integer division or modulo, a
     transcendental function. `index`: factor for arithmetic inside an index, most of which becomes a slice.
     `mask`: a guard around an elementwise store, per element. `reduction_mask`: a guard around an accumulation.
-    `loop`: a loop. `kernel`: a statement. `default_extent`: assumed where an extent is symbolic.
+    `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop. `kernel`: a
+    statement. `default_extent`: assumed where an extent is symbolic.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Target:
     index: float = 0.2
     mask: float = 0.25
     reduction_mask: float = 6.0
+    guarded: float = 1.0
     loop: float = 5.0
     kernel: float = 50.0
     default_extent: int = 256

@@ -8,13 +8,15 @@ the answers to the questions its conditions, loads and stores raise.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Hashable
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
 from egraph_rules.context import IMPOSSIBLE, Contexts
 from egraph_rules.engine import Cell
+from egraph_rules.proposal import Here
+from egraph_rules.rule import Rule
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -70,10 +72,15 @@ class Numbering:
     buffers: list[Buffer] = field(default_factory=lambda: list[Buffer]())
     _numbers: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
     _lists: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
+    _authored: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
 
-    def number(self, stmt: Stmt) -> Part:
-        """Number a whole statement; variables free in it keep their names."""
-        return self._stmt(stmt, {}, 0)
+    def number(self, stmt: Stmt, depth: int = 0, authored: Mapping[str, str] | None = None) -> Part:
+        """Number a statement inside `depth` bindings; variables free in it keep their names.
+
+        `authored` gives the printed names of variables that already have canonical ones.
+        """
+        self._authored = {} if authored is None else authored
+        return self._stmt(stmt, {}, depth)
 
     def expr(self, expr: Expr) -> int:
         """The number of a canonical expression."""
@@ -181,7 +188,11 @@ class Numbering:
                 inner = self._stmt(body, {**names, var: level}, depth + 1)
                 new = Let(level, value, inner.stmt, stmt.span)
                 cells = (self.expr(value), inner.number)
-                return Part(*self._add("p_let", new, *cells, extra=(depth, var.dtype)), (inner,), var.name)
+                return Part(
+                    *self._add("p_let", new, *cells, extra=(depth, var.dtype)),
+                    (inner,),
+                    self._printed(var),
+                )
             case Alloc(buffer=buffer, body=body):
                 inner = self._stmt(body, names, depth)
                 return Part(*self._add("p_alloc", Alloc(buffer, inner.stmt), inner.number, extra=buffer), (inner,))
@@ -191,8 +202,13 @@ class Numbering:
                 return self._leaf(Assert(substitute_expr(cond, names), message, stmt.span))
             case Evaluate(value=value):
                 return self._leaf(Evaluate(substitute_expr(value, names), stmt.span))
+            case Block(axes=(), init=None, name=name, body=body) as block:
+                inner = self._stmt(body, names, depth)
+                new = Block(name, inner.stmt, annotations=block.annotations, span=block.span)
+                key = (name, repr(block.annotations))
+                return Part(*self._add("p_block", new, inner.number, extra=key), (inner,))
             case Block():
-                raise ValueError("blocks are lowered before a program is numbered")
+                raise ValueError("axes of blocks are lowered before a program is numbered")
             case other:
                 assert_never(other)
 
@@ -206,7 +222,10 @@ class Numbering:
         new = For(level, start, extent, inner.stmt, loop.kind, loop.annotations, loop.span)
         cells = (self.expr(start), self.expr(extent), inner.number)
         extra = (depth, loop.var.dtype, loop.kind, repr(loop.annotations))
-        return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), loop.var.name)
+        return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), self._printed(loop.var))
+
+    def _printed(self, var: Var) -> str:
+        return self._authored.get(var.name, var.name)
 
     def _sequence(self, parts: list[Part]) -> Part:
         """A balanced tree of two-part sequences: recursion stays shallow however long the program is."""
@@ -225,6 +244,8 @@ class Expander:
 
     numbering: Numbering
     contexts: Contexts
+    proposals: tuple[Rule, ...] = ()
+    matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     _done: dict[tuple[int, int, int], bool] = field(default_factory=lambda: dict[tuple[int, int, int], bool]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
@@ -266,6 +287,8 @@ class Expander:
             self.names.setdefault((facts, part.number), part.name)
         if self.contexts.only_writes_dead(facts, permissions, part.stmt):
             self.tables["only_writes_dead"].append(key)
+        if not question:
+            self._propose(facts, part, permissions)
         match part.stmt:
             case Seq(stmts=(_, _)):
                 self._expand_sequence(facts, part, permissions, question)
@@ -289,11 +312,27 @@ class Expander:
                 self.expand(inside, part.parts[0], dead, question=question)
             case Store() as store:
                 self._expand_store(facts, part.number, store)
+            case Block():
+                self.expand(facts, part.parts[0], permissions, question=question)
             case Assume() | Assert() | Evaluate():
                 if self.contexts.harmless(facts, part.stmt):
                     self.tables["without_effect"].append((facts, part.number))
             case _:
                 pass  # skip
+
+    def _propose(self, facts: int, part: Part, permissions: int) -> None:
+        """Let rules over statements say what else the statement equals here."""
+        if part.number == 0:
+            return
+        here = Here(self.contexts, facts, permissions)
+        for rule in self.proposals:
+            assert rule.propose is not None
+            for new in rule.propose(part.stmt, here):
+                other = self.numbering.number(new, here.depth, _author_names(part))
+                if other.number != part.number:
+                    self.tables["same"].append((facts, part.number, permissions, other.number))
+                    self.matches[rule.name] += 1
+                    self.expand(facts, other, permissions)
 
     def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
         first, second = part.parts
@@ -310,7 +349,7 @@ class Expander:
         arms = self._split(facts, stmt.cond)
         for inside, arm in zip(arms, (yes, no), strict=True):
             self.expand(inside, arm, permissions, question=question)
-        if question or IMPOSSIBLE in arms:
+        if question or IMPOSSIBLE in arms or yes.number == no.number:
             return
         # Would the other arm do the same there, and may it run there at all?
         for inside, arm in zip(arms, (no, yes), strict=True):
@@ -396,6 +435,16 @@ class Expander:
             if self.contexts.total(inside, arm):
                 self.expand_expr(inside, arm)
                 self.tables["may_select"].append((inside, self.numbering.expr(arm)))
+
+
+def _author_names(part: Part) -> dict[str, str]:
+    """What the author called the variables that a statement binds, by their names in canonical form."""
+    found: dict[str, str] = {}
+    if part.name and isinstance(part.stmt, (For, Let)):
+        found[part.stmt.var.name] = part.name
+    for inner in part.parts:
+        found |= _author_names(inner)
+    return found
 
 
 def _key(facts: int, permissions: int, part: Part) -> tuple[int, int, int]:

@@ -6,12 +6,15 @@ and dropping them refines the program (DESIGN section 2).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from egraph_rules.extract import branch
 from ir.nodes import (
     SKIP,
     Alloc,
     Assume,
     Binary,
+    Block,
     Cast,
     Evaluate,
     Expr,
@@ -19,6 +22,7 @@ from ir.nodes import (
     If,
     Let,
     Load,
+    PrimFunc,
     Stmt,
     Store,
     Unary,
@@ -44,16 +48,31 @@ def is_undef(expr: Expr) -> bool:
 
 def erase(stmt: Stmt) -> Stmt:
     """Drop assumptions, stores of undef, and statements that do nothing any more."""
-    return map_stmt(stmt, on_stmt=_erase_one)
+    return map_stmt(stmt, on_stmt=lambda s: _tidy(_without_undef(_without_promise(s))))
 
 
-def _erase_one(stmt: Stmt) -> Stmt:
+def erase_assumptions(func: PrimFunc) -> PrimFunc:
+    """Drop assumptions, and what was there only for them."""
+    return replace(func, body=map_stmt(func.body, on_stmt=lambda s: _tidy(_without_promise(s))))
+
+
+def erase_undef_stores(func: PrimFunc) -> PrimFunc:
+    """Drop stores of undef, and what was there only for them."""
+    return replace(func, body=map_stmt(func.body, on_stmt=lambda s: _tidy(_without_undef(s))))
+
+
+def _without_promise(stmt: Stmt) -> Stmt:
+    return SKIP if isinstance(stmt, (Assume, Evaluate)) else stmt
+
+
+def _without_undef(stmt: Stmt) -> Stmt:
+    return SKIP if isinstance(stmt, Store) and is_undef(stmt.value) else stmt
+
+
+def _tidy(stmt: Stmt) -> Stmt:
+    """A statement whose parts may have become empty."""
     match stmt:
-        case Assume() | Evaluate():
-            return SKIP
-        case Store(value=value) if is_undef(value):
-            return SKIP
-        case For(body=body) if body == SKIP:
+        case For(body=body) | Block(body=body, init=None) if body == SKIP:
             return SKIP
         case If(cond=cond, then=yes, other=no):
             new = branch(cond, yes, no)

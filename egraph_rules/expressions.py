@@ -12,7 +12,7 @@ from egraph_rules.extract import EXTRACTED, Extractor
 from egraph_rules.language import engine_with
 from egraph_rules.phases import DEFAULT_BUDGET
 from egraph_rules.rule import DEFAULT_FLOATS, Floats
-from egraph_rules.rules import all_rules
+from egraph_rules.rules import search_rules
 from egraph_rules.saturate import saturate
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
@@ -45,7 +45,7 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FL
     number = numbering.expr(expr)
     expander.expand_expr(facts, expr)
     numbering.tables["want_expr"].append((facts, number))
-    engine = engine_with(tuple(r for r in all_rules() if r.floats in floats))
+    engine = engine_with(tuple(r for r in search_rules() if r.floats in floats))
     with engine.scratch(), scratch_folder() as folder:
         saturate(engine, expander, folder, DEFAULT_BUDGET)
         extractor = Extractor(engine.tables(EXTRACTED), numbering, CPU, 1)

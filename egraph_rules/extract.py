@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import cast
 
@@ -25,6 +25,7 @@ from ir.nodes import (
     Alloc,
     Binary,
     BinaryOp,
+    Block,
     Buffer,
     Cast,
     Const,
@@ -41,10 +42,10 @@ from ir.nodes import (
     Var,
     seq,
 )
-from ir.traverse import children, loads, map_stmt, stmt_children, substitute_expr
+from ir.traverse import all_exprs, children, loads, map_stmt, stmt_children, substitute_expr
 
 ClassId = Hashable
-STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Store", "Leaf")
+STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf")
 EXPRESSIONS = ("Load", "Bin", "Un", "Cast", "Select")
 # Tables that extraction reads.
 EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
@@ -241,7 +242,7 @@ class Extractor:
 
     def _branch_cost(self, cond: float, arms: float, *, masked: bool) -> float:
         """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""
-        return cond + arms + (self.target.reduction_mask if masked else self.target.mask)
+        return cond + self.target.guarded * arms + (self.target.reduction_mask if masked else self.target.mask)
 
     # Statements -----------------------------------------------------------------------------------------------------
 
@@ -289,6 +290,8 @@ class Extractor:
                     Choice("let", cost + b.cost, b.accumulates, (f, rest[0], value), (b,), at)
                     for b in self.choices(rest[2])
                 ]
+            case "Block":
+                return [Choice("block", b.cost, b.accumulates, (rest[0],), (b,), at) for b in self.choices(rest[1])]
             case _:
                 return [
                     Choice("alloc", t.kernel + b.cost, b.accumulates, (rest[0],), (b,), at)
@@ -341,10 +344,15 @@ class Rebuilder:
             case "let":
                 facts, number, value = cast("tuple[int, int, Expr]", choice.payload)
                 var, inner = self._bind(facts, number, cast(Let, self.numbering.stmts[number]).var, scope)
-                return Let(var, substitute_expr(value, scope), self.build(choice.parts[0], inner))
+                body = self.build(choice.parts[0], inner)
+                used = any(var.same(e) for e in all_exprs(body))
+                return Let(var, substitute_expr(value, scope), body) if used else body
             case "alloc":
                 alloc = cast(Alloc, self.numbering.stmts[cast(int, choice.payload[0])])
                 return Alloc(alloc.buffer, self.build(choice.parts[0], scope), alloc.span)
+            case "block":
+                block = cast(Block, self.numbering.stmts[cast(int, choice.payload[0])])
+                return replace(block, body=self.build(choice.parts[0], scope))
             case "store":
                 buffer, places, value = cast("tuple[Buffer, tuple[Expr, ...], Expr]", choice.payload)
                 indices = tuple(substitute_expr(i, scope) for i in places)

@@ -26,6 +26,7 @@ SORTS = """
 (constructor For (i64 i64 i64 E E P) P)
 (constructor Let (i64 i64 i64 E P) P)
 (constructor Alloc (i64 i64 i64 P) P)
+(constructor Block (i64 i64 i64 P) P)
 (constructor Store (i64 i64 i64 L E) P)
 (constructor Leaf (i64 i64 i64) P)
 (constructor Ate (i64 i64) E)
@@ -49,6 +50,7 @@ PROGRAM_TABLES = """
 (relation p_for (i64 i64 i64 i64))
 (relation p_let (i64 i64 i64))
 (relation p_alloc (i64 i64))
+(relation p_block (i64 i64))
 (relation p_store (i64 i64 i64 i64))
 (relation p_leaf (i64))
 (relation e_type (i64 String))
@@ -82,6 +84,7 @@ ANSWER_TABLES = """
 (function old_int (i64 i64) i64 :merge old)
 (relation old_flt (i64 i64 f64))
 (relation want (i64 i64 i64))
+(relation same (i64 i64 i64 i64))
 (relation want_expr (i64 i64))
 (relation only_writes_dead (i64 i64 i64))
 (relation without_effect (i64 i64))
@@ -131,6 +134,8 @@ PUSH = "\n".join(
             "(= x (At f s d)) (p_alloc s b) (= g (f_alloc f d s)) (= e (d_alloc f d s))",
             "(union x (Alloc f d s (At g b e)))",
         ),
+        _push("block", "(= x (At f s d)) (p_block s b)", "(union x (Block f d s (At f b d)))"),
+        _push("same", "(same f s d r)", "(union (At f s d) (At f r d))"),
         _push(
             "store",
             "(= x (At f s d)) (p_store s b i v)",

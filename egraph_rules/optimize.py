@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from egraph_rules.context import NO_PERMISSION, Contexts, Priority
 from egraph_rules.cost import Target, target_named
-from egraph_rules.encode import Expander, Numbering
+from egraph_rules.encode import Expander, Numbering, Part
 from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
@@ -17,13 +17,14 @@ from egraph_rules.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
 from egraph_rules.language import engine_with
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
-from egraph_rules.rules import all_rules
+from egraph_rules.rules import search_rules
 from egraph_rules.saturate import Outcome, saturate
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
-from ir.nodes import SKIP, PrimFunc, Stmt, Store
-from ir.traverse import shape_vars, walk
+from ir.errors import ScheduleError, suggest
+from ir.nodes import SKIP, Alloc, Block, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
+from ir.traverse import map_stmt, shape_vars, walk
 
 
 @dataclass(slots=True)
@@ -77,14 +78,29 @@ def optimize(
     began = time.perf_counter()
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
-    active = tuple(r for r in (all_rules() if rules is None else rules) if r.floats in floats)
+    active = tuple(r for r in (search_rules() if rules is None else rules) if r.floats in floats)
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros)
-    found = search.run()
+    found = _distinct([(cost, erase(body)) for cost, body in search.run()], search.keep)
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
     return Result(variants[0][0], variants, search.cost_before, report)
+
+
+def search_within(
+    func: PrimFunc, block: str | None, rules: tuple[Rule, ...], target: Target, floats: Floats
+) -> PrimFunc:
+    """The cheapest program by these rules and prices, where only a block, or all, may change; nothing is erased.
+
+    Blocks of `func` must have no axes; they are kept.
+
+    Raises:
+        ScheduleError: there is no such block.
+    """
+    signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
+    search = _Search(func, target, 1, DEFAULT_BUDGET, rules, Report(), signed_zeros, block)
+    return replace(func, body=search.run()[0][1])
 
 
 @dataclass(slots=True)
@@ -96,6 +112,7 @@ class _Search:
     rules: tuple[Rule, ...]
     report: Report
     signed_zeros: bool
+    block: str | None = None
     searched: Stmt = SKIP
     cost_before: float = 0.0
 
@@ -111,16 +128,16 @@ class _Search:
             best = merged
             if not improved:
                 break
-        erased = [(cost, erase(body)) for cost, body in best]
-        return _distinct(erased, self.keep)
+        return best
 
     def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
         self.searched = body
-        engine = engine_with(self.rules)
+        engine = engine_with(tuple(r for r in self.rules if r.propose is None))
         with engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
             outcome = saturate(engine, session.expander, folder, self.budget)
             self.report.record(outcome)
+            self.report.matches.update(session.expander.matches)
             found = session.extract()
             self.report.questions += session.contexts.questions
             if first:
@@ -139,14 +156,16 @@ class _Session:
     numbering: Numbering = field(init=False)
     contexts: Contexts = field(init=False)
     expander: Expander = field(init=False)
+    part: Part = field(init=False)
     roots: list[Place] = field(init=False)
     extractor: Extractor = field(init=False)
 
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
         self.contexts = Contexts(EffectAnalysis())
-        self.expander = Expander(self.numbering, self.contexts)
-        part = self.numbering.number(self.body)
+        proposals = tuple(r for r in self.search.rules if r.propose is not None)
+        self.expander = Expander(self.numbering, self.contexts, proposals)
+        self.part = part = self.numbering.number(self.body)
         self.roots = []
         for priority in Priority:
             facts = self.contexts.root(entry_facts(self.search.func), priority)
@@ -162,18 +181,72 @@ class _Session:
         self.extractor = Extractor(self.engine.tables(EXTRACTED), self.numbering, search.target, search.keep)
         extractor = self.extractor
         classes = {place: at for at, places in extractor.places.items() for place in places}
-        found: list[tuple[float, Choice]] = []
-        for root in self.roots:
-            found += [(c.cost, c) for c in extractor.choices(classes[root])]
-        found.sort(key=lambda pair: pair[0])
         rebuilder = Rebuilder(self.numbering, self.expander.names, _reserved(search.func))
-        programs = _distinct([(cost, rebuilder.build(choice)) for cost, choice in found], search.keep)
-        search.report.decisions += explain(found[0][1], extractor, self.contexts, rebuilder)
-        return programs
+        found: list[tuple[Choice, Inside]] = []
+        for root in self.roots:
+            inside = Inside(root, {}) if search.block is None else self._block(root, search.block)
+            found += [(choice, inside) for choice in extractor.choices(classes[inside.place])]
+        found.sort(key=lambda pair: pair[0].cost)
+        programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
+        search.report.decisions += explain(found[0][0], extractor, self.contexts, rebuilder)
+        return _distinct(programs, search.keep)
+
+    def _block(self, root: Place, name: str) -> Inside:
+        """Where the block that may change stands, under the facts of a root."""
+        found = find_block(self.part, Inside(root, {}), name, self.contexts)
+        if found is None:
+            known = [s.name for s in walk(self.body) if isinstance(s, Block)]
+            message = f"{self.search.func.name} has no block `{name}`"
+            raise ScheduleError("unknown-block", message, help=suggest(name, known) or f"the blocks are {known}")
+        return found
+
+    def _whole(self, new: Stmt) -> Stmt:
+        """The program with what was extracted in its place."""
+        name = self.search.block
+        if name is None:
+            return new
+        return map_stmt(self.body, on_stmt=lambda s: new if isinstance(s, Block) and s.name == name else s)
 
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
         return self.extractor.stmt_cost(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A place inside a program, and the printed names of the canonical variables around it."""
+
+    place: Place
+    names: dict[Var, Expr]
+
+
+def find_block(part: Part, at: Inside, name: str, contexts: Contexts) -> Inside | None:
+    """The place of a block in the original program; None if it is not there."""
+    if isinstance(part.stmt, Block) and part.stmt.name == name:
+        return at
+    f, d = at.place.facts, at.place.permissions
+    names = at.names
+    match part.stmt:
+        case Seq(stmts=(_, _)):
+            between, dead = contexts.sequence(f, d, part.parts[0].stmt, part.parts[1].stmt)
+            inner = ((f, dead), (between, d))
+        case If(cond=cond):
+            inner = ((contexts.assume(f, cond, True), d), (contexts.assume(f, cond, False), d))
+        case For(var=var) as loop:
+            inner, names = (contexts.loop(f, d, loop),), {**names, var: Var(part.name, var.dtype)}
+        case Let(var=var) as let:
+            inner, names = ((contexts.let(f, let), d),), {**names, var: Var(part.name, var.dtype)}
+        case Alloc() as alloc:
+            inner = (contexts.alloc(f, d, alloc),)
+        case Block():
+            inner = ((f, d),)
+        case _:
+            return None
+    for child, (facts, permissions) in zip(part.parts, inner, strict=True):
+        found = find_block(child, Inside(Place(facts, child.number, permissions), names), name, contexts)
+        if found is not None:
+            return found
+    return None
 
 
 def entry_facts(func: PrimFunc) -> pb.isl.Set:

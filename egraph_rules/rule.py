@@ -14,13 +14,13 @@ a refinement and is allowed, adding one never is.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
 
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError
-from ir.nodes import Binary, Const, Expr, Operand, Select, Unary, Var, as_expr
+from ir.nodes import Binary, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr
 from ir.traverse import walk_expr
 
 
@@ -77,7 +77,8 @@ def defined(term: Expr) -> Defined:
 class Rule:
     """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
 
-    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them.
+    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them. `propose`
+    is the function of a rule written with `egraph_rules.proposal.rewrite`, which runs in Python and not in egglog.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Rule:
     pattern: Expr | None = None
     replacement: Expr | None = None
     conditions: tuple[Expr | Defined, ...] = ()
+    propose: Callable[..., Iterable[Stmt]] | None = None
 
     @property
     def family(self) -> str:

@@ -12,7 +12,21 @@ def lower_blocks(func: PrimFunc) -> PrimFunc:
     """`func` without blocks: axes become lets, or are substituted where plain; predicates and inits become branches."""
     if not any(isinstance(s, Block) for s in walk(func.body)):
         return func
-    return replace(func, body=map_stmt(func.body, on_stmt=_lower))
+    return replace(func, body=lower_statement(func.body))
+
+
+def lower_statement(stmt: Stmt) -> Stmt:
+    """A statement without blocks."""
+    return map_stmt(stmt, on_stmt=_lower)
+
+
+def without_axes(func: PrimFunc) -> PrimFunc:
+    """`func` with every block reduced to a name around what it means: no axes, predicate or init."""
+    return replace(func, body=map_stmt(func.body, on_stmt=_name_only))
+
+
+def _name_only(stmt: Stmt) -> Stmt:
+    return Block(stmt.name, _lower(stmt), span=stmt.span) if isinstance(stmt, Block) else stmt
 
 
 def _lower(stmt: Stmt) -> Stmt:

@@ -333,6 +333,11 @@ class Buffer:
     def __hash__(self) -> int:
         return hash(self.name)  # buffers are dictionary keys everywhere, and names nearly always tell them apart
 
+    def __getitem__(self, indices: Operand | tuple[Operand, ...]) -> Load:
+        """`buffer[i, j]` as an expression; the rank is checked where the expression is used."""
+        places = indices if isinstance(indices, tuple) else (indices,)
+        return Load(self, tuple(as_expr(i, DType.INT32) for i in places))
+
 
 class Stmt:
     """Base of statements."""

@@ -78,6 +78,13 @@ loop_noop = statement_rule(
     "(= x (For f d k lo n y)) (noop y)",
     "(noop x)",
 )
+block_noop = statement_rule(
+    "noop.block",
+    "block: skip  =  skip",
+    "a name has no effect",
+    "(= x (Block f d k y)) (noop y)",
+    "(noop x)",
+)
 let_noop = statement_rule(
     "noop.let",
     "let v = e: skip  =  skip",
@@ -137,6 +144,6 @@ skip = statement_rule(
 
 STATEMENT_RULES = (
     overcompute_then, overcompute_else, select_then, select_else, branch_true, branch_false, branch_identical,
-    branch_noop, seq_noop, loop_noop, let_noop, alloc_noop, store_back, store_known_int, store_known_float, dead,
-    without_effect, skip,
+    branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back, store_known_int, store_known_float,
+    dead, without_effect, skip,
 )  # fmt: skip

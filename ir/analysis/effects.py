@@ -149,8 +149,10 @@ class EffectAnalysis:
                 return Effects(reads=read_regions(cond), holds=pb.condition(cond).may)
             case Evaluate(value=value):
                 return Effects(reads=read_regions(value))
+            case Block(axes=(), init=None, body=body):
+                return self.of(body)
             case Block():
-                raise ValueError("blocks are lowered before effects are analysed")
+                raise ValueError("axes of blocks are lowered before effects are analysed")
             case other:
                 assert_never(other)
 

@@ -1,0 +1,122 @@
+"""Rules over statements as Python functions, and what they can ask of the place they are applied to.
+
+    @rewrite(law="for i in 1: s  =  s with i = 0", because="the one iteration is the first")
+    def single_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        if isinstance(stmt, For) and here.constant(stmt.extent) == 1:
+            yield substitute(stmt.body, {stmt.var: stmt.start})
+
+A rule sees a statement in its context and yields statements that equal it there. Variables have canonical names (`%0`,
+`%1`, ...), sequences have two parts (`flat` gives all of them), and new bindings may have any name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import islpy as isl
+
+from egraph_rules.context import IMPOSSIBLE, Contexts, Known
+from egraph_rules.rule import Floats, Rule
+from ir import presburger as pb
+from ir.analysis.effects import Effects, Regions
+from ir.errors import RuleError
+from ir.nodes import Buffer, Expr, For, Let, Seq, Stmt, Var
+
+Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A place in a program: what is known before it, and what nobody looks at after it."""
+
+    contexts: Contexts
+    facts: int
+    permissions: int
+
+    @property
+    def depth(self) -> int:
+        """How many loops and lets are around the place."""
+        return len(self.scope)
+
+    @property
+    def scope(self) -> tuple[Var, ...]:
+        """Variables of the loops and lets around the place, outermost first."""
+        return self.contexts.facts(self.facts).scope
+
+    @property
+    def domain(self) -> isl.Set:
+        """Values that variables can have, as a params set."""
+        return self.contexts.facts(self.facts).domain
+
+    @property
+    def known(self) -> Known:
+        """Contents of buffers: the region that holds each known value."""
+        return self.contexts.facts(self.facts).known
+
+    @property
+    def dead(self) -> Regions:
+        """Regions that may hold anything after the place."""
+        return self.contexts.permissions(self.permissions)
+
+    def truth(self, cond: Expr) -> bool | None:
+        """Whether a condition always or never holds; None when neither is proven."""
+        return self.contexts.truth(self.facts, cond)
+
+    def constant(self, expr: Expr) -> int | None:
+        """The one value an integer expression has, if it has only one."""
+        return self.contexts.constant(self.facts, expr)
+
+    def decided(self, expr: Expr) -> bool:
+        """Whether evaluating an expression can neither fault nor give undef."""
+        return self.contexts.decided(self.facts, expr)
+
+    def in_bounds(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
+        """Whether an access stays inside its buffer."""
+        return self.contexts.in_bounds(self.facts, buffer, indices)
+
+    def effects(self, stmt: Stmt) -> Effects:
+        """What a statement reads, writes and establishes."""
+        return self.contexts.effects.of(stmt)
+
+    def under(self, cond: Expr, truth: bool) -> Here | None:
+        """The place where `cond` was found true (or false); None if it never is."""
+        facts = self.contexts.assume(self.facts, cond, truth)
+        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, self.permissions)
+
+    def inside(self, stmt: For | Let) -> Here | None:
+        """The place in the body of a loop or binding; None if it is never reached."""
+        if isinstance(stmt, Let):
+            return Here(self.contexts, self.contexts.let(self.facts, stmt), self.permissions)
+        facts, permissions = self.contexts.loop(self.facts, self.permissions, stmt)
+        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, permissions)
+
+    def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
+        """A set computed by isl, or None when that takes too many steps."""
+        return pb.within_budget(question, None)
+
+
+def rewrite(*, law: str, because: str, family: str = "") -> Callable[[Proposal], Rule]:
+    """Make a `Rule` of a function from a statement and its place to equal statements.
+
+    Raises:
+        RuleError: no reason is given.
+    """
+
+    def build(function: Proposal) -> Rule:
+        group = family if family != "" else function.__module__.rpartition(".")[2]
+        name = f"{group}.{function.__name__}"
+        if because.strip() == "":
+            raise RuleError("rule", f"rule {name} states no reason")
+        return Rule(name, law, because, Floats.STRICT, "", propose=function)
+
+    return build
+
+
+def flat(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements of a sequence of any shape, in order."""
+    if isinstance(stmt, Seq):
+        for part in stmt.stmts:
+            yield from flat(part)
+    else:
+        yield stmt

@@ -1,0 +1,195 @@
+"""Distinguishing cases: s = if c: s else: s. One law; the rules differ in which condition is worth a distinction.
+
+Each arm is then simplified under what it knows. A condition may be tested anywhere that evaluating it can neither fault
+nor give undef (`decided`), since a branch between two copies of one statement changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import islpy as isl
+
+from egraph_rules.proposal import Here, flat, rewrite
+from ir import presburger as pb
+from ir import readback
+from ir.analysis.effects import Regions
+from ir.dtypes import DType
+from ir.nodes import Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Var, seq
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    children,
+    free_vars,
+    stmt_children,
+    stmt_exprs,
+    substitute_expr,
+    walk,
+)
+
+_LAW = "s  =  if c: s else: s"
+
+
+def _cases(cond: Expr, stmt: Stmt) -> Stmt:
+    return If(cond, stmt, stmt)
+
+
+# Loop-invariant conditions --------------------------------------------------------------------------------------------
+
+
+@rewrite(law=_LAW + "   with c the condition of a branch in a loop s", because="both arms are s", family="hoist")
+def branch_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Conditions of `if` statements that no iteration changes."""
+    if isinstance(stmt, For):
+        yield from _first(stmt, here, (s.cond for s in walk(stmt.body) if isinstance(s, If)))
+
+
+@rewrite(law=_LAW + "   with c the condition of a selection in a loop s", because="both arms are s", family="hoist")
+def select_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Conditions of conditional expressions that no iteration changes."""
+    if isinstance(stmt, For):
+        yield from _first(stmt, here, (e.cond for e in all_exprs(stmt.body) if isinstance(e, Select)))
+
+
+@rewrite(law=_LAW + "   with c a boolean expression in a loop s", because="both arms are s", family="hoist")
+def boolean(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Boolean expressions, parts of larger ones included, that no iteration changes."""
+    if isinstance(stmt, For):
+        yield from _first(stmt, here, (part for e in _roots(stmt.body) for part in _largest(e, stmt, here)))
+
+
+@rewrite(
+    law=_LAW + "   with c a condition in a loop s, in terms of what its names are bound to",
+    because="both arms are s, and a name holds what it is bound to",
+    family="hoist",
+)
+def bound_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Conditions that no iteration changes once the lets they need are hoisted with them."""
+    if isinstance(stmt, For):
+        yield from _first(stmt, here, _through_lets(stmt.body, {}))
+
+
+def _first(loop: For, here: Here, candidates: Iterator[Expr]) -> Iterator[Stmt]:
+    """The cases of the first condition that can be decided before the loop and not before the one around it."""
+    for cond in candidates:
+        if isinstance(cond, Const) or not _invariant(cond, loop):
+            continue
+        outer = {v.name for v in here.scope[-1:]}
+        if outer and outer.isdisjoint(v.name for v in free_vars(cond)):
+            continue  # the loop further out proposes it
+        if here.decided(cond) and here.truth(cond) is None:
+            yield _cases(cond, loop)
+            return
+
+
+def _invariant(expr: Expr, loop: For) -> bool:
+    bound = {v.name for s in walk(loop) for v in bound_var(s)}
+    return bound.isdisjoint(v.name for v in free_vars(expr))
+
+
+def _roots(stmt: Stmt) -> Iterator[Expr]:
+    for inner in walk(stmt):
+        yield from stmt_exprs(inner)
+
+
+def _largest(expr: Expr, loop: For, here: Here) -> Iterator[Expr]:
+    """The largest undecided boolean parts that no iteration changes."""
+    if expr.dtype is DType.BOOL and _invariant(expr, loop) and here.truth(expr) is None:
+        yield expr
+        return
+    for child in children(expr):
+        yield from _largest(child, loop, here)
+
+
+def _through_lets(stmt: Stmt, values: Mapping[Var, Expr]) -> Iterator[Expr]:
+    match stmt:
+        case If(cond=cond):
+            yield substitute_expr(cond, values)
+        case Let(var=var, value=value, body=body):
+            yield from _through_lets(body, {**values, var: substitute_expr(value, values)})
+            return
+        case _:
+            pass
+    for child in stmt_children(stmt):
+        yield from _through_lets(child, values)
+
+
+# Conditions of neighbours ---------------------------------------------------------------------------------------------
+
+
+@rewrite(
+    law="if c: s else: t; if e: u else: v  =  if c: (if e: u ...) else: ...   where c decides e",
+    because="a branch between two copies of a statement changes nothing, and each arm knows c",
+    family="conditionals",
+)
+def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Adjacent branches of which the first condition decides the second: identical or complementary ones."""
+    if not isinstance(stmt, Seq):
+        return
+    parts = list(flat(stmt))
+    for k, (first, second) in enumerate(pairwise(parts)):
+        if isinstance(first, If) and isinstance(second, If) and _decides(first.cond, second.cond, here):
+            pair = seq(first, second)
+            yield seq(*parts[:k], _cases(first.cond, pair), *parts[k + 2 :])
+
+
+def _decides(cond: Expr, other: Expr, here: Here) -> bool:
+    if not here.decided(cond) or here.truth(cond) is not None:
+        return False
+    arms = (here.under(cond, True), here.under(cond, False))
+    return all(arm is not None and arm.truth(other) is not None for arm in arms)
+
+
+# Where a statement does nothing that matters --------------------------------------------------------------------------
+
+
+@rewrite(law=_LAW + "   with c where s may write something that matters", because="both arms are s", family="guard")
+def dead_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Where everything a statement writes may hold anything afterwards."""
+    if isinstance(stmt, (Store, For, Seq)):
+        written = here.effects(stmt).may
+        if written and all(b in here.dead for b in written):
+            yield from _where(stmt, here, _escapes(written, here.dead))
+
+
+@rewrite(law=_LAW + "   with c where s may read something unknown", because="both arms are s", family="guard")
+def known_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Where all that a statement reads from one of its inputs is known to be one value, such as zeros in padding."""
+    if isinstance(stmt, (Store, For, Seq)):
+        effects = here.effects(stmt)
+        for (buffer, value), region in here.known.items():
+            if isinstance(value, Const) and buffer in effects.reads and buffer not in effects.may:
+                yield from _where(stmt, here, _escapes({buffer: effects.reads[buffer]}, {buffer: region}))
+
+
+def _escapes(regions: Regions, others: Regions) -> isl.Set:
+    """Where some location of `regions` is not in `others`, as a params set."""
+    result = pb.never()
+    for buffer, region in regions.items():
+        result = result.union(region.subtract(others[buffer]).params())
+    return result
+
+
+def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
+    """The cases of a params set, if both happen."""
+
+    def cond() -> isl.Set:
+        names = {v.name for v in here.scope} | {v.name for e in all_exprs(stmt) for v in free_vars(e)}
+        return pb.forget(matters, pb.variables(matters) - names).coalesce()
+
+    found = here.ask(cond)
+    if found is None or found.n_basic_set() > _MAX_PIECES:
+        return
+    domain = here.domain
+    if domain.is_subset(found) or domain.is_disjoint(found):
+        return
+    scope = {v.name: v for e in all_exprs(stmt) for v in free_vars(e)} | {v.name: v for v in here.scope}
+    test = readback.condition(found, scope, domain)
+    if here.decided(test) and here.truth(test) is None:
+        yield _cases(test, stmt)
+
+
+_MAX_PIECES = 4  # a condition of more cases is not worth a branch
+
+CASE_RULES = (branch_condition, select_condition, boolean, bound_condition, neighbours, dead_region, known_region)

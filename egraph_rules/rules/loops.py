@@ -1,0 +1,153 @@
+"""Loops: iterations that do nothing, single iterations, and bindings that no iteration changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import assert_never, cast
+
+import islpy as isl
+
+from egraph_rules.context import bound_to
+from egraph_rules.proposal import Here, rewrite
+from ir import presburger as pb
+from ir import readback
+from ir.dtypes import DType
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Cast,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    const,
+)
+from ir.traverse import all_exprs, free_vars, has_loads, substitute
+
+_MAX_PIECES = 3  # bounds of more cases cost more than the iterations they save
+
+
+@rewrite(
+    law="for i in n: s  =  for i in a .. b: s   where s does nothing outside a .. b",
+    because="an iteration in which every branch is empty changes nothing",
+)
+def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Leave out iterations at both ends for which the conditions in the body are false."""
+    if not isinstance(stmt, For) or stmt.kind == "vectorized":
+        return
+    domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
+    found = here.ask(lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)).coalesce())
+    if found is None or not domain.exact:
+        return
+    if found.is_empty():
+        yield SKIP
+        return
+    new = pb.within_budget(lambda: _bounds(stmt, here, found), None)
+    if new is not None and (not new[0].same(stmt.start) or not new[1].same(stmt.extent)):
+        yield For(stmt.var, *new, stmt.body, stmt.kind, stmt.annotations, stmt.span)
+
+
+def _useful(stmt: Stmt) -> isl.Set:
+    """Where a statement may do anything at all, as a params set; an over-approximation."""
+    match cast(AnyStmt, stmt):
+        case Seq(stmts=stmts):
+            result = pb.never()
+            for part in stmts:
+                result = result.union(_useful(part))
+            return result
+        case If(cond=cond, then=then, other=other):
+            yes, no = pb.condition(cond).may, pb.condition(Unary("not", cond)).may
+            return yes.intersect(_useful(then)).union(no.intersect(_useful(other)))
+        case For(var=var, body=body) as loop:
+            inside = pb.loop_domain(var, loop.start, loop.extent).may.intersect(_useful(body))
+            return pb.forget(inside, (var.name,))
+        case Let(var=var, value=value, body=body):
+            return pb.forget(_useful(body).intersect(bound_to(var, value)), (var.name,))
+        case Alloc(body=body) | Block(body=body):
+            return _useful(body)
+        case Store() | Assume() | Assert() | Evaluate():
+            return pb.always()
+        case other:
+            assert_never(other)
+
+
+def _bounds(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
+    """Start and extent of the least range that contains the useful iterations; None if they are no better."""
+    name = loop.var.name
+    position = useful.find_dim_by_name(isl.dim_type.param, name)
+    if position < 0:
+        return None
+    line = isl.Set.from_params(useful).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1)
+    low, high = readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
+    was = pb.affine(loop.start), pb.affine(loop.extent)
+    if low is None or high is None or was[0] is None or was[1] is None:
+        return None
+    extent = high.sub(low).add(pb.number(1))
+    outer = here.domain
+    nothing = outer.subtract(line.params())
+    if not nothing.is_empty():  # no iteration at all, for some values of variables further out
+        low, extent = _everywhere(low), _everywhere(extent)
+        if low is None or extent is None or not nothing.is_subset(extent.le_set(pb.number(0))):
+            return None
+    same = low.eq_set(was[0]).intersect(extent.eq_set(was[1]))
+    if outer.is_subset(same) or max(low.n_piece(), extent.n_piece()) > _MAX_PIECES:
+        return None
+    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    first, count = (readback.expression(f.coalesce(), scope, outer) for f in (low, extent))
+    return _typed(first, loop.var.dtype), _typed(count, loop.var.dtype)
+
+
+def _everywhere(function: isl.PwAff) -> isl.PwAff | None:
+    """A function of one piece, also where it was not defined."""
+    pieces = function.coalesce().get_pieces()
+    return isl.PwAff.from_aff(pieces[0][1]) if len(pieces) == 1 else None
+
+
+def _typed(expr: Expr, dtype: DType) -> Expr:
+    if isinstance(expr, Const):
+        return const(int(expr.value), dtype)
+    return expr if expr.dtype is dtype else Cast(dtype, expr)
+
+
+@rewrite(law="for i in 1: s  =  s with i = 0", because="the one iteration is the first")
+def single_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Replace a loop of one iteration by its body."""
+    if isinstance(stmt, For) and not has_loads(stmt.start) and here.constant(stmt.extent) == 1:
+        yield substitute(stmt.body, {stmt.var: stmt.start})
+
+
+@rewrite(law="for i in n: s  =  skip   where n <= 0", because="no iteration runs")
+def no_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Drop a loop that never runs."""
+    if isinstance(stmt, For) and here.truth(Binary("le", stmt.extent, const(0, stmt.extent.dtype))):
+        yield SKIP
+
+
+@rewrite(
+    law="for i in n: let v = e: s  =  let v = e: for i in n: s   where e does not depend on i",
+    because="every iteration binds the same value, and evaluating it cannot fail",
+    family="hoist",
+)
+def binding(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Bind before a loop what each of its iterations binds alike."""
+    if not isinstance(stmt, For) or not isinstance(stmt.body, Let):
+        return
+    let = stmt.body
+    # decided also says that no buffer is read and the value is not undef, which each iteration might freeze differently
+    if stmt.var not in free_vars(let.value) and here.decided(let.value):
+        yield replace(let, body=replace(stmt, body=let.body))
+
+
+LOOP_RULES = (useful_iterations, single_iteration, no_iteration)

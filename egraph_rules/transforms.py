@@ -1,0 +1,176 @@
+"""Directed steps: one family of rules each, as `Schedule.apply` takes them.
+
+A step is the search of `optimize`, restricted to a family and to a place, with prices that say which way the family is
+to be used. What it finds equals what was there; where its rules do not apply, the program stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from egraph_rules.cost import CPU, Target
+from egraph_rules.erase import erase_assumptions, erase_undef_stores
+from egraph_rules.optimize import search_within
+from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
+from egraph_rules.rules import EXPRESSION_RULES, cases, loops, padding, statements
+from ir.blocks import without_axes
+from ir.errors import ScheduleError, suggest
+from ir.nodes import PrimFunc
+
+# Guards first: a branch inside a loop is dear, so that it moves out or goes.
+_NO_BRANCHES = replace(CPU, name="fewer branches", mask=50.0, reduction_mask=50.0)
+_HOISTED = replace(_NO_BRANCHES, name="branches outside", guarded=0.5, arith=5.0)
+_SHORT_LOOPS = replace(CPU, name="fewer iterations", default_extent=1)
+# Work first: a guard that spares work is welcome, whatever it costs to test it.
+_LESS_WORK = replace(
+    CPU, name="less work", mask=0.0, reduction_mask=0.0, guarded=0.5, arith=0.005, division=0.005, index=0.01
+)
+
+_BRANCHES = (statements.branch_true, statements.branch_false, statements.branch_identical, statements.branch_noop)
+_NOTHING = (
+    statements.seq_noop, statements.loop_noop, statements.block_noop, statements.let_noop, statements.alloc_noop,
+    statements.store_back, statements.store_known_int, statements.store_known_float, statements.without_effect,
+    statements.skip,
+)  # fmt: skip
+_OVERCOMPUTE = (
+    statements.overcompute_then, statements.overcompute_else, statements.select_then, statements.select_else,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """A directed step; calling it with a function gives the transformed function.
+
+    `options` are the keyword arguments that made it. Blocks keep their names, but their axes become plain names.
+    """
+
+    name: str
+    options: Mapping[str, object]
+    rules: tuple[Rule, ...] = ()
+    target: Target = CPU
+    erase: Callable[[PrimFunc], PrimFunc] | None = None
+
+    def __call__(self, func: PrimFunc) -> PrimFunc:
+        """Apply the step.
+
+        Raises:
+            ScheduleError: the function has no such block.
+        """
+        if self.erase is not None:
+            return self.erase(func)
+        block, floats = self.options.get("block"), self.options.get("floats", DEFAULT_FLOATS)
+        assert block is None or isinstance(block, str)
+        assert isinstance(floats, Floats)
+        active = tuple(rule for rule in self.rules if rule.floats in floats)
+        return search_within(without_axes(func), block, active, self.target, floats)
+
+    def __repr__(self) -> str:
+        return f"transforms.{self.name}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
+
+
+def _options(block: str | None, floats: Floats | None = None, **more: object) -> dict[str, object]:
+    """Options as given: what was left out stays out, so that traces print as they were written."""
+    given = {"block": block, "floats": floats, **more}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def simplify(block: str | None = None, floats: Floats | None = None) -> Step:
+    """Simplify expressions, and branches whose conditions are known, alike, or decided by the branch before them.
+
+    Known is what loops, branches, assumptions and earlier stores say, until something changes it.
+    """
+    rules = (*EXPRESSION_RULES, *_BRANCHES, *_NOTHING, cases.neighbours, loops.single_iteration, loops.no_iteration)
+    return Step("simplify", _options(block, floats), rules)
+
+
+def remove_no_op(block: str | None = None, floats: Floats | None = None) -> Step:
+    """Remove what changes nothing: overwritten stores, loads stored back, stores of what is there, empty loops."""
+    rules = (*EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead)
+    return Step("remove_no_op", _options(block, floats), rules)
+
+
+def merge_conditionals(block: str | None = None) -> Step:
+    """Merge adjacent branches with identical or complementary conditions."""
+    rules = (cases.neighbours, *_BRANCHES, *_NOTHING)
+    return Step("merge_conditionals", _options(block), rules, replace(_NO_BRANCHES, guarded=0.5))
+
+
+def reduce_loop_extents(block: str | None = None) -> Step:
+    """Shorten loops at both ends to the iterations in which a condition of their body holds."""
+    rules = (*loops.LOOP_RULES, *_BRANCHES, *_NOTHING)
+    return Step("reduce_loop_extents", _options(block), rules, _SHORT_LOOPS)
+
+
+_CONDITIONALS = {
+    "if_else_stmt": (cases.branch_condition,),
+    "if_else_expr": (cases.select_condition,),
+    "boolean_expression": (cases.boolean,),
+}
+_LET_BINDINGS = {
+    "required_by_condition": (cases.bound_condition,),
+    "let_stmt": (loops.binding,),
+    "let_expr": (),  # bindings are statements here: there is no other kind to hoist
+}
+
+
+def hoist_expression(
+    block: str | None = None,
+    conditionals: Sequence[str] = ("if_else_stmt",),
+    let_bindings: Sequence[str] = (),
+) -> Step:
+    """Move conditions and bindings out of loops whose iterations do not change them, never past a name they use.
+
+    `conditionals`: which conditions, of `if_else_stmt`, `if_else_expr` and `boolean_expression` (any boolean part of an
+    expression). `let_bindings`: of `required_by_condition`, `let_stmt` and `let_expr`.
+
+    Raises:
+        ScheduleError: a flag is unknown.
+    """
+    rules: list[Rule] = []
+    for flags, known in ((conditionals, _CONDITIONALS), (let_bindings, _LET_BINDINGS)):
+        for flag in flags:
+            if flag not in known:
+                help = suggest(flag, known) or f"use {', '.join(known)}"
+                raise ScheduleError("unknown-flag", f"hoist_expression has no flag `{flag}`", help=help)
+            rules += known[flag]
+    chosen = tuple(dict.fromkeys(rules))
+    boolean = EXPRESSION_RULES if "boolean_expression" in conditionals or "if_else_expr" in conditionals else ()
+    options = _options(block, conditionals=tuple(conditionals), let_bindings=tuple(let_bindings))
+    return Step("hoist_expression", options, (*chosen, *boolean, *_BRANCHES, *_NOTHING), _HOISTED)
+
+
+def remove_branching_through_overcompute(block: str | None = None, floats: Floats | None = None) -> Step:
+    """Drop branches whose other side may run everywhere without a visible effect, reducing indices where needed."""
+    rules = (
+        *EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead, *_OVERCOMPUTE, *padding.PADDING_RULES,
+    )  # fmt: skip
+    return Step("remove_branching_through_overcompute", _options(block, floats), rules, _NO_BRANCHES)
+
+
+def remove_overcompute_through_branching(block: str | None = None, floats: Floats | None = None) -> Step:
+    """Guard work that does nothing visible for some iterations, by a condition for those in which it does."""
+    rules = (
+        *EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead, cases.dead_region, cases.known_region,
+    )  # fmt: skip
+    return Step("remove_overcompute_through_branching", _options(block, floats), rules, _LESS_WORK)
+
+
+def remove_assume() -> Step:
+    """Drop all assumptions. What follows may rely on them no more; the program only loses permissions to fail."""
+    return Step("remove_assume", {}, erase=erase_assumptions)
+
+
+def remove_store_undef() -> Step:
+    """Drop all stores of undef, which leave an element arbitrary."""
+    return Step("remove_store_undef", {}, erase=erase_undef_stores)
+
+
+# By name, for reading traces back.
+STEPS: dict[str, Callable[..., Step]] = {
+    step.__name__: step
+    for step in (
+        simplify, remove_no_op, merge_conditionals, reduce_loop_extents, hoist_expression,
+        remove_branching_through_overcompute, remove_overcompute_through_branching, remove_assume, remove_store_undef,
+    )
+}  # fmt: skip

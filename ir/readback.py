@@ -1,0 +1,127 @@
+"""Expressions read back from isl objects, through isl's own code generation. The inverse of `ir.presburger`.
+
+isl writes a quasi-affine function or a condition as a small expression tree (Verdoolaege, "isl: An Integer Set Library
+for the Polyhedral Model", and Grosser, Verdoolaege, Cohen, "Polyhedral AST Generation Is More Than Scanning
+Polyhedra"); this module only renames its operators. Its quotients `pdiv_q` promise a dividend that is not negative, so
+floor division means the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir.dtypes import DType
+from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Select, Unary, const
+
+_BINARY: dict[str, BinaryOp] = {
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "div": "floordiv",  # isl uses it where the division leaves no remainder
+    "fdiv_q": "floordiv",
+    "pdiv_q": "floordiv",
+    "pdiv_r": "floormod",
+    "zdiv_r": "floormod",  # only compared with zero, where every remainder agrees
+    "eq": "eq",
+    "le": "le",
+    "lt": "lt",
+    "ge": "ge",
+    "gt": "gt",
+    "and_": "and",
+    "and_then": "and",
+    "or_": "or",
+    "or_else": "or",
+}
+_FOLDS: dict[str, BinaryOp] = {"min": "min", "max": "max"}
+
+
+def expression(function: isl.PwAff, scope: Mapping[str, Expr], known: isl.Set | None = None) -> Expr:
+    """An integer expression equal to `function` where it is defined and `known` holds.
+
+    `scope` gives the expression for each name that the function mentions; the result has the widest of their dtypes,
+    at least int32.
+    """
+    build = _build(known)
+    if known is not None:
+        function = function.gist_params(known)
+    return _Reader(scope).read(build.expr_from_pw_aff(function))
+
+
+def condition(holds: isl.Set, scope: Mapping[str, Expr], known: isl.Set | None = None) -> Expr:
+    """A boolean expression that is true exactly in the params set `holds`, wherever `known` is true."""
+    if known is not None:
+        holds = holds.gist_params(known)
+    holds = holds.coalesce()
+    if holds.is_empty():
+        return Const(False, DType.BOOL)
+    if holds.plain_is_universe():
+        return Const(True, DType.BOOL)
+    found = _Reader(scope).read(_build(known).expr_from_set(holds))
+    return const(bool(found.value), DType.BOOL) if isinstance(found, Const) else found
+
+
+def coordinate(region: isl.Set, axis: int, *, upper: bool) -> isl.PwAff | None:
+    """The least or greatest coordinate of a region on one axis, as a function of its parameters; None if unbounded."""
+    rank = region.dim(isl.dim_type.set)
+    line = region.project_out(isl.dim_type.set, axis + 1, rank - axis - 1).project_out(isl.dim_type.set, 0, axis)
+    bounded = line.dim_has_any_upper_bound if upper else line.dim_has_any_lower_bound
+    if not line.is_empty() and not bounded(isl.dim_type.set, 0):
+        return None
+    return line.dim_max(0) if upper else line.dim_min(0)
+
+
+def _build(known: isl.Set | None) -> isl.AstBuild:
+    return isl.AstBuild.from_context(pb.always() if known is None else known)
+
+
+class _Reader:
+    def __init__(self, scope: Mapping[str, Expr]) -> None:
+        self.scope = scope
+
+    def read(self, node: isl.AstExpr) -> Expr:
+        kind = node.get_type()
+        if kind == isl.ast_expr_type.int:
+            value = node.get_val().to_python()
+            return const(value, DType.INT32 if abs(value) < 2**31 else DType.INT64)
+        if kind == isl.ast_expr_type.id:
+            return self.scope[node.get_id().get_name()]
+        op = cast(isl.ast_expr_op_type, node.get_op_type()).name
+        parts = [self.read(node.get_op_arg(k)) for k in range(node.get_op_n_arg())]
+        if op == "minus":
+            return Unary("neg", parts[0])
+        if op in ("select", "cond"):
+            then, other = _level(parts[1:])
+            return Select(parts[0], then, other)
+        parts = _level(parts)
+        if op in _FOLDS:
+            result = parts[0]
+            for part in parts[1:]:
+                result = Binary(_FOLDS[op], result, part)
+            return result
+        return _tidy(_BINARY[op], *parts)
+
+
+def _level(parts: list[Expr]) -> list[Expr]:
+    """Operands in the widest of their dtypes."""
+    dtypes = {p.dtype for p in parts}
+    if len(dtypes) == 1:
+        return parts
+    wide = max(dtypes, key=lambda d: d.bits)
+    return [
+        const(int(p.value), wide) if isinstance(p, Const) else p if p.dtype is wide else Cast(wide, p) for p in parts
+    ]
+
+
+def _tidy(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
+    """Comparisons as people write them: `n >= i + 1` is `i < n`."""
+    match op, lhs, rhs:
+        case ("ge", a, Binary(op="add", lhs=b, rhs=Const(value=1))):
+            return Binary("lt", b, a)
+        case ("le", Binary(op="add", lhs=a, rhs=Const(value=1)), b):
+            return Binary("lt", a, b)
+        case _:
+            return Binary(op, lhs, rhs)

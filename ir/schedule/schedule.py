@@ -1,0 +1,377 @@
+"""`Schedule`: a program under transformation, and the record of what was done to it. Owns no transformation itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import NoReturn, cast
+
+from ir.errors import LoopsatError, ScheduleError, suggest
+from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
+from ir.schedule import compute_at, functions, inline, layout, loops, merge, partition, reduction, sequential, staging
+from ir.schedule.edit import (
+    ROOT,
+    Changed,
+    block_path,
+    blocks_of,
+    find_buffer,
+    loops_around,
+    loops_of,
+    with_unique_names,
+)
+from ir.schedule.index_map import IndexMap
+from ir.schedule.trace import BlockRef, LoopRef, Ref, Step, Trace, Transform
+from ir.verify import verify
+
+Block = BlockRef | str
+Loop = LoopRef | Var | str
+PadValue = int | float | Expr | Callable[..., object] | None
+
+# A primitive maps a module and the name of the function it works on to a new module and the names of what it made.
+_Primitive = Callable[..., Changed]
+_MakesLoops: dict[str, _Primitive] = {
+    "split": loops.split,
+    "fuse": loops.fuse,
+    "reorder": loops.reorder,
+    "rebase": loops.rebase,
+    "parallel": loops.parallel,
+    "vectorize": loops.vectorize,
+    "unroll": loops.unroll,
+    "loop_partition": partition.loop_partition,
+    "merge_adjacent_loops": merge.merge_adjacent_loops,
+    "compute_inline": inline.compute_inline,
+    "reverse_compute_inline": inline.reverse_compute_inline,
+    "compute_at": compute_at.compute_at,
+    "reverse_compute_at": compute_at.reverse_compute_at,
+    "sequential_buffer_access": sequential.sequential_buffer_access,
+}
+_MakesBlocks: dict[str, _Primitive] = {
+    "decompose_reduction": reduction.decompose_reduction,
+    "cache_read": staging.cache_read,
+    "cache_write": staging.cache_write,
+}
+_FLOAT_ORDER = (
+    "reorder",
+    "merge_adjacent_loops",
+    "sequential_buffer_access",
+    "reverse_compute_at",
+    "decompose_reduction",
+)
+
+
+class Schedule:
+    """A function or module, and primitives that change it step by step without changing what it computes.
+
+    Loops are unique by variable name, blocks by name (duplicates are renamed on entry); both can be given by name or as
+    the references that primitives return. A step that cannot be shown to be equivalent raises ScheduleError and changes
+    nothing. `reassociate=False` refuses orders that change the last bits of float reductions.
+    """
+
+    def __init__(self, program: PrimFunc | Module, *, reassociate: bool = True) -> None:
+        module = program if isinstance(program, Module) else Module((program,))
+        if not module.funcs:
+            raise ScheduleError("empty-module", "the module has no functions", help="decorate one with @T.prim_func")
+        self._module = replace(module, funcs=tuple(with_unique_names(f) for f in module.funcs))
+        self._current = module.funcs[0].name
+        self._reassociate = reassociate
+        self.trace = Trace()
+
+    # What is there ---------------------------------------------------------------------------------------------------
+
+    @property
+    def mod(self) -> Module:
+        """All functions as they are now."""
+        return self._module
+
+    @property
+    def func(self) -> PrimFunc:
+        """The function worked on, as it is now."""
+        return self._module[self._current]
+
+    def work_on(self, func: str) -> None:
+        """Choose the function that names refer to.
+
+        Raises:
+            ScheduleError: there is no such function.
+        """
+        self.run("work_on", {"func": func})
+
+    def get_block(self, name: str, func: str | None = None) -> BlockRef:
+        """A block by name; `root` is the whole body of a function."""
+        (found,) = self.run("get_block", {"name": name} if func is None else {"name": name, "func": func})
+        return cast(BlockRef, found)
+
+    def get_loops(self, block: Block = ROOT) -> tuple[LoopRef, ...]:
+        """The loops around a block, outermost first, then those inside it in program order."""
+        return cast("tuple[LoopRef, ...]", self.run("get_loops", {"block": self._block(block)}))
+
+    def get_buffer(self, name: str) -> Buffer:
+        """A buffer of the current function, for pad values that read it."""
+        return find_buffer(self.func, name)
+
+    # Loops -----------------------------------------------------------------------------------------------------------
+
+    def split(self, loop: Loop, factors: Sequence[int | Expr | None]) -> tuple[LoopRef, ...]:
+        """Split a loop into nested ones, outermost first; one factor may be None and is then inferred, rounding up.
+
+        Where the factors do not divide the extent, a guard keeps the iterations that were there.
+        """
+        return self._loops("split", {"loop": self._loop(loop), "factors": tuple(factors)})
+
+    def fuse(self, *loops: Loop) -> LoopRef:
+        """Make nested loops, each alone in the one before, into one."""
+        return self._loops("fuse", {"loops": self._several(loops)})[0]
+
+    def reorder(self, *loops: Loop) -> None:
+        """Put loops of one nest into the given order, outermost first."""
+        self._loops("reorder", {"loops": self._several(loops)})
+
+    def rebase(self, loop: Loop, start: int | Expr = 0) -> LoopRef:
+        """Let a loop count from `start`."""
+        return self._loops("rebase", {"loop": self._loop(loop), "start": start})[0]
+
+    def parallel(self, loop: Loop) -> None:
+        """Promise that the iterations of a loop are independent, after proving it."""
+        self._loops("parallel", {"loop": self._loop(loop)})
+
+    def vectorize(self, loop: Loop) -> None:
+        """Mark a loop, whose iterations must be independent, to run as one vector operation."""
+        self._loops("vectorize", {"loop": self._loop(loop)})
+
+    def unroll(self, loop: Loop) -> None:
+        """Mark a loop of constant extent to be unrolled."""
+        self._loops("unroll", {"loop": self._loop(loop)})
+
+    def loop_partition(self, loop: Loop, points: Sequence[int | Expr] | None = None) -> tuple[LoopRef, ...]:
+        """Cut a loop at `points`, by default where conditions in its body change, and decide those conditions."""
+        given = None if points is None else tuple(points)
+        return self._loops("loop_partition", {"loop": self._loop(loop), "points": given})
+
+    def merge_adjacent_loops(self, *loops: Loop) -> LoopRef | None:
+        """Merge loops that follow each other; without arguments, all that can be merged in the current function."""
+        found = self._loops("merge_adjacent_loops", {"loops": self._several(loops)})
+        return found[0] if found else None
+
+    # Stages ----------------------------------------------------------------------------------------------------------
+
+    def compute_at(self, block: Block, loop: Loop) -> None:
+        """Move a producer under a loop of its consumers, to compute there just what they need."""
+        self._loops("compute_at", {"block": self._block(block), "loop": self._loop(loop)})
+
+    def reverse_compute_at(self, block: Block, loop: Loop) -> None:
+        """Move a consumer under a loop of its producer, to consume there just what has been produced."""
+        self._loops("reverse_compute_at", {"block": self._block(block), "loop": self._loop(loop)})
+
+    def compute_inline(self, block: Block) -> None:
+        """Compute a producer's elements where they are used, and drop its buffer."""
+        self._loops("compute_inline", {"block": self._block(block)})
+
+    def reverse_compute_inline(self, block: Block) -> None:
+        """Compute an elementwise consumer where its input is produced, and drop the buffer between them."""
+        self._loops("reverse_compute_inline", {"block": self._block(block)})
+
+    def decompose_reduction(self, block: Block, loop: Loop) -> BlockRef:
+        """Move the initialisation of a reduction into a block of its own before a loop."""
+        return self._blocks("decompose_reduction", {"block": self._block(block), "loop": self._loop(loop)})[0]
+
+    def cache_read(self, block: Block, buffer: str | Buffer, scope: str = "global") -> BlockRef:
+        """Copy a buffer before a block, which then reads the copy; `root` copies it for the whole function."""
+        return self._blocks("cache_read", {"block": self._block(block), "buffer": _name(buffer), "scope": scope})[0]
+
+    def cache_write(self, block: Block, buffer: str | Buffer, scope: str = "global") -> BlockRef:
+        """Let a block write a local buffer, which is copied to the real one afterwards."""
+        return self._blocks("cache_write", {"block": self._block(block), "buffer": _name(buffer), "scope": scope})[0]
+
+    # Layouts ---------------------------------------------------------------------------------------------------------
+
+    def transform_layout(
+        self,
+        block: Block,
+        buffer: str | Buffer,
+        index_map: IndexMap | Callable[..., object],
+        pad_value: PadValue = None,
+    ) -> None:
+        """Store a buffer at mapped indices, with as little padding as the map needs.
+
+        `index_map` takes the indices and returns the new ones. `pad_value` says what the padding holds: None (nothing
+        may access it), a number, `T.undef(dtype)`, or a function of the new indices that may read the buffer itself. A
+        buffer that the function writes gets a stage that writes the padding; one that it only reads, assumptions. A
+        parameter of the module's functions changes in all functions that share it, by name.
+        """
+        block_ref, name = self._block(block), _name(buffer)
+        found = find_buffer(self._module[block_ref.func], name)
+        mapped = IndexMap.of(index_map, len(found.shape))
+        physical = len(mapped.results)
+        value: object = IndexMap.of(pad_value, physical, found.dtype) if callable(pad_value) else pad_value
+        arguments = {"block": block_ref, "buffer": name, "index_map": mapped, "pad_value": value}
+        self._loops("transform_layout", arguments)
+
+    def sequential_buffer_access(self, block: Block, buffer: str | Buffer) -> tuple[LoopRef, ...]:
+        """Rewrite the loops of a block to run over a buffer in its storage order."""
+        arguments = {"block": self._block(block), "buffer": _name(buffer)}
+        return self._loops("sequential_buffer_access", arguments)
+
+    # Functions -------------------------------------------------------------------------------------------------------
+
+    def split_function(self, block: Block, name: str | None = None) -> tuple[str, str]:
+        """Hoist a stage into a function of its own, which runs before the rest; returns the names of the two.
+
+        What the stage establishes about the buffers between them becomes assumptions of the rest; what the rest never
+        looks at becomes permission (stores of undef) in the stage.
+        """
+        reference = self._block(block)
+        self.run("split_function", {"block": reference, "name": name})
+        stage = reference.name if name is None else name
+        return stage, reference.func
+
+    def apply(self, step: Transform) -> None:
+        """Apply a directed rewrite, such as those of `egraph_rules.transforms`, to the current function."""
+        self.run("apply", {"step": step})
+
+    # Running steps ---------------------------------------------------------------------------------------------------
+
+    def run(self, name: str, arguments: Mapping[str, object]) -> tuple[Ref, ...]:
+        """Run a step by the name of its method and record it; what a trace does. Returns the references it made.
+
+        Raises:
+            ScheduleError: there is no such step, or it does not apply; nothing has changed then.
+        """
+        method = getattr(self, f"_run_{name}", None)
+        if method is not None:
+            outputs = cast("tuple[Ref, ...]", method(**arguments))
+        elif name in _MakesLoops:
+            outputs = self._primitive(_MakesLoops[name], name, arguments, LoopRef)
+        elif name in _MakesBlocks:
+            outputs = self._primitive(_MakesBlocks[name], name, arguments, BlockRef)
+        else:
+            known = [*_MakesLoops, *_MakesBlocks]
+            raise ScheduleError("unknown-step", f"there is no step `{name}`", help=suggest(name, known))
+        self.trace.steps.append(Step(name, tuple(arguments.items()), outputs))
+        return outputs
+
+    def _primitive(
+        self, function: _Primitive, name: str, arguments: Mapping[str, object], make: Callable[[str, str], Ref]
+    ) -> tuple[Ref, ...]:
+        where = self._function_of(arguments)
+        plain = {k: _plain(v) for k, v in arguments.items()}
+        extra = {"reassociate": self._reassociate} if name in _FLOAT_ORDER else {}
+        changed = function(self._module[where], **plain, **extra)
+        self._replace(where, changed.func)
+        return tuple(make(where, output) for output in changed.outputs)
+
+    def _replace(self, where: str, new: PrimFunc) -> None:
+        self._commit(replace(self._module, funcs=tuple(new if f.name == where else f for f in self._module.funcs)))
+
+    def _commit(self, module: Module) -> None:
+        """Take over a new module once each changed function is shown to be well formed."""
+        funcs: list[PrimFunc] = []
+        for func in module.funcs:
+            if any(func is f for f in self._module.funcs):
+                funcs.append(func)
+                continue
+            unique = with_unique_names(func)
+            try:
+                verify(unique, allow_stray_loads=True)
+            except LoopsatError as error:
+                message = f"the result would not be a valid program: {error.message}"
+                raise ScheduleError("unproven", message, error.span, notes=error.notes, help=error.help) from error
+            funcs.append(unique)
+        self._module = replace(module, funcs=tuple(funcs))
+
+    def _run_work_on(self, func: str) -> tuple[Ref, ...]:
+        known = [f.name for f in self._module.funcs]
+        if func not in known:
+            help = suggest(func, known) or f"the functions are {', '.join(known)}"
+            raise ScheduleError("unknown-function", f"the module has no function `{func}`", help=help)
+        self._current = func
+        return ()
+
+    def _run_get_block(self, name: str, func: str | None = None) -> tuple[Ref, ...]:
+        if func is not None:
+            self._run_work_on(func)
+        reference = self._block(name)
+        block_path(self._module[reference.func], reference.name)
+        return (reference,)
+
+    def _run_get_loops(self, block: BlockRef) -> tuple[Ref, ...]:
+        func = self._module[block.func]
+        path = block_path(func, block.name)
+        around = loops_around(path[:-1])
+        inside = loops_of(replace(func, body=path[-1])).values()
+        return tuple(LoopRef(block.func, loop.var.name) for loop in (*around, *inside))
+
+    def _run_transform_layout(
+        self, block: BlockRef, buffer: str, index_map: IndexMap, pad_value: object = None
+    ) -> tuple[Ref, ...]:
+        self._commit(layout.transform_layout(self._module, block.func, block.name, buffer, index_map, pad_value))
+        return ()
+
+    def _run_split_function(self, block: BlockRef, name: str | None = None) -> tuple[Ref, ...]:
+        stage = block.name if name is None else name
+        self._commit(functions.split_function(self._module, block.func, block.name, stage))
+        return ()
+
+    def _run_apply(self, step: Transform) -> tuple[Ref, ...]:
+        before = self.func
+        after = step(before)
+        if after.params != before.params or after.name != before.name:
+            message = f"{step.name} changes the interface of {before.name}"
+            raise ScheduleError("interface", message, help="only transform_layout may change parameters")
+        self._replace(self._current, after)
+        return ()
+
+    # References ------------------------------------------------------------------------------------------------------
+
+    def _loops(self, name: str, arguments: Mapping[str, object]) -> tuple[LoopRef, ...]:
+        return cast("tuple[LoopRef, ...]", self.run(name, arguments))
+
+    def _blocks(self, name: str, arguments: Mapping[str, object]) -> tuple[BlockRef, ...]:
+        return cast("tuple[BlockRef, ...]", self.run(name, arguments))
+
+    def _block(self, block: Block) -> BlockRef:
+        """The reference for a name: in the current function, or in the only one that has such a block."""
+        if isinstance(block, BlockRef):
+            return block
+        if block != ROOT and block not in blocks_of(self.func):
+            having = [f.name for f in self._module.funcs if block in blocks_of(f)]
+            if len(having) == 1:
+                return BlockRef(having[0], block)
+        return BlockRef(self._current, block)
+
+    def _loop(self, loop: Loop) -> LoopRef:
+        if isinstance(loop, LoopRef):
+            return loop
+        return LoopRef(self._current, loop if isinstance(loop, str) else loop.name)
+
+    def _several(self, loops: Sequence[Loop]) -> tuple[LoopRef, ...]:
+        return tuple(self._loop(loop) for loop in loops)
+
+    def _function_of(self, arguments: Mapping[str, object]) -> str:
+        """The function that the references of a step belong to."""
+        found: set[str] = set()
+        for value in arguments.values():
+            for part in cast("tuple[object, ...]", value) if isinstance(value, tuple) else (value,):
+                if isinstance(part, (BlockRef, LoopRef)):
+                    found.add(part.func)
+        if len(found) > 1:
+            _mixed(found)
+        where = found.pop() if found else self._current
+        if all(f.name != where for f in self._module.funcs):
+            self._run_work_on(where)  # raises
+        return where
+
+
+def _mixed(found: set[str]) -> NoReturn:
+    message = f"one step works on one function, but {' and '.join(sorted(found))} were given"
+    raise ScheduleError("functions", message, help="take loops and blocks of one function")
+
+
+def _plain(value: object) -> object:
+    """Arguments as primitives take them: names instead of references."""
+    if isinstance(value, tuple):
+        return tuple(_plain(v) for v in cast("tuple[object, ...]", value))
+    return value.name if isinstance(value, (BlockRef, LoopRef)) else value
+
+
+def _name(buffer: str | Buffer) -> str:
+    return buffer if isinstance(buffer, str) else buffer.name
