@@ -204,7 +204,7 @@ class _Moved:
             return Violation(f"the iterations of `{self.new.text}` cannot be described by affine conditions", ())
         lost, added = image[0].subtract(image[1]), image[1].subtract(image[0])
         for which, what in ((lost, "no longer runs"), (added, "runs where it did not run before")):
-            if (found := pb.sample(which)) is not None:
+            if (found := pb.sample(which.lexmin())) is not None:
                 at = ", ".join(f"{v.name} = {x}" for v, x in zip(self.old.names, found[1], strict=True))
                 return Violation(f"`{self.old.text}` {what}", (f"for example at {at}",))
         return self._twice(domain)

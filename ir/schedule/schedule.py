@@ -8,7 +8,7 @@ from typing import NoReturn, cast
 
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
-from ir.schedule import compute_at, functions, inline, layout, loops, merge, partition, reduction, sequential, staging
+from ir.schedule.compute_at import compute_at, reverse_compute_at
 from ir.schedule.edit import (
     ROOT,
     Changed,
@@ -19,7 +19,16 @@ from ir.schedule.edit import (
     loops_of,
     with_unique_names,
 )
+from ir.schedule.functions import split_function
 from ir.schedule.index_map import IndexMap
+from ir.schedule.inline import compute_inline, reverse_compute_inline
+from ir.schedule.layout import transform_layout
+from ir.schedule.loops import fuse, parallel, rebase, reorder, split, unroll, vectorize
+from ir.schedule.merge import merge_adjacent_loops
+from ir.schedule.partition import loop_partition
+from ir.schedule.reduction import decompose_reduction
+from ir.schedule.sequential import sequential_buffer_access
+from ir.schedule.staging import cache_read, cache_write
 from ir.schedule.trace import BlockRef, LoopRef, Ref, Step, Trace, Transform
 from ir.verify import verify
 
@@ -29,26 +38,26 @@ PadValue = int | float | Expr | Callable[..., object] | None
 
 # A primitive maps a module and the name of the function it works on to a new module and the names of what it made.
 _Primitive = Callable[..., Changed]
-_MakesLoops: dict[str, _Primitive] = {
-    "split": loops.split,
-    "fuse": loops.fuse,
-    "reorder": loops.reorder,
-    "rebase": loops.rebase,
-    "parallel": loops.parallel,
-    "vectorize": loops.vectorize,
-    "unroll": loops.unroll,
-    "loop_partition": partition.loop_partition,
-    "merge_adjacent_loops": merge.merge_adjacent_loops,
-    "compute_inline": inline.compute_inline,
-    "reverse_compute_inline": inline.reverse_compute_inline,
-    "compute_at": compute_at.compute_at,
-    "reverse_compute_at": compute_at.reverse_compute_at,
-    "sequential_buffer_access": sequential.sequential_buffer_access,
+_MAKES_LOOPS: dict[str, _Primitive] = {
+    "split": split,
+    "fuse": fuse,
+    "reorder": reorder,
+    "rebase": rebase,
+    "parallel": parallel,
+    "vectorize": vectorize,
+    "unroll": unroll,
+    "loop_partition": loop_partition,
+    "merge_adjacent_loops": merge_adjacent_loops,
+    "compute_inline": compute_inline,
+    "reverse_compute_inline": reverse_compute_inline,
+    "compute_at": compute_at,
+    "reverse_compute_at": reverse_compute_at,
+    "sequential_buffer_access": sequential_buffer_access,
 }
-_MakesBlocks: dict[str, _Primitive] = {
-    "decompose_reduction": reduction.decompose_reduction,
-    "cache_read": staging.cache_read,
-    "cache_write": staging.cache_write,
+_MAKES_BLOCKS: dict[str, _Primitive] = {
+    "decompose_reduction": decompose_reduction,
+    "cache_read": cache_read,
+    "cache_write": cache_write,
 }
 _FLOAT_ORDER = (
     "reorder",
@@ -239,12 +248,12 @@ class Schedule:
         method = getattr(self, f"_run_{name}", None)
         if method is not None:
             outputs = cast("tuple[Ref, ...]", method(**arguments))
-        elif name in _MakesLoops:
-            outputs = self._primitive(_MakesLoops[name], name, arguments, LoopRef)
-        elif name in _MakesBlocks:
-            outputs = self._primitive(_MakesBlocks[name], name, arguments, BlockRef)
+        elif name in _MAKES_LOOPS:
+            outputs = self._primitive(_MAKES_LOOPS[name], name, arguments, LoopRef)
+        elif name in _MAKES_BLOCKS:
+            outputs = self._primitive(_MAKES_BLOCKS[name], name, arguments, BlockRef)
         else:
-            known = [*_MakesLoops, *_MakesBlocks]
+            known = [*_MAKES_LOOPS, *_MAKES_BLOCKS]
             raise ScheduleError("unknown-step", f"there is no step `{name}`", help=suggest(name, known))
         self.trace.steps.append(Step(name, tuple(arguments.items()), outputs))
         return outputs
@@ -303,12 +312,12 @@ class Schedule:
     def _run_transform_layout(
         self, block: BlockRef, buffer: str, index_map: IndexMap, pad_value: object = None
     ) -> tuple[Ref, ...]:
-        self._commit(layout.transform_layout(self._module, block.func, block.name, buffer, index_map, pad_value))
+        self._commit(transform_layout(self._module, block.func, block.name, buffer, index_map, pad_value))
         return ()
 
     def _run_split_function(self, block: BlockRef, name: str | None = None) -> tuple[Ref, ...]:
         stage = block.name if name is None else name
-        self._commit(functions.split_function(self._module, block.func, block.name, stage))
+        self._commit(split_function(self._module, block.func, block.name, stage))
         return ()
 
     def _run_apply(self, step: Transform) -> tuple[Ref, ...]:
