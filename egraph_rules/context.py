@@ -86,6 +86,7 @@ class Contexts:
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
         self.questions = 0
+        self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
 
     def root(self, domain: isl.Set, priority: Priority) -> int:
@@ -107,30 +108,48 @@ class Contexts:
         known = self.truth(facts, cond)
         if known is not None:
             return facts if known is truth else IMPOSSIBLE
-        return self._derive(("assume", facts, cond, truth), lambda: (self._assume(facts, cond, truth), 0))[0]
+        weaker = replace(self._facts[facts])
+        key = ("assume", facts, cond, truth)
+        return self._derive(key, weaker, lambda: (self._assume(facts, cond, truth), NO_PERMISSION))[0]
 
     def sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
         """Facts between two statements, and permissions there."""
         key = ("sequence", facts, permissions, id(first), id(second))
-        return self._derive(key, lambda: self._sequence(facts, permissions, first, second))
+        weaker = self._forgetful(facts)
+        return self._derive(key, weaker, lambda: self._sequence(facts, permissions, first, second))
 
     def loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         """Facts at the start of any iteration, and permissions at its end."""
-        return self._derive(("loop", facts, permissions, id(loop)), lambda: self._loop(facts, permissions, loop))
+        weaker = self._forgetful(facts, loop.var)
+        key = ("loop", facts, permissions, id(loop))
+        return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop))
 
     def let(self, facts: int, stmt: Let) -> int:
         """Facts inside a binding."""
-        return self._derive(("let", facts, id(stmt)), lambda: (self._let(facts, stmt), 0))[0]
+        f = self._facts[facts]
+        weaker = replace(f, scope=(*f.scope, stmt.var))
+        return self._derive(("let", facts, id(stmt)), weaker, lambda: (self._let(facts, stmt), NO_PERMISSION))[0]
 
     def alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
         """Facts and permissions inside an allocation: contents start arbitrary and do not matter at the end."""
-        return self._derive(("alloc", facts, permissions, id(stmt)), lambda: self._alloc(facts, permissions, stmt))
+        key = ("alloc", facts, permissions, id(stmt))
+        return self._derive(key, self._forgetful(facts), lambda: self._alloc(facts, permissions, stmt))
 
-    def _derive(self, key: Hashable, make: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+    def _derive(self, key: Hashable, weaker: Facts, make: Callable[[], tuple[int, int]]) -> tuple[int, int]:
+        """A part's context, made once; where isl needs too many steps, `weaker` facts and no permission."""
         found = self._derived.get(key)
         if found is None:
-            found = self._derived[key] = make()
+            found = pb.within_budget(make, None)
+            if found is None:
+                self.given_up += 1
+                found = self._add_facts(weaker), NO_PERMISSION
+            self._derived[key] = found
         return found
+
+    def _forgetful(self, facts: int, *bound: Var) -> Facts:
+        """Facts without what is known of buffers."""
+        f = self._facts[facts]
+        return Facts(f.domain, {}, (), f.priority, (*f.scope, *bound))
 
     def _add_facts(self, facts: Facts) -> int:
         self._facts.append(facts)

@@ -258,7 +258,7 @@ class Expander:
 
     def expand_number(self, facts: int, number: int, permissions: int) -> None:
         """`expand` for a term that rewriting has created."""
-        if number in self._parts:
+        if number in self._parts and (facts, number, permissions) not in self._done:
             self.expand(facts, self._parts[number], permissions)
 
     def answer_division(self, facts: int, number: int, divisor: int) -> None:

@@ -18,7 +18,7 @@ class Budget:
     restart lets permissions use what facts have changed, and the other way round).
     """
 
-    rounds: int = 24
+    rounds: int = 200
     nodes: int = 60_000
     seconds: float = 10.0
     restarts: int = 4

@@ -37,10 +37,11 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import children
+from ir.traverse import all_exprs, buffers_written, children, stmt_children, walk
 
 Regions = dict[Buffer, isl.Set]
 Value = Const | Undef
+_MAX_PIECES = 32  # regions with more pieces make every later question slow
 
 
 @dataclass(slots=True)
@@ -120,7 +121,10 @@ class EffectAnalysis:
         """Effects of a statement without blocks."""
         found = self._known.get(id(stmt))
         if found is None:
-            found = (stmt, self._compute(stmt))
+            for part in stmt_children(stmt):
+                self.of(part)  # each with a budget of its own
+            effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None)
+            found = (stmt, _unknown(stmt) if effects is None else effects)
             self._known[id(stmt)] = found
         return found[1]
 
@@ -155,6 +159,35 @@ class EffectAnalysis:
                 raise ValueError("axes of blocks are lowered before effects are analysed")
             case other:
                 assert_never(other)
+
+
+def _simple(effects: Effects) -> Effects:
+    """Effects whose regions have few pieces: hulls of those that over-approximate, nothing for the others."""
+
+    def hull(region: isl.Set) -> isl.Set:
+        if region.n_basic_set() <= _MAX_PIECES:
+            return region
+        region = region.coalesce()
+        return region if region.n_basic_set() <= _MAX_PIECES else isl.Set.from_basic_set(region.simple_hull())
+
+    def few(region: isl.Set) -> isl.Set:
+        region = region if region.n_basic_set() <= _MAX_PIECES else region.coalesce()
+        return region if region.n_basic_set() <= _MAX_PIECES else pb.nothing(region.dim(isl.dim_type.set))
+
+    holds = effects.holds if effects.holds.n_basic_set() <= _MAX_PIECES else pb.always()
+    established = {key: few(region) for key, region in effects.established.items()}
+    return Effects(
+        _apply(effects.reads, hull), _apply(effects.may, hull), _apply(effects.must, few), established, holds
+    )
+
+
+def _unknown(stmt: Stmt) -> Effects:
+    """Effects of which only the buffers are known."""
+    reads = {e.buffer: pb.whole(len(e.indices)) for e in all_exprs(stmt) if isinstance(e, Load)}
+    local = {s.buffer for s in walk(stmt) if isinstance(s, Alloc)}
+    may = {b: pb.whole(len(b.shape)) for b in buffers_written(stmt)}
+    seen, written = ({b: r for b, r in regions.items() if b not in local} for regions in (reads, may))
+    return Effects(reads=seen, may=written)
 
 
 def then(first: Effects, second: Effects) -> Effects:
