@@ -65,8 +65,8 @@ class Priority(Enum):
 class Facts:
     """What holds before a statement.
 
-    `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: data-dependent
-    expressions with their truth. `scope`: variables bound around here, outermost first.
+    `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
+    on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first.
     """
 
     domain: isl.Set
@@ -108,7 +108,8 @@ class Contexts:
         known = self.truth(facts, cond)
         if known is not None:
             return facts if known is truth else IMPOSSIBLE
-        weaker = replace(self._facts[facts])
+        f = self._facts[facts]
+        weaker = replace(f, conditions=(*f.conditions, (cond, truth)))
         key = ("assume", facts, cond, truth)
         return self._derive(key, weaker, lambda: (self._assume(facts, cond, truth), NO_PERMISSION))[0]
 
@@ -170,7 +171,8 @@ class Contexts:
         if truth:
             for key, region in fx.assumed_values(cond):
                 known[key] = known[key].union(region) if key in known else region
-        data = tuple((part, value) for part, value in _conjuncts(cond, truth) if has_loads(part))
+        parts = _conjuncts(cond, truth)
+        data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
         return self._add_facts(replace(f, domain=domain, known=known, conditions=(*f.conditions, *data)))
 
     def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:

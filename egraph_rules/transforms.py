@@ -19,7 +19,7 @@ from ir.errors import ScheduleError, suggest
 from ir.nodes import PrimFunc
 
 # Guards first: a branch inside a loop is dear, so that it moves out or goes.
-_NO_BRANCHES = replace(CPU, name="fewer branches", mask=50.0, reduction_mask=50.0)
+_NO_BRANCHES = replace(CPU, name="fewer branches", mask=20.0, reduction_mask=100.0)
 _HOISTED = replace(_NO_BRANCHES, name="branches outside", guarded=0.5, arith=5.0)
 _SHORT_LOOPS = replace(CPU, name="fewer iterations", default_extent=1)
 # Work first: a guard that spares work is welcome, whatever it costs to test it.
@@ -157,7 +157,7 @@ def remove_overcompute_through_branching(block: str | None = None, floats: Float
 
 
 def remove_assume() -> Step:
-    """Drop all assumptions. What follows may rely on them no more; the program only loses permissions to fail."""
+    """Drop all assumptions, as lowering does; a schedule refuses that where the bounds of an access rest on one."""
     return Step("remove_assume", {}, erase=erase_assumptions)
 
 

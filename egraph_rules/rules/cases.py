@@ -35,6 +35,14 @@ def _cases(cond: Expr, stmt: Stmt) -> Stmt:
     return If(cond, stmt, stmt)
 
 
+def _distinguishes(cond: Expr, here: Here) -> bool:
+    """Whether a condition may be tested here, and is known in both arms: else the arms would be distinguished again."""
+    if not here.decided(cond) or here.truth(cond) is not None:
+        return False
+    arms = [(here.under(cond, truth), truth) for truth in (True, False)]
+    return all(arm is not None and arm.truth(cond) is truth for arm, truth in arms)
+
+
 # Loop-invariant conditions --------------------------------------------------------------------------------------------
 
 
@@ -78,7 +86,7 @@ def _first(loop: For, here: Here, candidates: Iterator[Expr]) -> Iterator[Stmt]:
         outer = {v.name for v in here.scope[-1:]}
         if outer and outer.isdisjoint(v.name for v in free_vars(cond)):
             continue  # the loop further out proposes it
-        if here.decided(cond) and here.truth(cond) is None:
+        if _distinguishes(cond, here):
             yield _cases(cond, loop)
             return
 
@@ -186,7 +194,7 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
         return
     scope = {v.name: v for e in all_exprs(stmt) for v in free_vars(e)} | {v.name: v for v in here.scope}
     test = readback.condition(found, scope, domain)
-    if here.decided(test) and here.truth(test) is None:
+    if _distinguishes(test, here):
         yield _cases(test, stmt)
 
 

@@ -225,31 +225,28 @@ def fresh(name: str, taken: set[str]) -> str:
 
 def with_unique_names(func: PrimFunc) -> PrimFunc:
     """`func` with loop variables, blocks and local buffers told apart by name; the first of each keeps its own."""
-    taken = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
-    others = names_in(func)
-    seen: set[str] = set(taken)
+    taken = names_in(func)
+    variables = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+    blocks: set[str] = set()  # a block may be called like the buffer it computes
 
-    def name(old: str) -> str:
-        if old not in seen:
-            seen.add(old)
-            return old
-        new = fresh(old, others)
+    def name(old: str, seen: set[str]) -> str:
+        new = fresh(old, taken) if old in seen else old
         seen.add(new)
         return new
 
     def visit(stmt: Stmt) -> Stmt:
         if isinstance(stmt, For):
-            new = name(stmt.var.name)
+            new = name(stmt.var.name, variables)
             if new != stmt.var.name:
                 var = replace(stmt.var, name=new)
                 stmt = replace(stmt, var=var, body=substitute(stmt.body, {stmt.var: var}))
         elif isinstance(stmt, Alloc):
-            new = name(stmt.buffer.name)
+            new = name(stmt.buffer.name, variables)
             if new != stmt.buffer.name:
                 old, buffer = stmt.buffer, replace(stmt.buffer, name=new)
                 stmt = replace(stmt, buffer=buffer, body=replace_buffer(stmt.body, old, buffer, lambda i: i))
         elif isinstance(stmt, Block):
-            stmt = replace(stmt, name=name(stmt.name))
+            stmt = replace(stmt, name=name(stmt.name, blocks))
         return _with_children(stmt, [visit(c) for c in stmt_children(stmt)])
 
     return replace(func, body=visit(func.body))

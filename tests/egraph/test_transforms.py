@@ -455,7 +455,10 @@ STEPS = (
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
 @given(func=programs(), seed=st.integers(0, 2**31))
 def test_steps_keep_what_random_programs_do(step: transforms.Step, func: PrimFunc, seed: int):
-    assert_refines(func, Schedule(func).mod.funcs[0], np.random.default_rng(seed), runs=1)
     sch = Schedule(func)
-    sch.apply(step)
+    try:
+        sch.apply(step)
+    except ScheduleError as error:
+        assert (step.name, error.code) == ("remove_assume", "unproven"), error  # a bound rested on it
+        return
     assert_refines(func, sch.func, np.random.default_rng(seed), runs=2)
