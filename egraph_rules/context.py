@@ -46,7 +46,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import buffers_written, free_vars, has_loads, loads, walk_expr
+from ir.traverse import buffers_written, free_vars, has_loads, loads, walk, walk_expr
 
 IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
 NO_PERMISSION = 0
@@ -319,7 +319,12 @@ class Contexts:
         return bool(self._ask(("bounds", facts, buffer, indices), prove, False))
 
     def only_writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
-        """Whether everything a statement may write may hold anything afterwards."""
+        """Whether all that a statement does is to write what may hold anything afterwards.
+
+        What it promises is used after it, and would be lost with it.
+        """
+        if any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
+            return False
         d = self._permissions[permissions]
         written = self.effects.of(stmt).may
         if not written or any(b not in d for b in written):

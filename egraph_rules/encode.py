@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
-from egraph_rules.context import IMPOSSIBLE, Contexts
+from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.engine import Cell
 from egraph_rules.proposal import Here
 from egraph_rules.rule import Rule
@@ -326,8 +326,7 @@ class Expander:
             return
         here = Here(self.contexts, facts, permissions)
         for rule in self.proposals:
-            assert rule.propose is not None
-            for new in rule.propose(part.stmt, here):
+            for new in () if rule.propose is None else rule.propose(part.stmt, here):
                 other = self.numbering.number(new, here.depth, _author_names(part))
                 if other.number != part.number:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
@@ -388,6 +387,7 @@ class Expander:
         if facts == IMPOSSIBLE or (facts, number) in self._seen_exprs:
             return
         self._seen_exprs.add((facts, number))
+        self._propose_expr(facts, number, expr)
         if not isinstance(expr, (Const, Undef)) and self.contexts.total(facts, expr):
             self.tables["total_"].append((facts, number))
         if expr.dtype is DType.BOOL and not isinstance(expr, Const):
@@ -418,6 +418,17 @@ class Expander:
                 pass
             case other:
                 assert_never(other)
+
+    def _propose_expr(self, facts: int, number: int, expr: Expr) -> None:
+        """Let rules over expressions say what else the expression equals under these facts."""
+        here = Here(self.contexts, facts, NO_PERMISSION)
+        for rule in self.proposals:
+            for new in () if rule.propose_expr is None else rule.propose_expr(expr, here):
+                other = self.numbering.expr(new)
+                if other != number:
+                    self.tables["same_expr"].append((facts, number, other))
+                    self.matches[rule.name] += 1
+                    self.expand_expr(facts, new)
 
     def _constant(self, facts: int, number: int, expr: Expr) -> None:
         value = self.contexts.constant(facts, expr)

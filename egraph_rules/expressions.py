@@ -13,6 +13,7 @@ from egraph_rules.language import engine_with
 from egraph_rules.phases import DEFAULT_BUDGET
 from egraph_rules.rule import DEFAULT_FLOATS, Floats
 from egraph_rules.rules import search_rules
+from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.saturate import saturate
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
@@ -41,11 +42,12 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FL
     """
     contexts, facts = _context(given)
     numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in floats)
-    expander = Expander(numbering, contexts)
+    active = tuple(r for r in (*search_rules(), *AFFINE_RULES) if r.floats in floats)
+    expander = Expander(numbering, contexts, tuple(r for r in active if not r.in_engine))
     number = numbering.expr(expr)
     expander.expand_expr(facts, expr)
     numbering.tables["want_expr"].append((facts, number))
-    engine = engine_with(tuple(r for r in search_rules() if r.floats in floats))
+    engine = engine_with(tuple(r for r in active if r.in_engine))
     with engine.scratch(), scratch_folder() as folder:
         saturate(engine, expander, folder, DEFAULT_BUDGET)
         extractor = Extractor(engine.tables(EXTRACTED), numbering, CPU, 1)

@@ -85,6 +85,7 @@ ANSWER_TABLES = """
 (relation old_flt (i64 i64 f64))
 (relation want (i64 i64 i64))
 (relation same (i64 i64 i64 i64))
+(relation same_expr (i64 i64 i64))
 (relation want_expr (i64 i64))
 (relation only_writes_dead (i64 i64 i64))
 (relation without_effect (i64 i64))
@@ -135,6 +136,7 @@ PUSH = "\n".join(
             "(union x (Alloc f d s (At g b e)))",
         ),
         _push("block", "(= x (At f s d)) (p_block s b)", "(union x (Block f d s (At f b d)))"),
+        _push("same expression", "(same_expr f e r)", "(union (Ate f e) (Ate f r))"),
         _push("same", "(same f s d r)", "(union (At f s d) (At f r d))"),
         _push(
             "store",

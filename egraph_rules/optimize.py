@@ -132,7 +132,7 @@ class _Search:
 
     def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
         self.searched = body
-        engine = engine_with(tuple(r for r in self.rules if r.propose is None))
+        engine = engine_with(tuple(r for r in self.rules if r.in_engine))
         with engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
             outcome = saturate(engine, session.expander, folder, self.budget)
@@ -163,7 +163,7 @@ class _Session:
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
         self.contexts = Contexts(EffectAnalysis())
-        proposals = tuple(r for r in self.search.rules if r.propose is not None)
+        proposals = tuple(r for r in self.search.rules if not r.in_engine)
         self.expander = Expander(self.numbering, self.contexts, proposals)
         self.part = part = self.numbering.number(self.body)
         self.roots = []

@@ -24,6 +24,7 @@ from ir.errors import RuleError
 from ir.nodes import Buffer, Expr, For, Let, Seq, Stmt, Var
 
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
+ExprProposal = Callable[[Expr, "Here"], Iterable[Expr]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,23 @@ def rewrite(*, law: str, because: str, family: str = "") -> Callable[[Proposal],
         if because.strip() == "":
             raise RuleError("rule", f"rule {name} states no reason")
         return Rule(name, law, because, Floats.STRICT, "", propose=function)
+
+    return build
+
+
+def rewrite_expr(*, law: str, because: str, family: str = "") -> Callable[[ExprProposal], Rule]:
+    """Make a `Rule` of a function from an expression and its place to equal expressions, over the same variables.
+
+    Raises:
+        RuleError: no reason is given.
+    """
+
+    def build(function: ExprProposal) -> Rule:
+        group = family if family != "" else function.__module__.rpartition(".")[2]
+        name = f"{group}.{function.__name__}"
+        if because.strip() == "":
+            raise RuleError("rule", f"rule {name} states no reason")
+        return Rule(name, law, because, Floats.STRICT, "", propose_expr=function)
 
     return build
 

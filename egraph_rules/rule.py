@@ -78,7 +78,7 @@ class Rule:
     """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
 
     `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them. `propose`
-    is the function of a rule written with `egraph_rules.proposal.rewrite`, which runs in Python and not in egglog.
+    and `propose_expr` are the functions of rules written as in `egraph_rules.proposal`, which run in Python.
     """
 
     name: str
@@ -91,6 +91,12 @@ class Rule:
     replacement: Expr | None = None
     conditions: tuple[Expr | Defined, ...] = ()
     propose: Callable[..., Iterable[Stmt]] | None = None
+    propose_expr: Callable[..., Iterable[Expr]] | None = None
+
+    @property
+    def in_engine(self) -> bool:
+        """Whether egglog runs the rule."""
+        return self.propose is None and self.propose_expr is None
 
     @property
     def family(self) -> str:

@@ -13,7 +13,7 @@ from egraph_rules.cost import CPU, Target
 from egraph_rules.erase import erase_assumptions, erase_undef_stores
 from egraph_rules.optimize import search_within
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
-from egraph_rules.rules import EXPRESSION_RULES, cases, loops, padding, statements
+from egraph_rules.rules import EXPRESSION_RULES, affine, cases, loops, padding, statements
 from ir.blocks import without_axes
 from ir.errors import ScheduleError, suggest
 from ir.nodes import PrimFunc
@@ -80,7 +80,8 @@ def simplify(block: str | None = None, floats: Floats | None = None) -> Step:
 
     Known is what loops, branches, assumptions and earlier stores say, until something changes it.
     """
-    rules = (*EXPRESSION_RULES, *_BRANCHES, *_NOTHING, cases.neighbours, loops.single_iteration, loops.no_iteration)
+    loop_rules = (loops.single_iteration, loops.no_iteration)
+    rules = (*EXPRESSION_RULES, *affine.AFFINE_RULES, *_BRANCHES, *_NOTHING, cases.neighbours, *loop_rules)
     return Step("simplify", _options(block, floats), rules)
 
 

@@ -117,11 +117,15 @@ def _level(parts: list[Expr]) -> list[Expr]:
 
 
 def _tidy(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
-    """Comparisons as people write them: `n >= i + 1` is `i < n`."""
+    """Operators as people write them: `n >= i + 1` is `i < n`, `-y + x` is `x - y`, `x - 4 * (x // 4)` is `x % 4`."""
     match op, lhs, rhs:
         case ("ge", a, Binary(op="add", lhs=b, rhs=Const(value=1))):
             return Binary("lt", b, a)
         case ("le", Binary(op="add", lhs=a, rhs=Const(value=1)), b):
             return Binary("lt", a, b)
+        case ("add", Unary(op="neg", operand=a), b):
+            return _tidy("sub", b, a)
+        case ("sub", a, Binary(op="mul", lhs=Const(value=c), rhs=Binary(op="floordiv", lhs=b, rhs=Const(value=d)))):
+            return Binary("floormod", a, const(int(c), a.dtype)) if c == d and a.same(b) else Binary(op, lhs, rhs)
         case _:
             return Binary(op, lhs, rhs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from egraph_rules.rule import Rule
+from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import CASE_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
@@ -16,7 +17,7 @@ EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES)
 
 def all_rules() -> tuple[Rule, ...]:
     """Every built-in rule, in order of its family."""
-    return (*search_rules(), *CASE_RULES, *LOOP_RULES, binding, *PADDING_RULES)
+    return (*search_rules(), *AFFINE_RULES, *CASE_RULES, *LOOP_RULES, binding, *PADDING_RULES)
 
 
 def search_rules() -> tuple[Rule, ...]:

@@ -156,6 +156,11 @@ def divmod_rejoins(x: Term, c: Number):
     return (x // c) * c + x % c, x, defined(x), c != 0
 
 
+@rule(on=SIGNED, because="x = (x // c) * c + x % c")
+def remainder_of_quotient(x: Term, c: Number):
+    return x - x // c * c, x % c, c > 0, defined(x)
+
+
 @rule(on=INTEGER, because="a value is its own minimum")
 def min_self(x: Term):
     return binary("min", x, x), x, defined(x)
@@ -191,5 +196,5 @@ INTEGER_RULES = (
     add_constants, sub_constant, mul_constants, add_multiples, fold_add, fold_sub, fold_mul, fold_floordiv,
     fold_floormod, floordiv_one, floormod_one, floordiv_of_multiple, floordiv_exact, floordiv_common_factor,
     floordiv_of_offset, floormod_of_multiple, floormod_exact, floormod_of_offset, floordiv_nested, floormod_nested,
-    divmod_rejoins, min_self, max_self, min_commutes, max_commutes, fold_min, fold_max,
+    divmod_rejoins, remainder_of_quotient, min_self, max_self, min_commutes, max_commutes, fold_min, fold_max,
 )  # fmt: skip

@@ -14,7 +14,7 @@ from ir.errors import ScheduleError
 from ir.nodes import Assume, If, PrimFunc, Store, Undef
 from ir.schedule import Schedule, Trace
 from ir.traverse import walk
-from strategies import programs
+from strategies import program_texts
 
 
 def read(body: str) -> PrimFunc:
@@ -396,6 +396,20 @@ def test_hoisting_in_parts_reaches_a_fast_loop():
     assert all("ii" not in guard for guard in guards(result))
 
 
+def test_an_assumption_outlives_dead_stores_beside_it():
+    func = read("""
+def f(A: T.Buffer((1,), "int32"), B: T.Buffer((2,), "int32"), n: T.int32):
+    T.assume(n >= 0 and n < 5)
+    A[0] = 1
+    for i in T.serial(n):
+        B[i // 2 % 2] = B[i // 2 % 2] + 1
+    A[0] = 0
+""")
+    result = applied(func, transforms.remove_no_op())
+    assert "T.assume(n >= 0 and n < 5)" in to_script(result)
+    assert "A[0] = 1" not in to_script(result)
+
+
 def test_erasure():
     func = read("""
 def func(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
@@ -453,8 +467,9 @@ STEPS = (
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-@given(func=programs(), seed=st.integers(0, 2**31))
-def test_steps_keep_what_random_programs_do(step: transforms.Step, func: PrimFunc, seed: int):
+@given(text=program_texts(), seed=st.integers(0, 2**31))
+def test_steps_keep_what_random_programs_do(step: transforms.Step, text: str, seed: int):
+    func = parse(text).funcs[0]
     sch = Schedule(func)
     try:
         sch.apply(step)

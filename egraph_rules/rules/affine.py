@@ -1,0 +1,110 @@
+"""Quasi-affine expressions in the form that isl gives them. Owns the proof that a form faults no more often.
+
+isl decides everything about sums, multiples, quotients and remainders by constants, minima, maxima and comparisons of
+them; what is neither, such as a product of variables, stands in for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import islpy as isl
+
+from egraph_rules.proposal import Here, rewrite_expr
+from ir import presburger as pb
+from ir import readback
+from ir.dtypes import DType
+from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var
+from ir.traverse import children, free_vars, walk_expr
+
+_MAX_PIECES = 4  # a function of more cases has no short form
+_OPERATIONS = 50_000
+
+
+@rewrite_expr(
+    law="e  =  the form isl gives the quasi-affine function e",
+    because="both are one function of their variables where the context's facts hold, and no part leaves its range",
+    family="integer",
+)
+def affine_form(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Integer and boolean expressions over variables, in their normal form under what is known."""
+    if isinstance(expr, (Var, Const)) or not (expr.dtype is DType.BOOL or expr.dtype.is_signed):
+        return
+    if any(isinstance(e, (Load, Undef)) or e.dtype.is_float for e in walk_expr(expr)):
+        return  # two readings of undef may differ
+    found = pb.within_budget(lambda: _form(expr, here), None, _OPERATIONS)
+    if found is not None and not found.same(expr):
+        yield found
+
+
+class _Names:
+    """Names for parts that are not quasi-affine; only such as every evaluation of the whole evaluates."""
+
+    def __init__(self, whole: Expr) -> None:
+        self.always = set(_evaluated(whole))
+        self.exprs: dict[str, Expr] = {}
+
+    def __call__(self, expr: Expr) -> str | None:
+        if expr not in self.always:
+            return None
+        for name, known in self.exprs.items():
+            if known.same(expr):
+                return name
+        self.exprs[f"?{len(self.exprs)}"] = expr
+        return f"?{len(self.exprs) - 1}"
+
+
+def _evaluated(expr: Expr) -> Iterator[Expr]:
+    """Parts that are evaluated whenever the whole is."""
+    yield expr
+    for part in children(expr)[:1] if _lazy(expr) else children(expr):
+        yield from _evaluated(part)
+
+
+def _lazy(expr: Expr) -> bool:
+    return isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("and", "or"))
+
+
+def _form(expr: Expr, here: Here) -> Expr | None:
+    names = _Names(expr)
+    scope: dict[str, Expr] = {v.name: v for v in free_vars(expr)}
+    if expr.dtype is DType.BOOL:
+        cond = pb.condition(expr, names)
+        if not cond.exact or set(names.exprs.values()) == {expr} or cond.must.n_basic_set() > _MAX_PIECES:
+            return None
+        new = readback.condition(cond.must, scope | names.exprs, here.domain)
+    else:
+        value = pb.affine(expr, names)
+        if value is None or any(e is expr for e in names.exprs.values()):
+            return None
+        value = value.gist_params(here.domain).coalesce()
+        if value.n_piece() > _MAX_PIECES:
+            return None
+        new = readback.expression(value, scope | names.exprs, here.domain)
+    if new.dtype is not expr.dtype:
+        new = Const(int(new.value), expr.dtype) if isinstance(new, Const) else new
+    if new.dtype is not expr.dtype:
+        return None
+    return new if _fits(expr, names).intersect(here.domain).is_subset(_in_range(walk_expr(new), names)) else None
+
+
+def _fits(expr: Expr, names: _Names) -> isl.Set:
+    """Where evaluating an expression certainly leaves no range, as far as parts are always evaluated."""
+    return _in_range(_evaluated(expr), names)
+
+
+def _in_range(exprs: Iterator[Expr], names: _Names) -> isl.Set:
+    """Where these signed expressions lie within their dtypes; parts that stand for themselves do."""
+    holds = pb.always()
+    for expr in exprs:
+        if not expr.dtype.is_signed or isinstance(expr, Const) or expr in names.exprs.values():
+            continue
+        value = pb.affine(expr, names)
+        if value is None:
+            return pb.never()
+        low, high = (pb.number(max(-(2**61), min(bound, 2**61))) for bound in (expr.dtype.min, expr.dtype.max))
+        holds = holds.intersect(value.ge_set(low)).intersect(value.le_set(high))
+    return holds
+
+
+AFFINE_RULES = (affine_form,)
