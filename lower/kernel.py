@@ -11,6 +11,7 @@ import numpy as np
 from jax import export as jax_export
 
 from ir.errors import LowerError, suggest
+from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, Expr, PrimFunc, Var, const
 from ir.traverse import all_exprs, shape_vars, substitute_expr
 from lower.function import Emitted, emit_function
@@ -63,6 +64,10 @@ class Kernel:
                 if not bool(ok):
                     _fail(check.node)
         return tuple(results)
+
+    def layout(self, name: str) -> Layout:
+        """How a buffer parameter is stored: its shapes, index map and padding. LoopsatError if there is none such."""
+        return layout_of(self.func, name)
 
     def lower(self, *arguments: Any, **named: Any) -> Any:
         """JAX's lowered form for these arguments, to compile or inspect."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from ir.dtypes import DType
 from ir.errors import ScheduleError
@@ -24,6 +25,8 @@ class IndexMap:
     def of(function: IndexMap | Callable[..., object], rank: int, dtype: DType = DType.INT32) -> IndexMap:
         """The map that a Python function computes on `rank` index variables; results that are numbers get `dtype`.
 
+        A function that returns None gives a map without results.
+
         Raises:
             ScheduleError: it takes another number of indices, or returns something else than expressions.
         """
@@ -37,8 +40,10 @@ class IndexMap:
         except TypeError as error:
             message = f"the index map cannot be evaluated on expressions: {error}"
             raise ScheduleError("index-map", message, help="use + - * // % and T.min, T.if_then_else, ...") from error
-        results = tuple(found) if isinstance(found, (list, tuple)) else (found,)  # pyright: ignore
-        return IndexMap(params, tuple(_result(r, dtype) for r in results))  # pyright: ignore
+        if found is None:
+            return IndexMap(params, ())
+        results = cast("tuple[object, ...]", tuple(found) if isinstance(found, (list, tuple)) else (found,))
+        return IndexMap(params, tuple(_result(r, dtype) for r in results))
 
     def __call__(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """The results at these indices."""
@@ -67,7 +72,11 @@ def _wrong_rank(found: int, rank: int) -> None:
 
 
 def _result(value: object, dtype: DType) -> Expr:
-    if isinstance(value, (Expr, int, float)):
-        return as_expr(value, dtype)
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, (int, float)) and (dtype.is_float or value == int(value)):
+        return as_expr(value if dtype.is_float else int(value), dtype)
+    if isinstance(value, float):
+        raise ScheduleError("index-map", f"the function returns {value}, where a {dtype} is needed")
     message = f"the index map returns {value!r}, which is no expression"
     raise ScheduleError("index-map", message, help="return a list of index expressions, as in [i // 4, i % 4]")

@@ -211,7 +211,10 @@ class Schedule:
         found = find_buffer(self._module[block_ref.func], name)
         mapped = IndexMap.of(index_map, len(found.shape))
         physical = len(mapped.results)
-        value: object = IndexMap.of(pad_value, physical, found.dtype) if callable(pad_value) else pad_value
+        value: object = pad_value
+        if callable(pad_value):
+            computed = IndexMap.of(pad_value, physical, found.dtype)
+            value = computed if computed.results else None  # a function that returns None names no value
         arguments = {"block": block_ref, "buffer": name, "index_map": mapped, "pad_value": value}
         self._loops("transform_layout", arguments)
 
