@@ -16,7 +16,7 @@ from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import Regions
 from ir.dtypes import DType
-from ir.nodes import Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Var, seq
+from ir.nodes import Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Var, seq
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -137,9 +137,16 @@ def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     parts = list(flat(stmt))
     for k, (first, second) in enumerate(pairwise(parts)):
-        if isinstance(first, If) and isinstance(second, If) and _decides(first.cond, second.cond, here):
-            pair = seq(first, second)
-            yield seq(*parts[:k], _cases(first.cond, pair), *parts[k + 2 :])
+        one, other = _branch(first), _branch(second)
+        if one is not None and other is not None and _decides(one.cond, other.cond, here):
+            yield seq(*parts[:k], _cases(one.cond, seq(first, second)), *parts[k + 2 :])
+
+
+def _branch(stmt: Stmt) -> If | None:
+    """A branch, also one that has a name."""
+    while isinstance(stmt, Block):
+        stmt = stmt.body
+    return stmt if isinstance(stmt, If) else None
 
 
 def _decides(cond: Expr, other: Expr, here: Here) -> bool:

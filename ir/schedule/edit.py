@@ -247,12 +247,13 @@ def with_unique_names(func: PrimFunc) -> PrimFunc:
                 stmt = replace(stmt, buffer=buffer, body=replace_buffer(stmt.body, old, buffer, lambda i: i))
         elif isinstance(stmt, Block):
             stmt = replace(stmt, name=name(stmt.name, blocks))
-        return _with_children(stmt, [visit(c) for c in stmt_children(stmt)])
+        return with_children(stmt, [visit(c) for c in stmt_children(stmt)])
 
     return replace(func, body=visit(func.body))
 
 
-def _with_children(stmt: Stmt, children: list[Stmt]) -> Stmt:
+def with_children(stmt: Stmt, children: list[Stmt]) -> Stmt:
+    """A statement with its direct substatements replaced; the same object when nothing changed."""
     if all(a is b for a, b in zip(stmt_children(stmt), children, strict=True)):
         return stmt
     match stmt:
@@ -351,6 +352,8 @@ def plus(left: Expr, right: Expr) -> Expr:
             return left
         case (Const(value=a), Const(value=b)):
             return const(a + b, left.dtype)
+        case (_, Const(value=b)) if b < 0:
+            return Binary("sub", left, const(-b, left.dtype))
         case _:
             return Binary("add", left, right)
 
@@ -366,6 +369,21 @@ def times(left: Expr, right: Expr) -> Expr:
             return const(a * b, left.dtype)
         case _:
             return Binary("mul", left, right)
+
+
+def folded(expr: Expr) -> Expr:
+    """An expression with zeros added, ones multiplied and operations on numbers left out."""
+
+    def one(part: Expr) -> Expr:
+        match part:
+            case Binary(op="add", lhs=a, rhs=b) if part.dtype.is_integer:
+                return plus(a, b)
+            case Binary(op="mul", lhs=a, rhs=b) if part.dtype.is_integer:
+                return times(a, b)
+            case _:
+                return part
+
+    return map_expr(expr, one)
 
 
 def nest(loops: Iterable[For], body: Stmt) -> Stmt:

@@ -343,7 +343,41 @@ def _kept(first: _Moved, second: _Moved, reassociate: bool) -> Violation | None:
     return None
 
 
-def _reversed(first: _Moved, second: _Moved, x: _Access, y: _Access) -> Violation | None:
+def carried(loop: For, known: isl.Set) -> Violation | None:
+    """Two iterations of a loop that touch one element, at least one of them writing it, if there are such."""
+    found = [_Moved.of(event, event, {}, known) for event in events(loop)]
+    budget = Violation("the proof that iterations are independent needs too many steps", ())
+
+    def question() -> Violation | None:
+        for k, first in enumerate(found):
+            for second in found[k:]:
+                for x in _accesses(first.new):
+                    for y in _accesses(second.new):
+                        if x.load.buffer == y.load.buffer and (x.write or y.write):
+                            meeting = _meeting(loop, first, second, x, y)
+                            if meeting is not None:
+                                return meeting
+        return None
+
+    return pb.within_budget(question, budget, _OPERATIONS)
+
+
+def _meeting(loop: For, first: _Moved, second: _Moved, x: _Access, y: _Access) -> Violation | None:
+    pairs, primes = _pairs(first, second, x, y)
+    other = primes[loop.var]
+    assert isinstance(other, Var)
+    pairs = pairs.intersect(pb.symbol(loop.var.name).ne_set(pb.symbol(other.name)))
+    if pairs.is_empty():
+        return None
+    values = dict(_point(pairs, [*first.new.names, *(Var(v.name + "'", v.dtype) for v in second.new.names)]))
+    element, name = _element(x.load, values), loop.var.name
+    message = f"iterations of `{first.new.text}` and `{second.new.text}` touch one element"
+    note = f"for example {name} = {values.get(name)} and {name} = {values.get(other.name)} touch {element}"
+    return Violation(message, (note,))
+
+
+def _pairs(first: _Moved, second: _Moved, x: _Access, y: _Access) -> tuple[isl.Set, dict[Var, Expr]]:
+    """Pairs of instances that may touch one element, and the names of the second one's loop variables."""
     primes = _primes(second.new)
     pairs = domain_of(first.new, {}).may.intersect(domain_of(second.new, primes).may).intersect(first.known)
     there = [substitute_expr(i, primes) for i in y.load.indices]
@@ -351,7 +385,11 @@ def _reversed(first: _Moved, second: _Moved, x: _Access, y: _Access) -> Violatio
         pa, pc = pb.affine(a), pb.affine(b)
         if pa is not None and pc is not None:
             pairs = pairs.intersect(pa.eq_set(pc))
-    pairs = pairs.intersect(_shared(first, second, x.load.buffer, primes))
+    return pairs.intersect(_shared(first, second, x.load.buffer, primes)), primes
+
+
+def _reversed(first: _Moved, second: _Moved, x: _Access, y: _Access) -> Violation | None:
+    pairs, primes = _pairs(first, second, x, y)
     if pairs.is_empty():
         return None
     old = (_times(first.old.time, first.back), _times(second.old.time, _then(second.back, primes)))

@@ -3,34 +3,310 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 
-from ir.nodes import Expr, PrimFunc
-from ir.schedule.edit import Changed
+import islpy as isl
+
+from ir import presburger as pb
+from ir.nodes import Binary, Const, Expr, For, LoopKind, PrimFunc, Stmt, Var, const
+from ir.schedule.edit import (
+    Changed,
+    facts_at,
+    fresh,
+    guarded,
+    loop_path,
+    names_in,
+    nest,
+    plus,
+    proven,
+    refuse,
+    times,
+    with_body,
+)
+from ir.schedule.legality import carried, check_order
+from ir.script.printer import to_script
+from ir.traverse import free_vars, has_loads, substitute
+
+# Split ---------------------------------------------------------------------------------------------------------------
 
 
 def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Changed:
-    raise NotImplementedError
+    """Split a loop into nested ones, outermost first; see `Schedule.split`.
+
+    The outermost part keeps the loop's kind and annotations. Names are `<i>o`, `<i>i` for two parts, else `<i>_0`, ...
+
+    Raises:
+        ScheduleError: no factor or a factor that is not positive is given, several are None, or they cover fewer
+            iterations than there are.
+    """
+    path = loop_path(func, loop)
+    old = _loop(path)
+    known = facts_at(func, path)
+    extents = _factors(old, factors, known)
+    taken = names_in(func)
+    suffixes = ("o", "i") if len(extents) == 2 else tuple(f"_{k}" for k in range(len(extents)))
+    parts = [replace(old.var, name=fresh(loop + suffix, taken)) for suffix in suffixes]
+    index: Expr = const(0, old.var.dtype)
+    for var, extent in zip(parts, extents, strict=True):
+        index = plus(times(extent, index) if not _is(index, 0) else index, var)
+    zero = const(0, old.var.dtype)
+    loops = [
+        For(v, zero, n, old.body, old.kind if k == 0 else "serial", old.annotations if k == 0 else (), old.span)
+        for k, (v, n) in enumerate(zip(parts, extents, strict=True))
+    ]
+    inside = known
+    for new in loops:
+        inside = inside.intersect(pb.loop_domain(new.var, new.start, new.extent).may)
+    body = substitute(old.body, {old.var: plus(old.start, index)})
+    body = guarded(Binary("lt", index, old.extent), body, inside)
+    return Changed(with_body(func, path, nest(loops, body)), tuple(v.name for v in parts))
+
+
+def _factors(loop: For, factors: Sequence[int | Expr | None], known: isl.Set) -> list[Expr]:
+    """The extents of the parts, the one left open inferred."""
+    dtype = loop.var.dtype
+    given = [f if f is None or isinstance(f, Expr) else const(f, dtype) for f in factors]
+    if not given or sum(f is None for f in given) > 1:
+        refuse("factors", f"split of {loop.var.name} needs factors, at most one of them None", loop.span)
+    product: Expr = const(1, dtype)
+    for factor in given:
+        if factor is None:
+            continue
+        if factor.dtype is not dtype or has_loads(factor):
+            message = f"factor `{to_script(factor)}` of loop {loop.var.name} is no {dtype} known at entry"
+            refuse("factors", message, loop.span, help=f"give numbers or {dtype} sizes")
+        if not proven(Binary("gt", factor, const(0, dtype)), known):
+            message = f"factor `{to_script(factor)}` of loop {loop.var.name} is not known to be positive"
+            refuse("factors", message, loop.span, help="give positive factors, or assume it of a size with T.assume")
+        product = times(product, factor)
+    if any(f is None for f in given):
+        missing = _ceildiv(loop.extent, product)
+        return [missing if f is None else f for f in given]
+    if not proven(Binary("ge", product, loop.extent), known):
+        text = " * ".join(to_script(f) for f in given if f is not None)
+        notes = []
+        if isinstance(product, Const):
+            notes.append(f"iteration {to_script(plus(loop.start, product))} would be lost")
+        message = f"{text} iterations do not cover the {to_script(loop.extent)} of loop {loop.var.name}"
+        refuse("factors", message, loop.span, notes=notes, help="let one factor be None: it is inferred")
+    return [f for f in given if f is not None]
+
+
+def _ceildiv(extent: Expr, divisor: Expr) -> Expr:
+    if _is(divisor, 1):
+        return extent
+    if isinstance(extent, Const) and isinstance(divisor, Const):
+        return const(-(-int(extent.value) // int(divisor.value)), extent.dtype)
+    one_less = (
+        const(int(divisor.value) - 1, extent.dtype)
+        if isinstance(divisor, Const)
+        else Binary("sub", divisor, const(1, extent.dtype))
+    )
+    return Binary("floordiv", Binary("add", extent, one_less), divisor)
+
+
+def _is(expr: Expr, value: int) -> bool:
+    return isinstance(expr, Const) and expr.value == value
+
+
+def _loop(path: tuple[Stmt, ...]) -> For:
+    loop = path[-1]
+    assert isinstance(loop, For)
+    return loop
+
+
+# Fuse ----------------------------------------------------------------------------------------------------------------
 
 
 def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
-    raise NotImplementedError
+    """Make nested loops, each alone in the one before, into one called `<i>_<j>_fused`.
+
+    Raises:
+        ScheduleError: fewer than two loops are given, something stands between them, or the bounds of one depend on
+            the variable of another.
+    """
+    if len(loops) < 2:
+        refuse("too-few-loops", "fuse needs at least two loops", func.span, help="give nested loops, outermost first")
+    path = loop_path(func, loops[0])
+    chain = _chain(_loop(path), loops)
+    known = facts_at(func, path)
+    for outer, inner in pairwise(chain):
+        dependent = {v.name for e in (inner.start, inner.extent) for v in free_vars(e)} & {c.var.name for c in chain}
+        if dependent:
+            message = f"the bounds of loop {inner.var.name} depend on {', '.join(sorted(dependent))}"
+            refuse("dependent-bounds", message, inner.span, help=f"loops such as {outer.var.name} fuse as rectangles")
+    if len({loop.var.dtype for loop in chain}) > 1:
+        refuse("dtype", f"loops {', '.join(loops)} count in different dtypes", chain[0].span)
+    dtype = chain[0].var.dtype
+    extents = [_count(loop, known) for loop in chain]
+    total: Expr = const(1, dtype)
+    for extent in extents:
+        total = times(total, extent)
+    if isinstance(total, Const) and not dtype.min <= total.value <= dtype.max:
+        refuse("overflow", f"{total.value} iterations do not fit {dtype}", chain[0].span)
+    fused = replace(chain[0].var, name=fresh("_".join(loops) + "_fused", names_in(func)))
+    values: dict[Var, Expr] = {}
+    rest: Expr = fused
+    for k in range(len(chain) - 1, -1, -1):
+        digit = rest if k == 0 else _modulo(rest, extents[k])
+        values[chain[k].var] = plus(chain[k].start, digit)
+        rest = _quotient(rest, extents[k])
+    body = substitute(chain[-1].body, values)
+    outer = chain[0]
+    new = For(fused, const(0, dtype), total, body, outer.kind, outer.annotations, outer.span)
+    return Changed(with_body(func, path, new), (fused.name,))
+
+
+def _count(loop: For, known: isl.Set) -> Expr:
+    """The number of iterations: two extents below zero would have a positive product."""
+    zero = const(0, loop.extent.dtype)
+    return loop.extent if proven(Binary("ge", loop.extent, zero), known) else Binary("max", loop.extent, zero)
+
+
+def _modulo(value: Expr, extent: Expr) -> Expr:
+    return const(0, value.dtype) if _is(extent, 1) else Binary("floormod", value, extent)
+
+
+def _quotient(value: Expr, extent: Expr) -> Expr:
+    return value if _is(extent, 1) else Binary("floordiv", value, extent)
+
+
+def _chain(outer: For, names: Sequence[str]) -> list[For]:
+    """Loops of these names, each alone in the one before."""
+    chain = [outer]
+    for name in names[1:]:
+        inner = chain[-1].body
+        if not isinstance(inner, For) or inner.var.name != name:
+            found = f"loop {inner.var.name}" if isinstance(inner, For) else f"`{to_script(inner).splitlines()[0]}`"
+            message = f"loop {name} is not alone in loop {chain[-1].var.name}, which holds {found}"
+            refuse("not-nested", message, chain[-1].span, help="give loops that are directly nested, outermost first")
+        chain.append(inner)
+    return chain
+
+
+# Reorder -------------------------------------------------------------------------------------------------------------
 
 
 def reorder(func: PrimFunc, loops: Sequence[str], *, reassociate: bool) -> Changed:
-    raise NotImplementedError
+    """Put loops of one nest into the given order; loops between them that are not named keep their places.
+
+    Raises:
+        ScheduleError: a loop is named twice, the loops are not in one nest of loops alone in one another, bounds depend
+            on a loop that would move inside, or a dependence would be reversed.
+    """
+    if len(set(loops)) != len(loops) or not loops:
+        refuse("loops", "reorder takes different loops, at least one", func.span)
+    paths = {name: loop_path(func, name) for name in loops}
+    path = min(paths.values(), key=len)
+    top = _loop(path)
+    chain = _down_to(top, set(loops))
+    places = [k for k, loop in enumerate(chain) if loop.var.name in loops]
+    by_name = {loop.var.name: loop for loop in chain}
+    order = list(chain)
+    for place, name in zip(places, loops, strict=True):
+        order[place] = by_name[name]
+    _check_bounds(order)
+    new = nest(order, chain[-1].body)
+    if [a.var.name for a in order] != [b.var.name for b in chain]:
+        found = check_order(top, new, {}, facts_at(func, path), reassociate=reassociate)
+        if found is not None:
+            refuse("dependence", f"the loops cannot change places: {found.message}", top.span, notes=found.notes)
+    return Changed(with_body(func, path, new))
+
+
+def _down_to(top: For, names: set[str]) -> list[For]:
+    """The loops from `top` to the last of `names`, each alone in the one before."""
+    chain: list[For] = []
+    missing = set(names)
+    stmt: Stmt = top
+    while missing:
+        if not isinstance(stmt, For):
+            text = to_script(stmt).splitlines()[0]
+            message = f"between loops {chain[-1].var.name} and {', '.join(sorted(missing))} stands `{text}`"
+            refuse("not-nested", message, stmt.span, help="reorder loops that are alone in one another")
+        chain.append(stmt)
+        missing.discard(stmt.var.name)
+        stmt = stmt.body
+    return chain
+
+
+def _check_bounds(order: Sequence[For]) -> None:
+    for k, loop in enumerate(order):
+        inner = {inside.var.name for inside in order[k:]}
+        used = {v.name for e in (loop.start, loop.extent) for v in free_vars(e)} & inner
+        if used:
+            message = (
+                f"the bounds of loop {loop.var.name} depend on {', '.join(sorted(used))}, which would be inside it"
+            )
+            refuse("dependent-bounds", message, loop.span, help="only loops over rectangles change places")
+
+
+# Rebase and marks ----------------------------------------------------------------------------------------------------
 
 
 def rebase(func: PrimFunc, loop: str, start: int | Expr) -> Changed:
-    raise NotImplementedError
+    """Let a loop count from `start` instead.
+
+    Raises:
+        ScheduleError: the start is of another dtype or reads a buffer.
+    """
+    path = loop_path(func, loop)
+    old = _loop(path)
+    first = start if isinstance(start, Expr) else const(start, old.var.dtype)
+    if first.dtype is not old.var.dtype or has_loads(first):
+        refuse("start", f"loop {loop} cannot count from `{to_script(first)}`", old.span, help="give a number or a size")
+    var = replace(old.var, name=fresh(loop, names_in(func)))
+    shift = _difference(old.start, first)
+    body = substitute(old.body, {old.var: plus(var, shift)})
+    return Changed(with_body(func, path, replace(old, var=var, start=first, body=body)), (var.name,))
+
+
+def _difference(left: Expr, right: Expr) -> Expr:
+    if isinstance(left, Const) and isinstance(right, Const):
+        return const(int(left.value) - int(right.value), left.dtype)
+    if _is(right, 0):
+        return left
+    return const(0, left.dtype) if left.same(right) else Binary("sub", left, right)
 
 
 def parallel(func: PrimFunc, loop: str) -> Changed:
-    raise NotImplementedError
+    """Mark a loop whose iterations are independent as parallel.
+
+    Raises:
+        ScheduleError: two iterations touch one element, and one of them writes it.
+    """
+    return _independent(func, loop, "parallel")
 
 
 def vectorize(func: PrimFunc, loop: str) -> Changed:
-    raise NotImplementedError
+    """Mark a loop whose iterations are independent as one vector operation.
+
+    Raises:
+        ScheduleError: two iterations touch one element, and one of them writes it.
+    """
+    return _independent(func, loop, "vectorized")
+
+
+def _independent(func: PrimFunc, loop: str, kind: LoopKind) -> Changed:
+    path = loop_path(func, loop)
+    old = _loop(path)
+    found = carried(old, facts_at(func, path))
+    if found is not None:
+        message = f"loop {loop} cannot be {kind}: {found.message}"
+        refuse("dependence", message, old.span, notes=found.notes, help="mark a loop whose iterations are independent")
+    return Changed(with_body(func, path, replace(old, kind=kind)))
 
 
 def unroll(func: PrimFunc, loop: str) -> Changed:
-    raise NotImplementedError
+    """Mark a loop of constant extent to be unrolled.
+
+    Raises:
+        ScheduleError: the extent is not a number.
+    """
+    path = loop_path(func, loop)
+    old = _loop(path)
+    if not isinstance(old.extent, Const):
+        message = f"loop {loop} has {to_script(old.extent)} iterations, which is no number"
+        refuse("unroll", message, old.span, help="split off a part of constant extent first")
+    return Changed(with_body(func, path, replace(old, kind="unroll")))
