@@ -156,10 +156,9 @@ class Schedule:
         given = None if points is None else tuple(points)
         return self._loops("loop_partition", {"loop": self._loop(loop), "points": given})
 
-    def merge_adjacent_loops(self, *loops: Loop) -> LoopRef | None:
+    def merge_adjacent_loops(self, *loops: Loop) -> tuple[LoopRef, ...]:
         """Merge loops that follow each other; without arguments, all that can be merged in the current function."""
-        found = self._loops("merge_adjacent_loops", {"loops": self._several(loops)})
-        return found[0] if found else None
+        return self._loops("merge_adjacent_loops", {"loops": self._several(loops)})
 
     # Stages ----------------------------------------------------------------------------------------------------------
 

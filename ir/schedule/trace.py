@@ -180,7 +180,8 @@ def _line(step: Step, made: Set[Ref]) -> str:
     return f"{', '.join(names)}{',' if several and len(names) == 1 else ''} = {call}"
 
 
-MANY = ("get_loops", "split", "loop_partition")  # methods that return a tuple even for one reference
+# Methods that return a tuple even for one reference.
+MANY = ("get_loops", "split", "loop_partition", "merge_adjacent_loops", "sequential_buffer_access")
 
 
 def _variable(ref: Ref) -> str:
