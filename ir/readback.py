@@ -45,6 +45,7 @@ def expression(function: isl.PwAff, scope: Mapping[str, Expr], known: isl.Set | 
     `scope` gives the expression for each name that the function mentions; the result has the widest of their dtypes,
     at least int32.
     """
+    known = _within(known, scope)
     build = _build(known)
     if known is not None:
         function = function.gist_params(known)
@@ -53,6 +54,7 @@ def expression(function: isl.PwAff, scope: Mapping[str, Expr], known: isl.Set | 
 
 def condition(holds: isl.Set, scope: Mapping[str, Expr], known: isl.Set | None = None) -> Expr:
     """A boolean expression that is true exactly in the params set `holds`, wherever `known` is true."""
+    known = _within(known, scope)
     if known is not None:
         holds = holds.gist_params(known)
     holds = holds.coalesce()
@@ -72,6 +74,11 @@ def coordinate(region: isl.Set, axis: int, *, upper: bool) -> isl.PwAff | None:
     if not line.is_empty() and not bounded(isl.dim_type.set, 0):
         return None
     return line.dim_max(0) if upper else line.dim_min(0)
+
+
+def _within(known: isl.Set | None, scope: Mapping[str, Expr]) -> isl.Set | None:
+    """What is known of the names in scope: isl would use equalities to bring in others."""
+    return None if known is None else pb.forget(known, pb.variables(known) - scope.keys())
 
 
 def _build(known: isl.Set | None) -> isl.AstBuild:

@@ -1,4 +1,4 @@
-"""The command line: `loopsat optimize`, `loopsat rules`. Owns arguments, exit statuses and files, prints nothing else.
+"""The command line: `loopsat optimize`, `bounds`, `rules`: arguments, exit statuses and files. Prints nothing else.
 
 Exit status 0 is success, 2 a mistake of the user (one message, nothing written), 3 a defect of ours, 130 an interrupt.
 """
@@ -72,6 +72,17 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     optimize.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
     optimize.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    bounds = commands.add_parser(
+        "bounds",
+        help="run a script and tabulate the bounds of its staged programs",
+        description="Executes FILE as Python (tensor expressions are Python), then tabulates for every kernel and "
+        "schedule among its global names the range of each loop variable, and for each buffer what its "
+        "consumers request and what must be allocated.",
+    )
+    bounds.add_argument(
+        "script", metavar="FILE[:NAME]", help="a Python script, which is executed; NAME picks a program"
+    )
+    bounds.add_argument("--svg", type=Path, metavar="DIR", help="draw the stages and the loop variables into a folder")
     commands.add_parser("rules", help="list the rewrite rules with their laws and reasons")
     return parser
 
@@ -89,12 +100,12 @@ def load_kernel(place: str) -> tuple[Path, PrimFunc]:
     Raises:
         LoopsatError: the file cannot be read, has no kernel, or has several and none is named.
     """
-    path, name = _split(place)
+    path, name = split_place(place)
     module = parse(read_text(path), str(path))
     return path, _pick(module, name, path)
 
 
-def _split(place: str) -> tuple[Path, str]:
+def split_place(place: str) -> tuple[Path, str]:
     """Split at the last colon if what stands before it is a file, so that drive letters survive."""
     head, colon, tail = place.rpartition(":")
     if colon and not Path(place).exists() and Path(head).exists():

@@ -68,24 +68,25 @@ def _lazy(expr: Expr) -> bool:
 def _form(expr: Expr, here: Here) -> Expr | None:
     names = _Names(expr)
     scope: dict[str, Expr] = {v.name: v for v in free_vars(expr)}
+    domain = pb.forget(here.domain, pb.variables(here.domain) - scope.keys())
     if expr.dtype is DType.BOOL:
         cond = pb.condition(expr, names)
         if not cond.exact or set(names.exprs.values()) == {expr} or cond.must.n_basic_set() > _MAX_PIECES:
             return None
-        new = readback.condition(cond.must, scope | names.exprs, here.domain)
+        new = readback.condition(cond.must, scope | names.exprs, domain)
     else:
         value = pb.affine(expr, names)
         if value is None or any(e is expr for e in names.exprs.values()):
             return None
-        value = value.gist_params(here.domain).coalesce()
+        value = value.gist_params(domain).coalesce()
         if value.n_piece() > _MAX_PIECES:
             return None
-        new = readback.expression(value, scope | names.exprs, here.domain)
+        new = readback.expression(value, scope | names.exprs, domain)
     if new.dtype is not expr.dtype:
         new = Const(int(new.value), expr.dtype) if isinstance(new, Const) else new
     if new.dtype is not expr.dtype:
         return None
-    return new if _fits(expr, names).intersect(here.domain).is_subset(_in_range(walk_expr(new), names)) else None
+    return new if _fits(expr, names).intersect(domain).is_subset(_in_range(walk_expr(new), names)) else None
 
 
 def _fits(expr: Expr, names: _Names) -> isl.Set:

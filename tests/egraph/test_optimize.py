@@ -37,8 +37,8 @@ def optimized(text: str, **options: object) -> PrimFunc:
     [
         (programs.ROW_SUM, 0),
         (programs.ELEMENTWISE_UNDEF, 0),
-        (programs.CONV_PRODUCER, 1),  # the stage that writes the padding keeps its own
-        (programs.INTERNAL_BUFFER, 1),
+        (programs.CONV_PRODUCER, 0),  # the stage that writes the padding runs over the padding alone
+        (programs.INTERNAL_BUFFER, 0),
         (programs.SEVERAL_SEMANTICS, 0),
     ],
     ids=["row_sum", "elementwise", "conv", "internal", "several"],
@@ -143,7 +143,7 @@ def f(A: T.Buffer((16,), "int32"), B: T.Buffer((1,), "int32")):
         if i < 10:
             B[0] = B[0] + A[i]
 """)
-    assert count(best.body, If) == 1
+    assert "T.serial(10)" in to_script(best), "the loop ends where the guard does, not at the padding"
 
 
 def test_two_undefs_do_not_cancel() -> None:
@@ -238,7 +238,7 @@ def f(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
         if i >= 14:
             B[i] = T.undef()
 """
-    assert count(optimized(guarded).body, If) == 1
+    assert "T.serial(14)" in to_script(optimized(guarded))
 
 
 # Other statement rules ----------------------------------------------------------------------------------------------
@@ -315,7 +315,7 @@ def row_max(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4,), "float32")):
             if j < 3:
                 B[i] = T.max(B[i], A[i, j])
 """)
-    assert count(best.body, If) == 1
+    assert "T.serial(3)" in to_script(best)
 
 
 def test_symbolic_shape() -> None:
