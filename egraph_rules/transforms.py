@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from egraph_rules.cost import CPU, Target
 from egraph_rules.erase import erase_assumptions, erase_undef_stores
@@ -38,6 +39,9 @@ _OVERCOMPUTE = (
 )  # fmt: skip
 
 
+Freedoms = Floats | Sequence[str] | None  # by name, or all where left out
+
+
 @dataclass(frozen=True)
 class Step:
     """A directed step; calling it with a function gives the transformed function.
@@ -59,9 +63,9 @@ class Step:
         """
         if self.erase is not None:
             return self.erase(func)
-        block, floats = self.options.get("block"), self.options.get("floats", DEFAULT_FLOATS)
+        block = self.options.get("block")
         assert block is None or isinstance(block, str)
-        assert isinstance(floats, Floats)
+        floats = _freedoms(self.options.get("floats"))
         active = tuple(rule for rule in self.rules if rule.floats in floats)
         return search_within(without_axes(func), block, active, self.target, floats)
 
@@ -69,13 +73,34 @@ class Step:
         return f"transforms.{self.name}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
 
 
-def _options(block: str | None, floats: Floats | None = None, **more: object) -> dict[str, object]:
+def _freedoms(names: object) -> Floats:
+    """Float freedoms by name, as traces keep them; all where none are given.
+
+    Raises:
+        ScheduleError: a name is unknown.
+    """
+    if names is None:
+        return DEFAULT_FLOATS
+    known = {str(freedom.name).lower(): freedom for freedom in Floats if freedom}
+    chosen = Floats.STRICT
+    for name in cast("Sequence[str]", names):
+        if name not in known:
+            help = suggest(name, known) or f"use {', '.join(known)}"
+            raise ScheduleError("unknown-freedom", f"there is no float freedom `{name}`", help=help)
+        chosen |= known[name]
+    return chosen
+
+
+def _options(block: str | None, floats: Freedoms = None, **more: object) -> dict[str, object]:
     """Options as given: what was left out stays out, so that traces print as they were written."""
-    given = {"block": block, "floats": floats, **more}
+    if isinstance(floats, Floats):
+        floats = tuple(str(freedom.name).lower() for freedom in Floats if freedom in floats)
+    _freedoms(floats)
+    given = {"block": block, "floats": None if floats is None else tuple(floats), **more}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def simplify(block: str | None = None, floats: Floats | None = None) -> Step:
+def simplify(block: str | None = None, floats: Freedoms = None) -> Step:
     """Simplify expressions, and branches whose conditions are known, alike, or decided by the branch before them.
 
     Known is what loops, branches, assumptions and earlier stores say, until something changes it.
@@ -85,7 +110,7 @@ def simplify(block: str | None = None, floats: Floats | None = None) -> Step:
     return Step("simplify", _options(block, floats), rules)
 
 
-def remove_no_op(block: str | None = None, floats: Floats | None = None) -> Step:
+def remove_no_op(block: str | None = None, floats: Freedoms = None) -> Step:
     """Remove what changes nothing: overwritten stores, loads stored back, stores of what is there, empty loops."""
     rules = (*EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead)
     return Step("remove_no_op", _options(block, floats), rules)
@@ -141,7 +166,9 @@ def hoist_expression(
     return Step("hoist_expression", options, (*chosen, *boolean, *_BRANCHES, *_NOTHING), _HOISTED)
 
 
-def remove_branching_through_overcompute(block: str | None = None, floats: Floats | None = None) -> Step:
+def remove_branching_through_overcompute(
+    block: str | None = None, floats: Floats | Sequence[str] | None = None
+) -> Step:
     """Drop branches whose other side may run everywhere without a visible effect, reducing indices where needed."""
     rules = (
         *EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead, *_OVERCOMPUTE, *padding.PADDING_RULES,
@@ -149,7 +176,9 @@ def remove_branching_through_overcompute(block: str | None = None, floats: Float
     return Step("remove_branching_through_overcompute", _options(block, floats), rules, _NO_BRANCHES)
 
 
-def remove_overcompute_through_branching(block: str | None = None, floats: Floats | None = None) -> Step:
+def remove_overcompute_through_branching(
+    block: str | None = None, floats: Floats | Sequence[str] | None = None
+) -> Step:
     """Guard work that does nothing visible for some iterations, by a condition for those in which it does."""
     rules = (
         *EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead, cases.dead_region, cases.known_region,

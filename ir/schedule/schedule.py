@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
@@ -59,6 +60,9 @@ _MAKES_BLOCKS: dict[str, _Primitive] = {
     "cache_read": cache_read,
     "cache_write": cache_write,
 }
+_STEPS = (
+    "work_on", "get_block", "get_loops", "transform_layout", "split_function", "apply", *_MAKES_LOOPS, *_MAKES_BLOCKS,
+)  # fmt: skip
 _FLOAT_ORDER = (
     "reorder",
     "merge_adjacent_loops",
@@ -247,18 +251,32 @@ class Schedule:
         Raises:
             ScheduleError: there is no such step, or it does not apply; nothing has changed then.
         """
+        self._check_arguments(name, arguments)
         method = getattr(self, f"_run_{name}", None)
         if method is not None:
             outputs = cast("tuple[Ref, ...]", method(**arguments))
         elif name in _MAKES_LOOPS:
             outputs = self._primitive(_MAKES_LOOPS[name], name, arguments, LoopRef)
-        elif name in _MAKES_BLOCKS:
-            outputs = self._primitive(_MAKES_BLOCKS[name], name, arguments, BlockRef)
         else:
-            known = [*_MAKES_LOOPS, *_MAKES_BLOCKS]
-            raise ScheduleError("unknown-step", f"there is no step `{name}`", help=suggest(name, known))
+            outputs = self._primitive(_MAKES_BLOCKS[name], name, arguments, BlockRef)
         self.trace.steps.append(Step(name, tuple(arguments.items()), outputs))
         return outputs
+
+    def _check_arguments(self, name: str, arguments: Mapping[str, object]) -> None:
+        """Check what a trace passes to a step, whose text anyone may have edited."""
+        method = getattr(type(self), name, None) if not name.startswith("_") else None
+        if name not in _STEPS or method is None:
+            raise ScheduleError("unknown-step", f"there is no step `{name}`", help=suggest(name, _STEPS))
+        takes = inspect.signature(method).parameters
+        needed = {p for p, spec in takes.items() if spec.default is spec.empty} - {"self"}
+        if not needed <= arguments.keys() <= takes.keys():
+            found = ", ".join(arguments) or "nothing"
+            message = f"step {name} takes {', '.join(p for p in takes if p != 'self')}, but was given {found}"
+            raise ScheduleError("trace", message, help="the trace may be from another version")
+        for key, kind in (("block", BlockRef), ("loop", LoopRef)):
+            if key in arguments and not isinstance(arguments[key], kind):
+                message = f"step {name} takes a reference as {key}, but was given {arguments[key]!r}"
+                raise ScheduleError("trace", message, help=f"name a {key}")
 
     def _primitive(
         self, function: _Primitive, name: str, arguments: Mapping[str, object], make: Callable[[str, str], Ref]
@@ -343,6 +361,8 @@ class Schedule:
         """The reference for a name: in the current function, or in the only one that has such a block."""
         if isinstance(block, BlockRef):
             return block
+        if not isinstance(block, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ScheduleError("reference", f"{block!r} is no block", help="give a name, or what get_block returned")
         if block != ROOT and block not in blocks_of(self.func):
             having = [f.name for f in self._module.funcs if block in blocks_of(f)]
             if len(having) == 1:
@@ -352,6 +372,8 @@ class Schedule:
     def _loop(self, loop: Loop) -> LoopRef:
         if isinstance(loop, LoopRef):
             return loop
+        if not isinstance(loop, (str, Var)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ScheduleError("reference", f"{loop!r} is no loop", help="give a name, or what get_loops returned")
         return LoopRef(self._current, loop if isinstance(loop, str) else loop.name)
 
     def _several(self, loops: Sequence[Loop]) -> tuple[LoopRef, ...]:

@@ -1,0 +1,108 @@
+"""Traces: printing as Python, saving as JSON, replay on the same and on other programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from egraph_rules import transforms
+from ir import parse
+from ir import script as T
+from ir.errors import ScheduleError
+from ir.nodes import PrimFunc
+from ir.schedule import Schedule, Trace
+
+
+def kernel(loop: str = "i", extent: int = 14, block: str = "compute") -> PrimFunc:
+    return parse(
+        f"""
+@T.prim_func
+def f(A: T.Buffer(({extent},), "float32"), B: T.Buffer(({extent},), "float32")):
+    for {loop} in T.serial({extent}):
+        with T.block("{block}"):
+            v = T.axis.spatial({extent}, {loop})
+            B[v] = A[v] + 1.0
+"""
+    ).funcs[0]
+
+
+def scheduled(func: PrimFunc) -> Schedule:
+    sch = Schedule(func)
+    (loop,) = sch.get_loops(sch.get_block("compute"))
+    outer, inner = sch.split(loop, [None, 4])
+    sch.parallel(outer)
+    sch.vectorize(inner)
+    sch.transform_layout("compute", "B", lambda i: [i // 4, i % 4], pad_value=lambda io, ii: T.undef("float32"))
+    sch.apply(transforms.simplify(block="compute"))
+    return sch
+
+
+def test_a_printed_trace_is_a_script():
+    sch = scheduled(kernel())
+    text = str(sch.trace)
+    assert text.splitlines()[:3] == [
+        "compute_block = sch.get_block('compute')",
+        "i, = sch.get_loops(compute_block)",
+        "io, ii = sch.split(i, factors=[None, 4])",
+    ]
+    again = Schedule(kernel())
+    exec(text, {"sch": again, "transforms": transforms, "T": T})
+    assert again.func == sch.func
+    assert str(again.trace) == text
+
+
+def test_a_saved_trace_replays_on_a_program_with_other_names():
+    sch = scheduled(kernel())
+    trace = Trace.from_json(sch.trace.to_json(), transforms.STEPS)
+    assert str(trace) == str(sch.trace)
+    other = Schedule(kernel("k", 22))
+    trace.replay(other)
+    assert {r.name for r in other.get_loops("compute")} == {"ko", "ki"}
+
+
+def test_replay_stops_at_the_step_that_does_not_apply():
+    trace = scheduled(kernel()).trace
+    other = Schedule(kernel(block="other"))
+    with pytest.raises(ScheduleError) as caught:
+        trace.replay(other)
+    assert caught.value.notes[0] == "step 1 of the trace: compute_block = sch.get_block('compute')"
+    assert other.func == Schedule(kernel(block="other")).func
+    nest = parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((14,), "float32"), B: T.Buffer((14,), "float32")):
+    for i, j in T.grid(14, 1):
+        with T.block("compute"):
+            B[i] = A[i] + 1.0
+"""
+    ).funcs[0]
+    with pytest.raises(ScheduleError, match="made 2 loops or blocks here, but 1 when recorded"):
+        trace.replay(Schedule(nest))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"steps": 3}', '{"steps": [{"step": "split"}]}', "not json"])
+def test_text_that_is_no_trace(text: str):
+    with pytest.raises(ScheduleError, match="no recorded trace"):
+        Trace.from_json(text)
+
+
+def test_a_step_that_does_not_exist():
+    trace = Trace.from_json('{"steps": [{"step": "splitt", "arguments": {}, "outputs": []}]}')
+    with pytest.raises(ScheduleError, match="no step `splitt`") as caught:
+        trace.replay(Schedule(kernel()))
+    assert "did you mean `split`?" in str(caught.value)
+
+
+def test_wrong_arguments_in_a_trace():
+    trace = Trace.from_json('{"steps": [{"step": "split", "arguments": {"loop": 3}, "outputs": []}]}')
+    with pytest.raises(ScheduleError):
+        trace.replay(Schedule(kernel()))
+
+
+def test_refused_steps_are_not_recorded():
+    sch = Schedule(kernel())
+    with pytest.raises(ScheduleError):
+        sch.split("i", [2, 3])
+    assert not sch.trace.steps
+    with pytest.raises(ScheduleError):
+        sch.work_on("g")
+    assert not sch.trace.steps
