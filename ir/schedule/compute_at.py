@@ -1,14 +1,501 @@
-"""Moving a stage under a loop of another, to do there just what is needed."""
+"""Moving a stage under a loop of another, to do there just what is needed.
+
+A producer is recomputed at the start of each iteration: of its instances those run that write an element which the
+iteration reads, found exactly by isl. Loops of one iteration disappear; a block's axes keep their names and domains and
+take the new values. A consumer runs each of its instances once, at the end of the iteration that produces the last of
+its inputs.
+"""
 
 from __future__ import annotations
 
-from ir.nodes import PrimFunc
-from ir.schedule.edit import Changed
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir.analysis.effects import EffectAnalysis, Regions, get, read_regions, unite
+from ir.blocks import lower_statement
+from ir.dtypes import DType
+from ir.nodes import (
+    SKIP,
+    TRUE,
+    Assume,
+    Block,
+    Buffer,
+    Evaluate,
+    Expr,
+    For,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from ir.schedule.compact import compacted
+from ir.schedule.edit import (
+    ROOT,
+    Changed,
+    block_path,
+    facts_at,
+    fresh,
+    loop_path,
+    loops_around,
+    names_in,
+    refuse,
+    replace_at,
+    scope_of,
+)
+from ir.schedule.legality import Event, check_order, domain_of, events
+from ir.schedule.restrict import Kept, Restriction, renamed
+from ir.schedule.stages import (
+    Meeting,
+    Tally,
+    accesses,
+    allocation_depth,
+    at,
+    conflict,
+    element,
+    name_of,
+    outside,
+    precedes,
+    primed,
+    reads_of,
+    refuse_asserts,
+    tally,
+    values_at,
+    with_allocations_first,
+    without_tails,
+)
+from ir.traverse import map_stmt, substitute_expr, walk
+
+_OPERATIONS = 4_000_000  # all questions of one step; those of hand-written programs need some ten thousand
+_HERE = Var("here'", DType.BOOL)  # marks where a stage will stand
 
 
 def compute_at(func: PrimFunc, block: str, loop: str) -> Changed:
-    raise NotImplementedError
+    """Move the stage of a block to the start of a loop's body, to compute there what the iteration reads.
+
+    Its buffers are allocated in the loop, with the shape of the box around what an iteration needs where that is a
+    difference of simple indices. Returns the loops that stay around what is computed.
+
+    Raises:
+        ScheduleError: the loop does not contain all consumers, or is not after the stage; the stage writes something
+            else, or its inputs change before they would be read again.
+    """
+    done = pb.within_budget(lambda: _compute_at(func, block, loop), None, _OPERATIONS)
+    return _budget(block, loop) if done is None else done
 
 
 def reverse_compute_at(func: PrimFunc, block: str, loop: str, *, reassociate: bool) -> Changed:
-    raise NotImplementedError
+    """Move the stage of a block to the end of a loop's body, each instance where the last of its inputs is produced.
+
+    Instances that read nothing which the loop produces run in its last iteration. Returns the loops that stay.
+
+    Raises:
+        ScheduleError: the loop does not produce what the stage reads, or not before the stage; the new order would
+            change what is computed.
+    """
+    done = pb.within_budget(lambda: _reverse(func, block, loop, reassociate), None, _OPERATIONS)
+    return _budget(block, loop) if done is None else done
+
+
+def _budget(block: str, loop: str) -> Changed:
+    refuse("budget", f"finding what `{block}` must do in loop {loop} takes too many steps", help="split the stage")
+
+
+def _meeting(func: PrimFunc, block: str, loop: str) -> tuple[Meeting, For]:
+    """Where a block's stage and a loop stand; refuses places that have no order."""
+    if block == ROOT:
+        refuse("whole-function", "the whole body cannot move into a loop", func.span, help="name a block")
+    path, target = block_path(func, block), loop_path(func, loop)
+    found = target[-1]
+    assert isinstance(found, For)
+    if any(s is found for s in path):
+        message = f"`{block}` is inside loop {loop} already"
+        refuse("already-inside", message, found.span, help="name a loop of another stage")
+    if any(s is path[-1] for s in target):
+        message = f"loop {loop} belongs to `{block}` itself"
+        refuse("own-loop", message, found.span, help="name a loop of another stage")
+    meeting = Meeting.of(func, path, target)
+    if meeting is None:
+        message = f"`{block}` and loop {loop} do not follow each other in one sequence"
+        refuse("not-an-ancestor-of-consumer", message, found.span, help="name a loop that encloses the consumers")
+    return meeting, found
+
+
+# Producers -----------------------------------------------------------------------------------------------------------
+
+
+def _compute_at(func: PrimFunc, block: str, loop: str) -> Changed:
+    meeting, target = _meeting(func, block, loop)
+    move = _Move(func, block, meeting, target, meeting.left[0], tally(meeting.left[0]))
+    if meeting.positions[0] > meeting.positions[1]:
+        message = f"`{block}` comes after loop {loop}"
+        refuse("not-an-ancestor-of-consumer", message, target.span, help="use reverse_compute_at for a consumer")
+    refuse_asserts(move.stage, block)
+    outputs = move.outputs()
+    known = facts_at(func, (*meeting.shared, *meeting.right, target.body))
+    wanted = {
+        b: region.intersect(pb.box(b.shape)).intersect_params(known)
+        for b, region in reads_of(target.body, outputs).items()
+    }
+    move.check_iterations(outputs)
+    demand = _Demand(block, _without_own_assumptions(move.stage, set(move.used.stores)), known)
+    kept, needed = demand.kept({b: get(wanted, b) for b in outputs})
+    scope = scope_of(func, (*meeting.shared, *meeting.right))
+    restriction = Restriction(kept, scope)
+    stage = restriction.apply(demand.stage, known)
+    move.check_inputs(stage, known)
+    move.check_parameters(outputs, kept, known)
+    local = [b for b in move.used.stores if allocation_depth(meeting.shared, b) is not None]
+    body = with_allocations_first(seq(stage, target.body))
+    scope = scope_of(func, (*meeting.shared, *meeting.right))
+    for buffer in local:
+        body = compacted(body, buffer, needed[buffer].intersect(pb.box(buffer.shape)), known, scope)
+    new = replace(target, body=body)
+    result = meeting.replaced(SKIP, replace_at(meeting.right, new), local)
+    return Changed(result, tuple(v.name for v in restriction.loops))
+
+
+def _without_own_assumptions(stage: Stmt, own: set[Buffer]) -> Stmt:
+    """A stage without what it assumes of buffers that it computes: parts of them will not be there."""
+
+    def on_stmt(stmt: Stmt) -> Stmt:
+        return SKIP if isinstance(stmt, Assume) and any(accesses(stmt, b) for b in own) else stmt
+
+    if not any(isinstance(s, Assume) and on_stmt(s) is SKIP for s in walk(stage)):
+        return stage
+    return map_stmt(stage, on_stmt=on_stmt)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Move:
+    """A producer on its way into a loop, and what may stand against it."""
+
+    func: PrimFunc
+    block: str
+    meeting: Meeting
+    loop: For
+    stage: Stmt
+    used: Tally
+
+    @property
+    def name(self) -> str:
+        return self.loop.var.name
+
+    def outputs(self) -> set[Buffer]:
+        """Buffers that the stage passes to the loop; refuses where others touch them."""
+        everything, body = tally(self.func.body), tally(self.loop.body)
+        found: set[Buffer] = set()
+        for buffer in self.used.stores:
+            own, inside = self.used, body
+            elsewhere = everything.touches(buffer) - own.touches(buffer) - inside.touches(buffer)
+            if elsewhere or inside.stores[buffer]:
+                self._refuse_shared(buffer)
+            if inside.loads[buffer] or buffer in self.func.buffers:
+                found.add(buffer)
+        if not any(body.loads[b] for b in found):
+            names = " or ".join(b.name for b in self.used.stores) if self.used.stores else "anything it computes"
+            message = f"loop {self.name} contains no consumer of `{self.block}`"
+            refuse("not-an-ancestor-of-consumer", message, self.loop.span,
+                   notes=[f"nothing in it reads {names}"], help="name a loop around a block that reads it")  # fmt: skip
+        return found
+
+    def _refuse_shared(self, buffer: Buffer) -> None:
+        def stores(stmt: Stmt) -> bool:
+            return isinstance(stmt, Store) and stmt.buffer == buffer
+
+        writer = next(outside(self.func.body, [self.stage], stores), None)
+        if writer is not None:
+            message = f"{buffer.name} is also written by {name_of(writer)}"
+            refuse("several-producers", message, writer.span, help="let one stage write the buffer")
+        own = next((s for s in walk(self.stage) if isinstance(s, Block) and s.name == self.block), self.stage)
+        if not any(stores(s) for s in walk(own)):
+            message = f"the loops around `{self.block}` also compute {buffer.name}"
+            refuse("shared-nest", message, self.stage.span, help="give each stage a nest of its own")
+        reader = next(outside(self.func.body, [self.stage, self.loop.body], lambda s: accesses(s, buffer)), self.loop)
+        message = f"loop {self.name} does not contain all consumers of {buffer.name}"
+        refuse("not-an-ancestor-of-consumer", message, reader.span,
+               notes=[f"{name_of(reader)} reads it too"], help="name a loop around all of them")  # fmt: skip
+
+    def check_iterations(self, outputs: set[Buffer]) -> None:
+        """Refuse where an iteration of the loops around both reads what an earlier one has computed."""
+        shared = self.meeting.shared
+        for buffer in outputs:
+            depth = allocation_depth(shared, buffer)
+            loops = loops_around(shared[0 if depth is None else depth :])
+            if not loops:
+                continue
+            effects = EffectAnalysis().of(lower_statement(self.stage))
+            known, marks = self.meeting.known, primed((x.var for x in loops), "'")
+            names = {v.name: v.name + "'" for v in marks}
+            read = reads_of(self.meeting.right[0], {buffer}).get(buffer, pb.nothing(len(buffer.shape)))
+            missing = read.subtract(get(effects.must, buffer)).intersect_params(known)
+            earlier = precedes([marks[x.var] for x in loops], [x.var for x in loops])
+            old = pb.rename(get(effects.may, buffer).intersect_params(known), names).intersect_params(earlier)
+            found = pb.sample(missing.intersect(old))
+            if found is not None:
+                now, then = (values_at(found[0], n) for n in (names, names.values()))
+                message = f"loop {self.name} reads what an earlier iteration of {loops[0].var.name} has computed"
+                note = f"{element(buffer, found[1])} is read at {now}, and computed at {then}".replace("'", "")
+                refuse("carried", message, self.loop.span, notes=[note], help="compute it in the same iteration")
+
+    def check_inputs(self, stage: Stmt, known: isl.Set) -> None:
+        """Refuse where an input of the stage changes between its old place and one of the new ones."""
+        inputs = {b for b in self.used.loads if not self.used.stores[b]}
+        written = {s.buffer for part in (*self.meeting.between, self.meeting.right[0]) for s in walk(part)
+                   if isinstance(s, Store)}  # fmt: skip
+        changing = inputs & written
+        if not changing:
+            return
+        regions = EffectAnalysis().of(lower_statement(stage)).reads
+        marked = replace(self.loop, body=seq(Evaluate(_HERE), self.loop.body))
+        whole = seq(*self.meeting.between, replace_at(self.meeting.right, marked))
+        places = list(events(whole))
+        here = next(e for e in places if e.store is None and e.text == f"T.evaluate({_HERE.name})")
+        for buffer in changing:
+            region = get(regions, buffer).intersect_params(known)
+            for event in places:
+                if event.store is not None and event.store.buffer == buffer:
+                    self._check_write(event, here, region)
+
+    def _check_write(self, event: Event, here: Event, region: isl.Set) -> None:
+        assert event.store is not None
+        marks = primed(event.names, "'")
+        spot = pb.point([substitute_expr(i, marks) for i in event.store.indices])
+        spot = pb.whole(len(event.store.indices)) if spot is None else spot
+        earlier = precedes(at(event.time, marks), here.time)
+        bad = region.intersect(spot).intersect_params(domain_of(event, marks).may.intersect(earlier))
+        found = pb.sample(bad)
+        if found is None:
+            return
+        message = f"`{self.block}` would read {event.store.buffer.name} after it has changed"
+        now = values_at(found[0], [v.name for v in here.names])
+        then = values_at({n.removesuffix("'"): x for n, x in found[0].items() if n.endswith("'")},
+                         [v.name for v in event.names])  # fmt: skip
+        note = f"{element(event.store.buffer, found[1])} is read at {now or 'the start'}, after `{event.text}`"
+        refuse("input-changes", message, event.store.span, notes=[note + (f" at {then}" if then else "")],
+               help="copy the input first (cache_read)")  # fmt: skip
+
+    def check_parameters(self, outputs: set[Buffer], kept: Sequence[Kept], known: isl.Set) -> None:
+        """Refuse where an element of a result would no longer be computed, as no consumer asks for it."""
+        names = [loop.var.name for loop in loops_around(self.meeting.right)]
+        for part in kept:
+            store = part.event.store
+            assert store is not None
+            if store.buffer not in outputs or store.buffer not in self.func.buffers:
+                continue
+            domain = domain_of(part.event, {}).may.intersect(self.meeting.known)
+            found = pb.sample(domain.subtract(pb.forget(part.domain, names)))
+            if found is not None:
+                where = values_at(found[0], [v.name for v in part.event.names])
+                message = f"{store.buffer.name} is a result, and loop {self.name} does not read all of it"
+                note = f"`{part.event.text}` would not run at {where}"
+                refuse("result", message, self.loop.span, notes=[note], help="compute into a copy first (cache_write)")
+            parallel = next((s for s in self.meeting.right if isinstance(s, For) and s.kind != "serial"), None)
+            if parallel is not None:
+                message = (
+                    f"iterations of {parallel.kind} loop {parallel.var.name} would write {store.buffer.name} at once"
+                )
+                refuse("parallel", message, parallel.span, help="compute into a copy first (cache_write)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Demand:
+    """Which instances of a stage are needed for given elements of its buffers."""
+
+    block: str
+    stage: Stmt
+    known: isl.Set
+
+    def kept(self, wanted: Mapping[Buffer, isl.Set]) -> tuple[list[Kept], Regions]:
+        """What stays of each store, in program order, and a region of each buffer that contains all it computes."""
+        found = events(self.stage)
+        stores = [e for e in found if e.store is not None]
+        own = {e.store.buffer for e in stores if e.store is not None}
+        needed: Regions = {b: get(dict(wanted), b) for b in own}
+        for event in found:
+            if event.store is None:  # bindings and conditions are evaluated wherever their loops run
+                needed = unite(needed, self._reads(event, domain_of(event, {}).may, own))
+        chosen: dict[int, Kept] = {}
+        for buffer in self._consumers_first(stores, own):
+            mine = [e for e in stores if e.store is not None and e.store.buffer == buffer]
+            needed[buffer] = self._closed(buffer, mine, needed[buffer])
+            for event in mine:
+                assert event.store is not None
+                spot = pb.point(event.store.indices)
+                which = pb.always() if spot is None else spot.intersect(needed[buffer]).params()
+                domain = domain_of(event, {}).may.intersect(which).intersect(self.known)
+                chosen[id(event)] = Kept(event, which, domain)
+                needed = unite(needed, self._reads(event, domain, own - {buffer}))
+        return [chosen[id(e)] for e in stores], needed
+
+    def _reads(self, event: Event, domain: isl.Set, buffers: set[Buffer]) -> Regions:
+        """Elements of some buffers that instances of a place read."""
+        loaded = {load.buffer for load in event.reads} & buffers
+        if not loaded:
+            return {}
+        exprs = [] if event.store is None else [*event.store.indices, event.store.value]
+        direct = unite(*(read_regions(e, domain) for e in (*exprs, *event.guards)))
+        for load in event.reads if event.store is None else ():
+            direct = unite(direct, read_regions(load, domain))
+        return {b: pb.forget(region, _inside(event, b)) for b, region in direct.items() if b in loaded}
+
+    def _consumers_first(self, stores: Sequence[Event], own: set[Buffer]) -> Iterable[Buffer]:
+        readers = {b: {e.store.buffer for e in stores if e.store is not None and any(r.buffer == b for r in e.reads)}
+                   for b in own}  # fmt: skip
+        left = sorted(own, key=lambda b: b.name)
+        while left:
+            ready = next((b for b in left if not (readers[b] - {b}).intersection(left)), None)
+            if ready is None:
+                message = (
+                    f"buffers that `{self.block}` computes depend on each other: {', '.join(b.name for b in left)}"
+                )
+                refuse("recurrence", message, self.stage.span, help="compute each in a stage of its own")
+            left.remove(ready)
+            yield ready
+
+    def _closed(self, buffer: Buffer, stores: Sequence[Event], needed: isl.Set) -> isl.Set:
+        """Elements with all other elements of the same buffer that they are computed from."""
+        steps: isl.Map | None = None
+        rank = len(buffer.shape)
+        if any(e.store is not None and pb.point(e.store.indices) is None for e in stores):
+            return pb.whole(rank)
+        for event in stores:
+            assert event.store is not None
+            for load in event.reads:
+                if load.buffer != buffer or _same_indices(load.indices, event.store.indices):
+                    continue
+                pair = pb.point([*event.store.indices, *load.indices])
+                if pair is None:
+                    return pb.whole(rank)
+                pair = pb.forget(pair.intersect_params(domain_of(event, {}).may), _inside(event, buffer))
+                step = isl.Map.from_range(pair).move_dims(isl.dim_type.in_, 0, isl.dim_type.out, 0, rank)
+                steps = step if steps is None else steps.union(step)
+        if steps is None:
+            return needed
+        closure, exact = steps.transitive_closure()
+        return needed.union(needed.apply(closure)) if exact else pb.whole(rank)
+
+
+def _inside(event: Event, buffer: Buffer) -> list[str]:
+    """Loops around a place that a buffer lives longer than one iteration of."""
+    return [v.name for v in event.names[event.private.get(buffer, 0) :]]
+
+
+def _same_indices(left: Sequence[Expr], right: Sequence[Expr]) -> bool:
+    return all(a.same(b) for a, b in zip(left, right, strict=True))
+
+
+# Consumers -----------------------------------------------------------------------------------------------------------
+
+
+def _reverse(func: PrimFunc, block: str, loop: str, reassociate: bool) -> Changed:
+    func = replace(func, body=with_allocations_first(func.body))
+    meeting, target = _meeting(func, block, loop)
+    if meeting.positions[0] < meeting.positions[1]:
+        message = f"`{block}` comes before loop {loop}"
+        refuse("not-an-ancestor-of-producer", message, target.span, help="use compute_at for a producer")
+    stage = meeting.left[0]
+    made = set(tally(target.body).stores)
+    if not made.intersection(tally(stage).loads):
+        message = f"loop {loop} contains no producer of `{block}`"
+        refuse("not-an-ancestor-of-producer", message, target.span, help="name a loop around a block that it reads")
+    known = facts_at(func, (*meeting.shared, *meeting.right, target.body))
+    kept = _turns(meeting, target, stage, made, known)
+    taken = names_in(func)
+    changed: dict[Var, Var] = {}
+
+    def name(old: Var) -> Var:
+        new = replace(old, name=fresh(old.name, taken))
+        changed[new] = old
+        return new
+
+    restriction = Restriction(kept, scope_of(func, (*meeting.shared, *meeting.right)), name)
+    new = restriction.apply(stage, known)
+    _check_moved(meeting, target, new, block, restriction.values, reassociate)
+    body = seq(target.body, renamed(new, changed))
+    result = meeting.replaced(SKIP, replace_at(meeting.right, replace(target, body=body)))
+    return Changed(result, tuple(changed[v].name for v in restriction.loops))
+
+
+def _unit(stage: Stmt) -> tuple[list[For], Stmt]:
+    """The loops of a stage that are alone in one another, and what is inside all of them."""
+    loops: list[For] = []
+    while True:
+        if isinstance(stage, For):
+            loops.append(stage)
+            stage = stage.body
+        elif isinstance(stage, Block) and not stage.axes and stage.init is None and stage.predicate.same(TRUE):
+            stage = stage.body
+        else:
+            return loops, stage
+
+
+def _turns(meeting: Meeting, target: For, stage: Stmt, made: set[Buffer], known: isl.Set) -> list[Kept]:
+    """For each store of a consumer the instances that run in one iteration of the loop."""
+    outer = [x.var for x in loops_around(meeting.right)]
+    places = [e for e in events(stage) if e.store is not None]
+    own, unit = _unit(stage)
+    names = [x.var.name for x in own]
+    reads = reads_of(unit, made)
+    written = EffectAnalysis().of(lower_statement(target.body)).may
+    domains = [domain_of(e, {}).may.intersect(meeting.known) for e in places]
+    pairs = pb.never()
+    for buffer, region in reads.items():
+        pairs = pairs.union(region.intersect(get(written, buffer)).params())
+    anywhere = pb.never()
+    for event, domain in zip(places, domains, strict=True):
+        anywhere = anywhere.union(pb.forget(domain, [v.name for v in event.names if v.name not in names]))
+    pairs = pairs.intersect(known).intersect(anywhere).coalesce()
+    late = [v.name for v in outer]
+    turns = _last(pairs, late)
+    rest = anywhere.subtract(pb.forget(pairs, late))
+    if not rest.is_empty():
+        turns = turns.union(_last(known, late).intersect(rest))
+    turns = turns.coalesce()
+    return [Kept(e, turns, d.intersect(turns)) for e, d in zip(places, domains, strict=True)]
+
+
+def _last(iterations: isl.Set, names: Sequence[str]) -> isl.Set:
+    """The lexicographically last values of some variables, for each value of the others."""
+    region = isl.Set.from_params(iterations)
+    for k, name in enumerate(names):
+        position = region.find_dim_by_name(isl.dim_type.param, name)
+        if position < 0:
+            return iterations
+        region = region.move_dims(isl.dim_type.set, k, isl.dim_type.param, position, 1)
+    here = pb.whole(0)
+    for name in names:
+        here = here.flat_product(isl.Set.from_pw_aff(pb.symbol(name)))
+    return region.lexmax().intersect(here).params()
+
+
+def _check_moved(
+    meeting: Meeting, target: For, new: Stmt, block: str, back: Mapping[Var, Expr], reassociate: bool
+) -> None:
+    """Refuse a consumer at the end of a loop's body, unless all dependences stay as they are."""
+    stage, nest = meeting.left[0], meeting.right
+    known = meeting.known
+    inner = [x.var.name for x in loops_around(nest)]
+    passed = list(meeting.between)
+    for parent, child in pairwise(nest):
+        if isinstance(parent, Seq):
+            passed += parent.stmts[next(k for k, s in enumerate(parent.stmts) if s is child) + 1 :]
+    for other in passed:
+        found = conflict(other, stage, pb.forget(known, inner))
+        if found is not None:
+            message = f"`{block}` would run before {name_of(other)}, which it depends on through {found[0].name}"
+            refuse("order", message, stage.span, notes=[f"both touch {found[1]}"], help="move the other stage first")
+    alone = without_tails(nest)
+    old = seq(alone[0], stage)
+    end = alone[-1]
+    assert isinstance(end, For)
+    moved = seq(replace_at(alone, replace(end, body=seq(end.body, new))))
+    violation = check_order(old, moved, back, known, reassociate=reassociate)
+    if violation is not None:
+        help = "name an outer loop, or one that completes what the stage reads"
+        refuse("order", violation.message, stage.span, notes=violation.notes, help=help)
