@@ -18,6 +18,7 @@ from egraph_rules.rules import EXPRESSION_RULES, affine, cases, loops, padding, 
 from ir.blocks import without_axes
 from ir.errors import ScheduleError, suggest
 from ir.nodes import PrimFunc
+from ir.schedule.trace import BlockRef
 
 # Guards first: a branch inside a loop is dear, so that it moves out or goes.
 _NO_BRANCHES = replace(CPU, name="fewer branches", mask=20.0, reduction_mask=100.0)
@@ -39,6 +40,7 @@ _OVERCOMPUTE = (
 )  # fmt: skip
 
 
+Block = str | BlockRef | None
 Freedoms = Floats | Sequence[str] | None  # by name, or all where left out
 
 
@@ -83,6 +85,8 @@ def _freedoms(names: object) -> Floats:
         return DEFAULT_FLOATS
     known = {str(freedom.name).lower(): freedom for freedom in Floats if freedom}
     chosen = Floats.STRICT
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise ScheduleError("argument", f"floats must be a list of freedoms, not {names!r}")
     for name in cast("Sequence[str]", names):
         if name not in known:
             help = suggest(name, known) or f"use {', '.join(known)}"
@@ -91,16 +95,19 @@ def _freedoms(names: object) -> Floats:
     return chosen
 
 
-def _options(block: str | None, floats: Freedoms = None, **more: object) -> dict[str, object]:
+def _options(block: object, floats: Freedoms = None, **more: object) -> dict[str, object]:
     """Options as given: what was left out stays out, so that traces print as they were written."""
+    name = getattr(block, "name", block)  # a block may be given as a schedule gives it
+    if name is not None and not isinstance(name, str):
+        raise ScheduleError("reference", f"{block!r} is no block", help="give the name of a block")
     if isinstance(floats, Floats):
         floats = tuple(str(freedom.name).lower() for freedom in Floats if freedom in floats)
     _freedoms(floats)
-    given = {"block": block, "floats": None if floats is None else tuple(floats), **more}
+    given = {"block": name, "floats": None if floats is None else tuple(floats), **more}
     return {name: value for name, value in given.items() if value is not None}
 
 
-def simplify(block: str | None = None, floats: Freedoms = None) -> Step:
+def simplify(block: Block = None, floats: Freedoms = None) -> Step:
     """Simplify expressions, and branches whose conditions are known, alike, or decided by the branch before them.
 
     Known is what loops, branches, assumptions and earlier stores say, until something changes it.
@@ -110,19 +117,19 @@ def simplify(block: str | None = None, floats: Freedoms = None) -> Step:
     return Step("simplify", _options(block, floats), rules)
 
 
-def remove_no_op(block: str | None = None, floats: Freedoms = None) -> Step:
+def remove_no_op(block: Block = None, floats: Freedoms = None) -> Step:
     """Remove what changes nothing: overwritten stores, loads stored back, stores of what is there, empty loops."""
     rules = (*EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead)
     return Step("remove_no_op", _options(block, floats), rules)
 
 
-def merge_conditionals(block: str | None = None) -> Step:
+def merge_conditionals(block: Block = None) -> Step:
     """Merge adjacent branches with identical or complementary conditions."""
     rules = (cases.neighbours, *_BRANCHES, *_NOTHING)
     return Step("merge_conditionals", _options(block), rules, replace(_NO_BRANCHES, guarded=0.5))
 
 
-def reduce_loop_extents(block: str | None = None) -> Step:
+def reduce_loop_extents(block: Block = None) -> Step:
     """Shorten loops at both ends to the iterations in which a condition of their body holds."""
     rules = (*loops.LOOP_RULES, *_BRANCHES, *_NOTHING)
     return Step("reduce_loop_extents", _options(block), rules, _SHORT_LOOPS)
@@ -141,7 +148,7 @@ _LET_BINDINGS = {
 
 
 def hoist_expression(
-    block: str | None = None,
+    block: Block = None,
     conditionals: Sequence[str] = ("if_else_stmt",),
     let_bindings: Sequence[str] = (),
 ) -> Step:
@@ -155,6 +162,8 @@ def hoist_expression(
     """
     rules: list[Rule] = []
     for flags, known in ((conditionals, _CONDITIONALS), (let_bindings, _LET_BINDINGS)):
+        if isinstance(flags, str) or not isinstance(flags, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ScheduleError("argument", f"flags must be given as a list, not {flags!r}")
         for flag in flags:
             if flag not in known:
                 help = suggest(flag, known) or f"use {', '.join(known)}"
@@ -166,9 +175,7 @@ def hoist_expression(
     return Step("hoist_expression", options, (*chosen, *boolean, *_BRANCHES, *_NOTHING), _HOISTED)
 
 
-def remove_branching_through_overcompute(
-    block: str | None = None, floats: Floats | Sequence[str] | None = None
-) -> Step:
+def remove_branching_through_overcompute(block: Block = None, floats: Floats | Sequence[str] | None = None) -> Step:
     """Drop branches whose other side may run everywhere without a visible effect, reducing indices where needed."""
     rules = (
         *EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead, *_OVERCOMPUTE, *padding.PADDING_RULES,
@@ -176,9 +183,7 @@ def remove_branching_through_overcompute(
     return Step("remove_branching_through_overcompute", _options(block, floats), rules, _NO_BRANCHES)
 
 
-def remove_overcompute_through_branching(
-    block: str | None = None, floats: Floats | Sequence[str] | None = None
-) -> Step:
+def remove_overcompute_through_branching(block: Block = None, floats: Floats | Sequence[str] | None = None) -> Step:
     """Guard work that does nothing visible for some iterations, by a condition for those in which it does."""
     rules = (
         *EXPRESSION_RULES, *_BRANCHES, *_NOTHING, statements.dead, cases.dead_region, cases.known_region,

@@ -80,7 +80,7 @@ class LowerError(LoopsatError):
     """A kernel cannot be built or called as asked."""
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
+def suggest(name: object, known: Iterable[str]) -> str:
     """A `did you mean` phrase for the nearest of `known`, or the empty string."""
-    near = get_close_matches(name, list(known), n=1)
+    near = get_close_matches(str(name), list(known), n=1)
     return f"did you mean `{near[0]}`?" if near else ""

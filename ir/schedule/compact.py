@@ -29,7 +29,8 @@ from ir.nodes import (
 )
 from ir.schedule.edit import forget_regions
 from ir.schedule.restrict import as_dtype, equals, is_simple
-from ir.traverse import has_loads, map_expr, map_stmt, stmt_exprs, substitute_expr, walk, walk_expr
+from ir.schedule.stages import accesses
+from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, substitute_expr, walk_expr
 
 
 def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set, scope: Mapping[str, Expr]) -> Stmt:
@@ -43,7 +44,7 @@ def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set
         return Alloc(buffer, body)
     shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
     small = replace(buffer, shape=shape)
-    return Alloc(small, _Rewriter(buffer, small, axes).stmt(body, known, {}))
+    return Alloc(small, _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {}))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,23 +74,26 @@ def _axis(
     low = low.gist_params(known).coalesce()
     count = high.sub(low).add(pb.number(1)).intersect_domain(known)
     dims = isl.Set.from_pw_aff(count)
-    dims = pb.forget(dims, pb.variables(dims) - sizes)
-    if not dims.dim_has_any_upper_bound(isl.dim_type.set, 0):
-        return None
-    most = dims.dim_max_val(0) if not pb.variables(dims) else None
-    whole = pb.affine(old)
-    if most is not None and most.is_int():
+    most = pb.forget(dims, pb.variables(dims)).dim_max_val(0)
+    if most.is_int():
         extent = const(most.to_python(), old.dtype)
     else:
-        top = dims.dim_max(0)
-        if top.n_piece() != 1:
+        dims = pb.forget(dims, pb.variables(dims) - sizes)
+        top = dims.dim_max(0) if dims.dim_has_any_upper_bound(isl.dim_type.set, 0) else None
+        if top is None or top.n_piece() != 1:
             return None
-        extent = as_dtype(readback.expression(top, scope, known.params()), old.dtype)
+        extent = as_dtype(readback.expression(top, scope, known), old.dtype)
+    whole = pb.affine(old)
     value = pb.affine(extent)
     if whole is None or value is None or known.is_subset(value.ge_set(whole)):
         return None  # as large as before, so nothing is won by other indices
     first = readback.expression(low, scope, known)
     return _Axis(low, first, extent) if is_simple(first) and is_simple(extent) else None
+
+
+def _touching(stmt: Stmt, buffer: Buffer) -> set[int]:
+    found = {k for s in stmt_children(stmt) for k in _touching(s, buffer)}
+    return found | {id(stmt)} if found or accesses(stmt, buffer) else found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,9 +103,10 @@ class _Rewriter:
     old: Buffer
     new: Buffer
     axes: Sequence[_Axis | None]
+    touching: set[int]  # statements with an access in them, by identity
 
     def stmt(self, stmt: Stmt, known: isl.Set, values: Mapping[Var, Expr]) -> Stmt:
-        if not any(self._touched(s) for s in walk(stmt)):
+        if id(stmt) not in self.touching:
             return stmt
         expr = self._mapper(known, values)
         match stmt:
@@ -139,11 +144,6 @@ class _Rewriter:
         new = replace(block, axes=axes, predicate=expr(block.predicate), init=init)
         return forget_regions(replace(new, body=self.stmt(block.body, inner, values)), {self.old.name})
 
-    def _touched(self, stmt: Stmt) -> bool:
-        if isinstance(stmt, Store) and stmt.buffer == self.old:
-            return True
-        return any(isinstance(e, Load) and e.buffer == self.old for x in stmt_exprs(stmt) for e in walk_expr(x))
-
     @staticmethod
     def _bound(values: Mapping[Var, Expr], var: Var, value: Expr) -> Mapping[Var, Expr]:
         return values if has_loads(value) else {**values, var: substitute_expr(value, values)}
@@ -173,8 +173,10 @@ class _Rewriter:
             low, high = offsets.dim_min_val(0), offsets.dim_max_val(0)
             if low.is_int() and low.eq(high):
                 return const(low.to_python(), index.dtype)
-        match index:
-            case Binary(op="add", lhs=a, rhs=b) if a.same(first):
-                return b
-            case _:
-                return Binary("sub", index, first)
+        place = pb.affine(index)
+        if place is not None:
+            names = {v.name: v for e in (index, first) for v in free_vars(e)}
+            short = as_dtype(readback.expression(place.sub(axis.low), names), index.dtype)
+            if sum(1 for _ in walk_expr(short)) <= sum(1 for _ in walk_expr(index)):
+                return short
+        return Binary("sub", index, first)

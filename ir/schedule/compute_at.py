@@ -15,12 +15,13 @@ from itertools import pairwise
 import islpy as isl
 
 from ir import presburger as pb
-from ir.analysis.effects import EffectAnalysis, Regions, get, read_regions, unite
+from ir.analysis.effects import EffectAnalysis, Effects, Regions, get, read_regions, unite
 from ir.blocks import lower_statement
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
     TRUE,
+    Alloc,
     Assume,
     Block,
     Buffer,
@@ -222,26 +223,39 @@ class _Move:
                notes=[f"{name_of(reader)} reads it too"], help="name a loop around all of them")  # fmt: skip
 
     def check_iterations(self, outputs: set[Buffer]) -> None:
-        """Refuse where an iteration of the loops around both reads what an earlier one has computed."""
+        """Refuse where the stage, or what it is for, uses what was there before this iteration of loops around both."""
         shared = self.meeting.shared
-        for buffer in outputs:
-            depth = allocation_depth(shared, buffer)
+        for buffer in self.used.stores:
+            depth = allocation_depth(self.meeting.shared, buffer)
             loops = loops_around(shared[0 if depth is None else depth :])
-            if not loops:
+            if any(isinstance(s, Alloc) and s.buffer == buffer for s in walk(self.stage)):
                 continue
-            effects = EffectAnalysis().of(lower_statement(self.stage))
-            known, marks = self.meeting.known, primed((x.var for x in loops), "'")
-            names = {v.name: v.name + "'" for v in marks}
-            read = reads_of(self.meeting.right[0], {buffer}).get(buffer, pb.nothing(len(buffer.shape)))
-            missing = read.subtract(get(effects.must, buffer)).intersect_params(known)
-            earlier = precedes([marks[x.var] for x in loops], [x.var for x in loops])
-            old = pb.rename(get(effects.may, buffer).intersect_params(known), names).intersect_params(earlier)
-            found = pb.sample(missing.intersect(old))
-            if found is not None:
-                now, then = (values_at(found[0], n) for n in (names, names.values()))
-                message = f"loop {self.name} reads what an earlier iteration of {loops[0].var.name} has computed"
-                note = f"{element(buffer, found[1])} is read at {now}, and computed at {then}".replace("'", "")
-                refuse("carried", message, self.loop.span, notes=[note], help="compute it in the same iteration")
+            if depth is None or loops:
+                effects = EffectAnalysis().of(lower_statement(self.stage))
+                self._check_entry(buffer, get(effects.reads, buffer))
+                if buffer in outputs and loops:
+                    self._check_carried(buffer, effects, loops)
+
+    def _check_entry(self, buffer: Buffer, exposed: isl.Set) -> None:
+        found = pb.sample(exposed.intersect_params(self.meeting.known))
+        if found is not None:
+            message = f"`{self.block}` adds to what {buffer.name} held before, so it must run once"
+            note = f"it reads {element(buffer, found[1])} before it writes it"
+            refuse("carried", message, self.stage.span, notes=[note], help="initialise the elements in the stage")
+
+    def _check_carried(self, buffer: Buffer, effects: Effects, loops: tuple[For, ...]) -> None:
+        known, marks = self.meeting.known, primed((x.var for x in loops), "'")
+        names = {v.name: v.name + "'" for v in marks}
+        read = reads_of(self.meeting.right[0], {buffer}).get(buffer, pb.nothing(len(buffer.shape)))
+        missing = read.subtract(get(effects.must, buffer)).intersect_params(known)
+        earlier = precedes([marks[x.var] for x in loops], [x.var for x in loops])
+        old = pb.rename(get(effects.may, buffer).intersect_params(known), names).intersect_params(earlier)
+        found = pb.sample(missing.intersect(old))
+        if found is not None:
+            now, then = (values_at(found[0], n) for n in (names, names.values()))
+            message = f"loop {self.name} reads what an earlier iteration of {loops[0].var.name} has computed"
+            note = f"{element(buffer, found[1])} is read at {now}, and computed at {then}".replace("'", "")
+            refuse("carried", message, self.loop.span, notes=[note], help="compute it in the same iteration")
 
     def check_inputs(self, stage: Stmt, known: isl.Set) -> None:
         """Refuse where an input of the stage changes between its old place and one of the new ones."""
@@ -329,7 +343,7 @@ class _Demand:
                 spot = pb.point(event.store.indices)
                 which = pb.always() if spot is None else spot.intersect(needed[buffer]).params()
                 domain = domain_of(event, {}).may.intersect(which).intersect(self.known)
-                chosen[id(event)] = Kept(event, which, domain)
+                chosen[id(event)] = Kept.of(event, which, domain)
                 needed = unite(needed, self._reads(event, domain, own - {buffer}))
         return [chosen[id(e)] for e in stores], needed
 
@@ -457,7 +471,7 @@ def _turns(meeting: Meeting, target: For, stage: Stmt, made: set[Buffer], known:
     if not rest.is_empty():
         turns = turns.union(_last(known, late).intersect(rest))
     turns = turns.coalesce()
-    return [Kept(e, turns, d.intersect(turns)) for e, d in zip(places, domains, strict=True)]
+    return [Kept.of(e, turns, d.intersect(turns)) for e, d in zip(places, domains, strict=True)]
 
 
 def _last(iterations: isl.Set, names: Sequence[str]) -> isl.Set:

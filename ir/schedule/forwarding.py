@@ -17,6 +17,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Cast,
     Expr,
     For,
     If,
@@ -329,8 +330,5 @@ def _permits(expr: Expr, buffer: Buffer) -> bool:
 
 
 def _can_fault(value: Expr) -> bool:
-    """Whether evaluating a value might fail for some indices and contents: integer arithmetic, unless plain."""
-    return any(
-        isinstance(e, (Binary, Unary)) and (children(e)[0].dtype.is_integer and e.dtype.is_integer)
-        for e in walk_expr(value)
-    )
+    """Whether evaluating a value might fail for some indices and contents: any arithmetic that makes integers."""
+    return any(isinstance(e, (Binary, Unary, Cast)) and e.dtype.is_integer for e in walk_expr(value))

@@ -34,6 +34,9 @@ class IndexMap:
             if len(function.params) != rank:
                 _wrong_rank(len(function.params), rank)
             return function
+        if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+            message = f"the index map is {function!r}, which is no function"
+            raise ScheduleError("index-map", message, help="write it as lambda i: [i // 4, i % 4]")
         params = tuple(Var(name, DType.INT32) for name in _names(function, rank))
         try:
             found = function(*params)

@@ -44,6 +44,10 @@ def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Ch
     old = _loop(path)
     known = facts_at(func, path)
     extents = _factors(old, factors, known)
+    total: Expr = const(1, old.var.dtype)
+    for extent in extents:
+        total = times(total, extent)
+    _check_range(old, old.start, total)
     taken = names_in(func)
     suffixes = ("o", "i") if len(extents) == 2 else tuple(f"_{k}" for k in range(len(extents)))
     parts = [replace(old.var, name=fresh(loop + suffix, taken)) for suffix in suffixes]
@@ -66,7 +70,7 @@ def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Ch
 def _factors(loop: For, factors: Sequence[int | Expr | None], known: isl.Set) -> list[Expr]:
     """The extents of the parts, the one left open inferred."""
     dtype = loop.var.dtype
-    given = [f if f is None or isinstance(f, Expr) else const(f, dtype) for f in factors]
+    given = [f if f is None or isinstance(f, Expr) else _literal(loop, f) for f in factors]
     if not given or sum(f is None for f in given) > 1:
         refuse("factors", f"split of {loop.var.name} needs factors, at most one of them None", loop.span)
     product: Expr = const(1, dtype)
@@ -91,6 +95,21 @@ def _factors(loop: For, factors: Sequence[int | Expr | None], known: isl.Set) ->
         message = f"{text} iterations do not cover the {to_script(loop.extent)} of loop {loop.var.name}"
         refuse("factors", message, loop.span, notes=notes, help="let one factor be None: it is inferred")
     return [f for f in given if f is not None]
+
+
+def _literal(loop: For, value: int) -> Expr:
+    dtype = loop.var.dtype
+    if not dtype.min <= value <= dtype.max:
+        refuse("range", f"{value} does not fit {dtype}, in which loop {loop.var.name} counts", loop.span)
+    return const(value, dtype)
+
+
+def _check_range(loop: For, start: Expr, extent: Expr) -> None:
+    """Check that a range of numbers does not leave the dtype that a loop counts in."""
+    stop, dtype = plus(start, extent), loop.var.dtype
+    if isinstance(stop, Const) and not dtype.min <= stop.value - 1 <= dtype.max:
+        message = f"loop {loop.var.name} would count to {int(stop.value) - 1}, which leaves {dtype}"
+        refuse("range", message, loop.span, help="use smaller numbers")
 
 
 def _ceildiv(extent: Expr, divisor: Expr) -> Expr:
@@ -253,9 +272,10 @@ def rebase(func: PrimFunc, loop: str, start: int | Expr) -> Changed:
     """
     path = loop_path(func, loop)
     old = _loop(path)
-    first = start if isinstance(start, Expr) else const(start, old.var.dtype)
+    first = start if isinstance(start, Expr) else _literal(old, start)
     if first.dtype is not old.var.dtype or has_loads(first):
         refuse("start", f"loop {loop} cannot count from `{to_script(first)}`", old.span, help="give a number or a size")
+    _check_range(old, first, old.extent)
     var = replace(old.var, name=fresh(loop, names_in(func)))
     shift = _difference(old.start, first)
     body = substitute(old.body, {old.var: plus(var, shift)})

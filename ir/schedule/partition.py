@@ -48,7 +48,11 @@ def loop_partition(func: PrimFunc, loop: str, points: Sequence[int | Expr] | Non
             message = f"no condition in loop {loop} changes at places that can be found"
             refuse("no-boundary", message, old.span, help="give the points at which to cut")
     else:
-        cuts = [p if isinstance(p, Expr) else const(p, old.var.dtype) for p in points]
+        dtype = old.var.dtype
+        for point in points:
+            if not isinstance(point, Expr) and not dtype.min <= point <= dtype.max:
+                refuse("points", f"point {point} does not fit {dtype}, in which loop {loop} counts", old.span)
+        cuts = [p if isinstance(p, Expr) else const(p, dtype) for p in points]
         _check(old, cuts, known)
     stop = plus(old.start, old.extent)
     starts, stops = [old.start, *cuts], [*cuts, stop]

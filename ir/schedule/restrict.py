@@ -39,7 +39,7 @@ from ir.nodes import (
 from ir.schedule.edit import plus
 from ir.schedule.legality import Event
 from ir.script.intervals import extent_of
-from ir.traverse import substitute, substitute_expr, walk, walk_expr
+from ir.traverse import stmt_children, substitute, substitute_expr, walk_expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +52,14 @@ class Kept:
     event: Event
     chosen: isl.Set
     domain: isl.Set
+    names: frozenset[str]  # of the variables that decide
+
+    @staticmethod
+    def of(event: Event, chosen: isl.Set, domain: isl.Set) -> Kept:
+        return Kept(event, chosen, domain, frozenset(pb.variables(chosen)))
+
+
+_Inside = tuple[int, frozenset[str]]
 
 
 @dataclass(slots=True)
@@ -68,20 +76,31 @@ class Restriction:
     values: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())
     loops: list[Var] = field(default_factory=lambda: list[Var]())
     _next: int = 0
+    _inside: dict[int, tuple[int, frozenset[str]]] = field(
+        default_factory=lambda: dict[int, tuple[int, frozenset[str]]]()
+    )
 
     def apply(self, stmt: Stmt, known: isl.Set) -> Stmt:
         """The statement, running what is kept, where `known` holds."""
+        self._count(stmt)
         return self._visit(stmt, known)
+
+    def _count(self, stmt: Stmt) -> tuple[int, frozenset[str]]:
+        """How many stores a statement holds, and the loops in it, remembered by identity."""
+        parts = [self._count(s) for s in stmt_children(stmt)]
+        loops = frozenset[str]({stmt.var.name} if isinstance(stmt, For) else ()).union(*(names for _, names in parts))
+        self._inside[id(stmt)] = (isinstance(stmt, Store) + sum(count for count, _ in parts), loops)
+        return self._inside[id(stmt)]
 
     def _written(self, expr: Expr) -> Expr:
         return substitute_expr(expr, self.values)
 
     def _visit(self, stmt: Stmt, known: isl.Set) -> Stmt:
-        count = sum(isinstance(s, Store) for s in walk(stmt))
+        count, loops = self._inside[id(stmt)]
         mine = self.kept[self._next : self._next + count]
         if not mine:
             return substitute(stmt, self.values)
-        if not _involved(mine).intersection(s.var.name for s in walk(stmt) if isinstance(s, For)):
+        if not any(k.names & loops for k in mine):
             first = mine[0].chosen
             if all(k.chosen is first or _same_where(k.chosen, first, known) for k in mine[1:]):
                 self._next += count
@@ -131,7 +150,7 @@ class Restriction:
         name = loop.var.name
         domain = pb.loop_domain(loop.var, loop.start, loop.extent)
         exact = pb.affine(loop.start) is not None and pb.affine(loop.extent) is not None
-        if name not in _involved(mine) or not exact:
+        if not exact or all(name not in k.names for k in mine):
             return self._kept(loop, known.intersect(domain.may))
         line = reduce(lambda a, b: a.union(b), (_values_of(loop.var, k) for k in mine)).coalesce()
         there = known.intersect(line.params())
@@ -143,11 +162,26 @@ class Restriction:
         found = scan_of(line, low, high, Context(there, self.scope), known.subtract(there))
         if found is None:
             return self._kept(loop, known.intersect(domain.may))
-        here = pb.point([loop.var])
-        assert here is not None
-        inside = known.intersect(between(low, high).intersect(here).params())
+        if _has_cases(found) and (box := self._box(loop, mine, known)) is not None:
+            return box
+        inside = known.intersect(_filled(loop.var, low, high))
         new = self._scanning(loop, found, inside)
         return new if found.vanishes else self._guarded(new, line.params(), known)
+
+    def _box(self, loop: For, mine: Sequence[Kept], known: isl.Set) -> Stmt | None:
+        """`loop` over the values that it takes for any values of the loops around it in the nest, guarded inside."""
+        names = [v.name for k in mine for v in k.event.names]
+        line = reduce(lambda a, b: a.union(b), (_values_of(loop.var, k) for k in mine))
+        wide = pb.forget(line.intersect_params(known), names).coalesce()
+        there = wide.params()
+        low, high = (readback.coordinate(wide, 0, upper=upper) for upper in (False, True))
+        if low is None or high is None:
+            return None
+        found = scan_of(wide, low, high, Context(there, self.scope), pb.never())
+        if found is None or _has_cases(found):
+            return None
+        new = self._scanning(loop, found, known.intersect(_filled(loop.var, low, high)))
+        return new if known.is_subset(there) else self._guarded(new, there, known)
 
     def _kept(self, loop: For, inside: isl.Set) -> Stmt:
         self.scope[loop.var.name] = loop.var
@@ -182,6 +216,17 @@ class Scan:
     vanishes: bool
 
 
+def _has_cases(found: Scan) -> bool:
+    return any(isinstance(e, Select) for x in (found.first, found.extent) for e in walk_expr(x))
+
+
+def _filled(var: Var, low: isl.PwAff, high: isl.PwAff) -> isl.Set:
+    """`low <= var <= high`, as a params set."""
+    here = pb.point([var])
+    assert here is not None
+    return between(low, high).intersect(here).params()
+
+
 def scan_of(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, vacant: isl.Set) -> Scan | None:
     """The values from the least to the greatest member of a set of rank 1, which has members where `context` holds.
 
@@ -194,9 +239,7 @@ def scan_of(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, va
     return None if around is None else Scan(around.min, around.extent, vacant.is_empty())
 
 
-def _by_constraints(
-    line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, vacant: isl.Set
-) -> Scan | None:
+def _by_constraints(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Context, vacant: isl.Set) -> Scan | None:
     """The range as the constraints of one convex set give it; None where it is none."""
     line = line.compute_divs()
     if line.n_basic_set() != 1:
@@ -241,10 +284,6 @@ def _needed(bounds: list[isl.PwAff], where: isl.Set, *, upper: bool) -> list[isl
         if any(where.is_subset(b.le_set(bound) if upper else b.ge_set(bound)) for b in others):
             kept = others
     return kept
-
-
-def _involved(kept: Sequence[Kept]) -> set[str]:
-    return set[str]().union(*(pb.variables(k.chosen) for k in kept))
 
 
 def _same_where(left: isl.Set, right: isl.Set, known: isl.Set) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
@@ -120,7 +121,7 @@ class Schedule:
 
     def get_buffer(self, name: str) -> Buffer:
         """A buffer of the current function, for pad values that read it."""
-        return find_buffer(self.func, name)
+        return find_buffer(self.func, _name(name))
 
     # Loops -----------------------------------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class Schedule:
 
         Where the factors do not divide the extent, a guard keeps the iterations that were there.
         """
-        return self._loops("split", {"loop": self._loop(loop), "factors": tuple(factors)})
+        return self._loops("split", {"loop": self._loop(loop), "factors": _numbers("factors", factors, open=True)})
 
     def fuse(self, *loops: Loop) -> LoopRef:
         """Make nested loops, each alone in the one before, into one."""
@@ -141,7 +142,7 @@ class Schedule:
 
     def rebase(self, loop: Loop, start: int | Expr = 0) -> LoopRef:
         """Let a loop count from `start`."""
-        return self._loops("rebase", {"loop": self._loop(loop), "start": start})[0]
+        return self._loops("rebase", {"loop": self._loop(loop), "start": _number("start", start)})[0]
 
     def parallel(self, loop: Loop) -> None:
         """Promise that the iterations of a loop are independent, after proving it."""
@@ -157,7 +158,7 @@ class Schedule:
 
     def loop_partition(self, loop: Loop, points: Sequence[int | Expr] | None = None) -> tuple[LoopRef, ...]:
         """Cut a loop at `points`, by default where conditions in its body change, and decide those conditions."""
-        given = None if points is None else tuple(points)
+        given = None if points is None else _numbers("points", points)
         return self._loops("loop_partition", {"loop": self._loop(loop), "points": given})
 
     def merge_adjacent_loops(self, *loops: Loop) -> tuple[LoopRef, ...]:
@@ -188,11 +189,15 @@ class Schedule:
 
     def cache_read(self, block: Block, buffer: str | Buffer, scope: str = "global") -> BlockRef:
         """Copy a buffer before a block, which then reads the copy; `root` copies it for the whole function."""
-        return self._blocks("cache_read", {"block": self._block(block), "buffer": _name(buffer), "scope": scope})[0]
+        return self._blocks(
+            "cache_read", {"block": self._block(block), "buffer": _name(buffer), "scope": _scope(scope)}
+        )[0]
 
     def cache_write(self, block: Block, buffer: str | Buffer, scope: str = "global") -> BlockRef:
         """Let a block write a local buffer, which is copied to the real one afterwards."""
-        return self._blocks("cache_write", {"block": self._block(block), "buffer": _name(buffer), "scope": scope})[0]
+        return self._blocks(
+            "cache_write", {"block": self._block(block), "buffer": _name(buffer), "scope": _scope(scope)}
+        )[0]
 
     # Layouts ---------------------------------------------------------------------------------------------------------
 
@@ -341,6 +346,9 @@ class Schedule:
         return ()
 
     def _run_apply(self, step: Transform) -> tuple[Ref, ...]:
+        if not all(hasattr(step, part) for part in ("name", "options")) or not callable(step):
+            message = f"{step!r} is no directed step"
+            raise ScheduleError("step", message, help="apply one of egraph_rules.transforms, as in simplify()")
         before = self.func
         after = step(before)
         if after.params != before.params or after.name != before.name:
@@ -406,5 +414,46 @@ def _plain(value: object) -> object:
     return value.name if isinstance(value, (BlockRef, LoopRef)) else value
 
 
-def _name(buffer: str | Buffer) -> str:
-    return buffer if isinstance(buffer, str) else buffer.name
+def _name(buffer: object) -> str:
+    """A buffer's name.
+
+    Raises:
+        ScheduleError: it is neither a buffer nor a name.
+    """
+    if isinstance(buffer, (str, Buffer)):
+        return buffer if isinstance(buffer, str) else buffer.name
+    raise ScheduleError("reference", f"{buffer!r} is no buffer", help="give a name, or what get_buffer returned")
+
+
+def _scope(scope: object) -> str:
+    if isinstance(scope, str) and scope.replace(".", "_").isidentifier():
+        return scope
+    raise ScheduleError("scope", f"{scope!r} is no storage scope", help='give a name such as "global" or "local"')
+
+
+def _number(what: str, value: object) -> int | Expr:
+    """A whole number or an expression, as primitives take them.
+
+    Raises:
+        ScheduleError: it is neither.
+    """
+    if isinstance(value, Expr):
+        return value
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        pass
+    raise ScheduleError("argument", f"{what} must be whole numbers or expressions, not {value!r}")
+
+
+def _numbers(what: str, values: object, *, open: bool = False) -> tuple[int | Expr | None, ...]:
+    """A list of numbers; with `open`, None may stand for one that is to be found.
+
+    Raises:
+        ScheduleError: it is no list, or holds something else.
+    """
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        raise ScheduleError("argument", f"{what} must be a list, not {values!r}", help=f"write {what}=[...]")
+    items = cast("Sequence[object]", values)
+    return tuple(None if open and v is None else _number(what, v) for v in items)

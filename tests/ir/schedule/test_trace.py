@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from egraph_rules import transforms
@@ -106,3 +107,53 @@ def test_refused_steps_are_not_recorded():
     with pytest.raises(ScheduleError):
         sch.work_on("g")
     assert not sch.trace.steps
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda s: s.split("i", 4),
+        lambda s: s.split("i", "4"),
+        lambda s: s.split("i", [2.5, None]),
+        lambda s: s.split("i", [True, None]),
+        lambda s: s.split("i", [2**40, None]),
+        lambda s: s.split("i", [2**30, 4]),
+        lambda s: s.split(["i"], [2, None]),
+        lambda s: s.split(s.get_block("compute"), [2, None]),
+        lambda s: s.rebase("i", 0.5),
+        lambda s: s.rebase("i", 2**31 - 3),
+        lambda s: s.loop_partition("i", 3),
+        lambda s: s.loop_partition("i", [None]),
+        lambda s: s.get_block(3),
+        lambda s: s.get_buffer(3),
+        lambda s: s.work_on(3),
+        lambda s: s.cache_read("root", None),
+        lambda s: s.cache_read("root", "A", "two words"),
+        lambda s: s.apply(None),
+        lambda s: s.apply(transforms.simplify),
+        lambda s: s.apply(transforms.simplify(block=3)),
+        lambda s: s.apply(transforms.simplify(floats=3)),
+        lambda s: s.apply(transforms.hoist_expression(conditionals=None)),
+        lambda s: s.transform_layout("root", "A", 3),
+        lambda s: s.transform_layout("root", "A", None),
+        lambda s: s.fuse(),
+        lambda s: s.reorder(),
+    ],
+)
+def test_arguments_of_a_wrong_kind(step):
+    sch = Schedule(kernel())
+    with pytest.raises(ScheduleError):
+        step(sch)
+    assert sch.func == Schedule(kernel()).func
+
+
+def test_numbers_of_numpy_are_numbers():
+    sch = Schedule(kernel())
+    sch.split("i", [None, np.int64(4)])
+    assert Trace.from_json(sch.trace.to_json()).steps == sch.trace.steps
+
+
+def test_a_step_takes_a_block_as_the_schedule_gives_it():
+    sch = Schedule(kernel())
+    sch.apply(transforms.simplify(block=sch.get_block("compute")))
+    assert str(sch.trace).endswith("sch.apply(transforms.simplify(block='compute'))")
