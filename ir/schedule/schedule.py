@@ -31,7 +31,7 @@ from ir.schedule.partition import loop_partition
 from ir.schedule.reduction import decompose_reduction
 from ir.schedule.sequential import sequential_buffer_access
 from ir.schedule.staging import cache_read, cache_write
-from ir.schedule.trace import BlockRef, LoopRef, Ref, Step, Trace, Transform
+from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform
 from ir.verify import verify
 
 Block = BlockRef | str
@@ -82,6 +82,9 @@ class Schedule:
     """
 
     def __init__(self, program: PrimFunc | Module, *, reassociate: bool = True) -> None:
+        if not isinstance(program, (Module, PrimFunc)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            message = f"a schedule starts from a function or a module, not from {type(program).__name__}"
+            raise ScheduleError("program", message, help="parse text with ir.parse, or decorate with @T.prim_func")
         module = program if isinstance(program, Module) else Module((program,))
         if not module.funcs:
             raise ScheduleError("empty-module", "the module has no functions", help="decorate one with @T.prim_func")
@@ -108,16 +111,16 @@ class Schedule:
         Raises:
             ScheduleError: there is no such function.
         """
-        self.run("work_on", {"func": func})
+        self._do("work_on", {"func": func})
 
     def get_block(self, name: str, func: str | None = None) -> BlockRef:
         """A block by name; `root` is the whole body of a function."""
-        (found,) = self.run("get_block", {"name": name} if func is None else {"name": name, "func": func})
+        (found,) = self._do("get_block", {"name": name} if func is None else {"name": name, "func": func})
         return cast(BlockRef, found)
 
     def get_loops(self, block: Block = ROOT) -> tuple[LoopRef, ...]:
         """The loops around a block, outermost first, then those inside it in program order."""
-        return cast("tuple[LoopRef, ...]", self.run("get_loops", {"block": self._block(block)}))
+        return cast("tuple[LoopRef, ...]", self._do("get_loops", {"block": self._block(block)}))
 
     def get_buffer(self, name: str) -> Buffer:
         """A buffer of the current function, for pad values that read it."""
@@ -240,23 +243,33 @@ class Schedule:
         looks at becomes permission (stores of undef) in the stage.
         """
         reference = self._block(block)
-        self.run("split_function", {"block": reference, "name": name})
+        if name is not None and not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ScheduleError("argument", f"{name!r} is no name of a function")
+        self._do("split_function", {"block": reference, "name": name})
         stage = reference.name if name is None else name
         return stage, reference.func
 
     def apply(self, step: Transform) -> None:
         """Apply a directed rewrite, such as those of `egraph_rules.transforms`, to the current function."""
-        self.run("apply", {"step": step})
+        self._do("apply", {"step": step})
 
     # Running steps ---------------------------------------------------------------------------------------------------
 
     def run(self, name: str, arguments: Mapping[str, object]) -> tuple[Ref, ...]:
-        """Run a step by the name of its method and record it; what a trace does. Returns the references it made.
+        """Run a step by the name of its method, as a trace does. Returns the references it made.
 
         Raises:
             ScheduleError: there is no such step, or it does not apply; nothing has changed then.
         """
         self._check_arguments(name, arguments)
+        if name in SPREAD:
+            getattr(self, name)(*cast("tuple[Loop, ...]", arguments["loops"]))
+        else:
+            getattr(self, name)(**arguments)
+        return self.trace.steps[-1].outputs
+
+    def _do(self, name: str, arguments: Mapping[str, object]) -> tuple[Ref, ...]:
+        """Run a step and record it."""
         method = getattr(self, f"_run_{name}", None)
         if method is not None:
             outputs = cast("tuple[Ref, ...]", method(**arguments))
@@ -278,10 +291,8 @@ class Schedule:
             found = ", ".join(arguments) or "nothing"
             message = f"step {name} takes {', '.join(p for p in takes if p != 'self')}, but was given {found}"
             raise ScheduleError("trace", message, help="the trace may be from another version")
-        for key, kind in (("block", BlockRef), ("loop", LoopRef)):
-            if key in arguments and not isinstance(arguments[key], kind):
-                message = f"step {name} takes a reference as {key}, but was given {arguments[key]!r}"
-                raise ScheduleError("trace", message, help=f"name a {key}")
+        if name in SPREAD and not isinstance(arguments["loops"], tuple):
+            raise ScheduleError("trace", f"step {name} takes a list of loops, not {arguments['loops']!r}")
 
     def _primitive(
         self, function: _Primitive, name: str, arguments: Mapping[str, object], make: Callable[[str, str], Ref]
@@ -360,10 +371,10 @@ class Schedule:
     # References ------------------------------------------------------------------------------------------------------
 
     def _loops(self, name: str, arguments: Mapping[str, object]) -> tuple[LoopRef, ...]:
-        return cast("tuple[LoopRef, ...]", self.run(name, arguments))
+        return cast("tuple[LoopRef, ...]", self._do(name, arguments))
 
     def _blocks(self, name: str, arguments: Mapping[str, object]) -> tuple[BlockRef, ...]:
-        return cast("tuple[BlockRef, ...]", self.run(name, arguments))
+        return cast("tuple[BlockRef, ...]", self._do(name, arguments))
 
     def _block(self, block: Block) -> BlockRef:
         """The reference for a name: in the current function, or in the only one that has such a block."""

@@ -119,7 +119,7 @@ class Trace:
         """
         try:
             steps = [_step(item, transforms or {}) for item in json.loads(text)["steps"]]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             message = f"this is no recorded trace: {error!r}"
             raise ScheduleError("trace", message, help="save one with `sch.trace.to_json()`") from error
         return Trace(steps)
@@ -157,7 +157,7 @@ def _translate(value: object, known: Mapping[Ref, Ref]) -> object:
 
 # Python --------------------------------------------------------------------------------------------------------------
 
-_SPREAD = ("fuse", "reorder", "merge_adjacent_loops")  # methods whose references are positional
+SPREAD = ("fuse", "reorder", "merge_adjacent_loops")  # methods whose references are positional
 
 
 def _line(step: Step, made: Set[Ref]) -> str:
@@ -168,7 +168,7 @@ def _line(step: Step, made: Set[Ref]) -> str:
         return f"sch.apply(transforms.{transform.name}({options}))"
     parts: list[str] = []
     for k, (name, value) in enumerate(step.arguments):
-        if step.name in _SPREAD and k == 0:
+        if step.name in SPREAD and k == 0:
             parts += [_python(v, made) for v in cast("tuple[object, ...]", value)]
         else:
             parts.append(f"{name}={_python(value, made)}" if k > 0 else _python(value, made))
@@ -264,7 +264,14 @@ def _step(item: Mapping[str, object], transforms: Mapping[str, Callable[..., Tra
     arguments = cast("Mapping[str, object]", item["arguments"])
     outputs = tuple(_decode(o, transforms) for o in cast("list[object]", item["outputs"]))
     pairs = tuple((k, _decode(v, transforms)) for k, v in arguments.items())
-    return Step(cast(str, item["step"]), pairs, cast("tuple[Ref, ...]", outputs))
+    if not isinstance(item["step"], str) or not all(isinstance(o, (BlockRef, LoopRef)) for o in outputs):
+        raise TypeError(f"step {item['step']!r} with outputs {outputs!r}")
+    name, given = item["step"], dict(pairs)
+    if (name == "apply" and not hasattr(given["step"], "options")) or (
+        name in SPREAD and not isinstance(given["loops"], tuple)
+    ):
+        raise TypeError(f"step {name} with {given!r}")
+    return Step(name, pairs, cast("tuple[Ref, ...]", outputs))
 
 
 def _decode(value: object, transforms: Mapping[str, Callable[..., Transform]]) -> object:

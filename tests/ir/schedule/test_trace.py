@@ -99,6 +99,28 @@ def test_wrong_arguments_in_a_trace():
         trace.replay(Schedule(kernel()))
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        '"split", "arguments": {"loop": {"loop": "i", "func": "f"}, "factors": 3}',
+        '"split", "arguments": {"loop": {"loop": "i", "func": "f"}, "factors": ["a", null]}',
+        '"fuse", "arguments": {"loops": 3}',
+        '"apply", "arguments": {"step": "simplify"}',
+        '"transform_layout", "arguments": {"block": "root", "buffer": "A", "index_map": 3}',
+        '"__init__", "arguments": {}',
+    ],
+)
+def test_wrong_values_in_a_trace(step: str):
+    with pytest.raises(ScheduleError):
+        Trace.from_json(f'{{"steps": [{{"step": {step}, "outputs": []}}]}}').replay(Schedule(kernel()))
+
+
+@pytest.mark.parametrize("program", [None, "text", kernel])
+def test_a_schedule_starts_from_a_program(program: object):
+    with pytest.raises(ScheduleError, match="a function or a module"):
+        Schedule(program)  # pyright: ignore
+
+
 def test_refused_steps_are_not_recorded():
     sch = Schedule(kernel())
     with pytest.raises(ScheduleError):
@@ -136,6 +158,8 @@ def test_refused_steps_are_not_recorded():
         lambda s: s.apply(transforms.hoist_expression(conditionals=None)),
         lambda s: s.transform_layout("root", "A", 3),
         lambda s: s.transform_layout("root", "A", None),
+        lambda s: s.split_function("compute", 3),
+        lambda s: s.sequential_buffer_access("compute", 3),
         lambda s: s.fuse(),
         lambda s: s.reorder(),
     ],
