@@ -15,7 +15,7 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ir.dtypes import DType
 
@@ -60,9 +60,10 @@ FLOAT_UNARY_OPS = ("exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "
 class Expr:
     """Base of expressions. Every expression has a `dtype`."""
 
-    __slots__ = ()
+    __slots__ = ("_hash",)
     dtype: DType
     span: Span | None
+    _hash: int  # remembered: nodes never change, and dictionaries ask again and again
 
     def _key(self) -> tuple[object, ...]:
         """The fields that structural equality and hashing compare."""
@@ -72,10 +73,17 @@ class Expr:
         """Structural equality, spans ignored; floats compare by bits, so NaN equals itself and -0.0 is not 0.0."""
         if self is other:
             return True
-        return type(self) is type(other) and isinstance(other, Expr) and self._key() == other._key()
+        if type(self) is not type(other) or not isinstance(other, Expr) or hash(self) != hash(other):
+            return False
+        return all(map(_same_field, self._key(), other._key()))
 
     def __hash__(self) -> int:
-        return hash((type(self).__name__, self._key()))
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((type(self).__name__, self._key()))
+            object.__setattr__(self, "_hash", found)
+            return found
 
     # Operators build nodes. `==` does too, hence the override that object's signature does not foresee.
     def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -158,6 +166,18 @@ class Expr:
 
     def __iter__(self) -> Iterator[Expr]:
         raise TypeError("an expression cannot be iterated over")
+
+
+def _same_field(one: object, other: object) -> bool:
+    """Structural equality of what nodes hold, without building `==` nodes on the way."""
+    if one is other:
+        return True
+    if isinstance(one, Expr):
+        return one.same(other)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        ones, others = cast("tuple[object, ...]", one), cast("tuple[object, ...]", other)
+        return len(ones) == len(others) and all(map(_same_field, ones, others))
+    return one == other
 
 
 Operand = Expr | int | float

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar, assert_never, cast
 
 import islpy as isl
@@ -83,11 +84,17 @@ def affine(expr: Expr, opaque: Opaque | None = None) -> isl.PwAff | None:
     `opaque` may name subexpressions that are not affine; equal names stand for equal values. Signed arithmetic is exact
     (leaving the width is a fault); unsigned arithmetic may wrap, so it counts as affine only where it cannot.
     """
-    result = _affine(expr, opaque)
+    result = _plain_affine(expr) if opaque is None else _affine(expr, opaque)
     if result is None and opaque is not None and expr.dtype.is_integer:
         name = opaque(expr)
         return None if name is None else symbol(name)
     return result
+
+
+@lru_cache(maxsize=4096)
+def _plain_affine(expr: Expr) -> isl.PwAff | None:
+    """`affine` without names for parts, remembered: the same few indices are asked about all the time."""
+    return _affine(expr, None)
 
 
 def _affine(expr: Expr, opaque: Opaque | None) -> isl.PwAff | None:
@@ -206,6 +213,15 @@ def unknown() -> Condition:
 
 def condition(expr: Expr, opaque: Opaque | None = None) -> Condition:
     """Translate a boolean expression; what is not quasi-affine widens the gap between `must` and `may`."""
+    return _plain_condition(expr) if opaque is None else _condition(expr, opaque)
+
+
+@lru_cache(maxsize=4096)
+def _plain_condition(expr: Expr) -> Condition:
+    return _condition(expr, None)
+
+
+def _condition(expr: Expr, opaque: Opaque | None) -> Condition:
     match cast(AnyExpr, expr):
         case Const(value=value):
             truth = always() if value else never()
