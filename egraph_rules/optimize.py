@@ -99,7 +99,7 @@ def search_within(
         ScheduleError: there is no such block.
     """
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
-    search = _Search(func, target, 1, DEFAULT_BUDGET, rules, Report(), signed_zeros, block)
+    search = _Search(func, target, 1, replace(DEFAULT_BUDGET, restarts=0), rules, Report(), signed_zeros, block)
     return replace(func, body=search.run()[0][1])
 
 

@@ -1,6 +1,6 @@
 """Directed steps: one family of rules each, as `Schedule.apply` takes them.
 
-A step is the search of `optimize`, restricted to a family and to a place, with prices that say which way the family is
+A step is one search of `optimize`, restricted to a family and to a place, with prices that say which way the family is
 to be used. What it finds equals what was there; where its rules do not apply, the program stays as it is.
 """
 
