@@ -227,6 +227,7 @@ def with_unique_names(func: PrimFunc) -> PrimFunc:
     """`func` with loop variables, blocks and local buffers told apart by name; the first of each keeps its own."""
     taken = names_in(func)
     variables = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+    loops = {s.var.name for s in walk(func.body) if isinstance(s, For)}
     blocks: set[str] = set()  # a block may be called like the buffer it computes
 
     def name(old: str, seen: set[str]) -> str:
@@ -240,6 +241,9 @@ def with_unique_names(func: PrimFunc) -> PrimFunc:
             if new != stmt.var.name:
                 var = replace(stmt.var, name=new)
                 stmt = replace(stmt, var=var, body=substitute(stmt.body, {stmt.var: var}))
+        elif isinstance(stmt, Let) and stmt.var.name in loops:  # it would clash where the two meet
+            var = replace(stmt.var, name=fresh(stmt.var.name, taken))
+            stmt = replace(stmt, var=var, body=substitute(stmt.body, {stmt.var: var}))
         elif isinstance(stmt, Alloc):
             new = name(stmt.buffer.name, variables)
             if new != stmt.buffer.name:

@@ -18,6 +18,8 @@ import islpy as isl
 from ir import presburger as pb
 from ir.blocks import lower_statement
 from ir.nodes import (
+    COMPARE_OPS,
+    LOGICAL_OPS,
     Alloc,
     AnyStmt,
     Assert,
@@ -25,6 +27,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Cast,
     Evaluate,
     Expr,
     For,
@@ -38,7 +41,7 @@ from ir.nodes import (
     Var,
 )
 from ir.script.printer import to_script
-from ir.traverse import has_loads, loads, substitute_expr
+from ir.traverse import has_loads, loads, substitute_expr, walk_expr
 
 Time = tuple[Expr | int, ...]
 _OPERATIONS = 2_000_000  # a whole check; hand-written programs need some ten thousand
@@ -148,8 +151,8 @@ def check_order(
     Updates of one element by one commutative operator may change places if `reassociate` (floats) allows.
     """
     before, after = events(old), events(new)
-    if len(before) != len(after):
-        raise ValueError("a reordering keeps the number of places")
+    if len(before) != len(after):  # conditions or bounds that load are evaluated at other times than before
+        return Violation("conditions or loop bounds that read buffers would be evaluated at other times", ())
     budget = Violation("the proof that the order may change needs too many steps", ())
     return pb.within_budget(lambda: _check(before, after, back, known, reassociate), budget, _OPERATIONS)
 
@@ -323,10 +326,25 @@ def _commute(first: Event, second: Event, reassociate: bool) -> bool:
     if a is None or b is None or a[0] != b[0]:
         return False
     dtype = a[1].dtype
-    if a[0] in ("min", "max", "and", "or"):
+    if a[0] in ("and", "or"):  # evaluated only until it is decided: what comes later must not be able to fail
+        return all(_cannot_fail(e.store.value) for e in (first, second) if e.store is not None)
+    if a[0] in ("min", "max"):
         return True
     # sums of signed integers might leave their width on the way in one order and not in the other
     return reassociate if dtype.is_float else not dtype.is_signed
+
+
+def _cannot_fail(expr: Expr) -> bool:
+    """Whether no part of an expression can leave a range or divide by zero."""
+    harmless = (*COMPARE_OPS, *LOGICAL_OPS, "min", "max")
+    for part in walk_expr(expr):
+        if isinstance(part, Binary) and not part.dtype.is_float and part.op not in harmless:
+            return False
+        if isinstance(part, Unary) and part.dtype.is_integer:
+            return False
+        if isinstance(part, Cast) and part.operand.dtype.is_float and not part.dtype.is_float:
+            return False
+    return True
 
 
 def _kept(first: _Moved, second: _Moved, reassociate: bool) -> Violation | None:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import islpy as isl
 
 from ir import presburger as pb
-from ir.nodes import Binary, Const, Expr, For, LoopKind, PrimFunc, Stmt, Var, const
+from ir.nodes import SKIP, Binary, Const, Expr, For, If, LoopKind, PrimFunc, Stmt, Var, const
 from ir.schedule.edit import (
     Changed,
     facts_at,
@@ -26,7 +26,9 @@ from ir.schedule.edit import (
 )
 from ir.schedule.legality import carried, check_order
 from ir.script.printer import to_script
-from ir.traverse import free_vars, has_loads, substitute
+from ir.traverse import buffers_written, free_vars, has_loads, loads, substitute
+
+_MAX_PARTS = 16  # more loops than that are a mistake
 
 # Split ---------------------------------------------------------------------------------------------------------------
 
@@ -43,11 +45,15 @@ def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Ch
     path = loop_path(func, loop)
     old = _loop(path)
     known = facts_at(func, path)
+    _check_steady(old)
     extents = _factors(old, factors, known)
+    if len(extents) > _MAX_PARTS:
+        message = f"loop {loop} would become {len(extents)} loops"
+        refuse("factors", message, old.span, help=f"give at most {_MAX_PARTS} factors")
     total: Expr = const(1, old.var.dtype)
     for extent in extents:
         total = times(total, extent)
-    _check_range(old, old.start, total)
+    _check_range(old, old.start, total, known)
     taken = names_in(func)
     suffixes = ("o", "i") if len(extents) == 2 else tuple(f"_{k}" for k in range(len(extents)))
     parts = [replace(old.var, name=fresh(loop + suffix, taken)) for suffix in suffixes]
@@ -62,9 +68,40 @@ def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Ch
     inside = known
     for new in loops:
         inside = inside.intersect(pb.loop_domain(new.var, new.start, new.extent).may)
-    body = substitute(old.body, {old.var: plus(old.start, index)})
+    below = _independent_below(old)
+    inner = below[-1].body if below else old.body
+    for new in below:
+        inside = inside.intersect(pb.loop_domain(new.var, new.start, new.extent).may)
+    body = substitute(inner, {old.var: plus(old.start, index)})
     body = guarded(Binary("lt", index, old.extent), body, inside)
-    return Changed(with_body(func, path, nest(loops, body)), tuple(v.name for v in parts))
+    return Changed(with_body(func, path, nest((*loops, *below), body)), tuple(v.name for v in parts))
+
+
+def _independent_below(loop: For) -> list[For]:
+    """Loops alone in one another below a loop, whose bounds do not depend on it: a guard may stand inside them."""
+    found: list[For] = []
+    stmt = loop.body
+    while isinstance(stmt, For):
+        used = {v for e in (stmt.start, stmt.extent) for v in free_vars(e)}
+        if loop.var in used or has_loads(stmt.start) or has_loads(stmt.extent):
+            break
+        found.append(stmt)
+        stmt = stmt.body
+    return found
+
+
+def _check_steady(loop: For) -> None:
+    """Check that the bounds of a loop may be evaluated again in its body.
+
+    Raises:
+        ScheduleError: they read a buffer that the body writes.
+    """
+    changed = buffers_written(loop.body)
+    for bound in (loop.start, loop.extent):
+        for load in loads(bound):
+            if load.buffer in changed:
+                message = f"the range of loop {loop.var.name} is `{to_script(load)}`, which its body changes"
+                refuse("range-changes", message, loop.span, help="bind the bound to a name before the loop")
 
 
 def _factors(loop: For, factors: Sequence[int | Expr | None], known: isl.Set) -> list[Expr]:
@@ -104,9 +141,18 @@ def _literal(loop: For, value: int) -> Expr:
     return const(value, dtype)
 
 
-def _check_range(loop: For, start: Expr, extent: Expr) -> None:
-    """Check that a range of numbers does not leave the dtype that a loop counts in."""
+def _check_range(loop: For, start: Expr, extent: Expr, known: isl.Set) -> None:
+    """Check that a range of numbers does not leave the dtype that a loop counts in.
+
+    Sizes in 32 bits and more are taken to leave room for rounding up; in narrow dtypes that must be known.
+    """
     stop, dtype = plus(start, extent), loop.var.dtype
+    if dtype.bits < 32 and not isinstance(stop, Const):
+        first, count = pb.affine(start), pb.affine(extent)
+        last = None if first is None or count is None else first.add(count).sub(pb.number(1))
+        if last is None or not known.is_subset(last.le_set(pb.number(dtype.max))):
+            message = f"loop {loop.var.name} is not known to stay within {dtype}"
+            refuse("range", message, loop.span, help="assume a bound of its sizes with T.assume")
     if isinstance(stop, Const) and not dtype.min <= stop.value - 1 <= dtype.max:
         message = f"loop {loop.var.name} would count to {int(stop.value) - 1}, which leaves {dtype}"
         refuse("range", message, loop.span, help="use smaller numbers")
@@ -150,6 +196,8 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
     path = loop_path(func, loops[0])
     chain = _chain(_loop(path), loops)
     known = facts_at(func, path)
+    for each in chain:
+        _check_steady(each)
     for outer, inner in pairwise(chain):
         dependent = {v.name for e in (inner.start, inner.extent) for v in free_vars(e)} & {c.var.name for c in chain}
         if dependent:
@@ -164,6 +212,7 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
         total = times(total, extent)
     if isinstance(total, Const) and not dtype.min <= total.value <= dtype.max:
         refuse("overflow", f"{total.value} iterations do not fit {dtype}", chain[0].span)
+    _check_range(chain[0], const(0, dtype), total, known)
     fused = replace(chain[0].var, name=fresh("_".join(loops) + "_fused", names_in(func)))
     values: dict[Var, Expr] = {}
     rest: Expr = fused
@@ -173,7 +222,8 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
         rest = _quotient(rest, extents[k])
     body = substitute(chain[-1].body, values)
     outer = chain[0]
-    new = For(fused, const(0, dtype), total, body, outer.kind, outer.annotations, outer.span)
+    kind = outer.kind if all(each.kind == outer.kind for each in chain) else "serial"
+    new = For(fused, const(0, dtype), total, body, kind, outer.annotations, outer.span)
     return Changed(with_body(func, path, new), (fused.name,))
 
 
@@ -219,14 +269,17 @@ def reorder(func: PrimFunc, loops: Sequence[str], *, reassociate: bool) -> Chang
     paths = {name: loop_path(func, name) for name in loops}
     path = min(paths.values(), key=len)
     top = _loop(path)
-    chain = _down_to(top, set(loops))
+    chain, guards = _down_to(top, set(loops))
     places = [k for k, loop in enumerate(chain) if loop.var.name in loops]
     by_name = {loop.var.name: loop for loop in chain}
     order = list(chain)
     for place, name in zip(places, loops, strict=True):
         order[place] = by_name[name]
     _check_bounds(order)
-    new = nest(order, chain[-1].body)
+    innermost = chain[-1].body
+    for guard in reversed(guards):
+        innermost = If(guard, innermost, SKIP)
+    new = nest(order, innermost)
     if [a.var.name for a in order] != [b.var.name for b in chain]:
         found = check_order(top, new, {}, facts_at(func, path), reassociate=reassociate)
         if found is not None:
@@ -234,12 +287,20 @@ def reorder(func: PrimFunc, loops: Sequence[str], *, reassociate: bool) -> Chang
     return Changed(with_body(func, path, new))
 
 
-def _down_to(top: For, names: set[str]) -> list[For]:
-    """The loops from `top` to the last of `names`, each alone in the one before."""
+def _down_to(top: For, names: set[str]) -> tuple[list[For], list[Expr]]:
+    """The loops from `top` to the last of `names`, each alone in the one before, and the guards between them.
+
+    A guard that reads no buffer may as well be tested inside the loops below it.
+    """
     chain: list[For] = []
+    guards: list[Expr] = []
     missing = set(names)
     stmt: Stmt = top
     while missing:
+        if isinstance(stmt, If) and stmt.other == SKIP and not has_loads(stmt.cond):
+            guards.append(stmt.cond)
+            stmt = stmt.then
+            continue
         if not isinstance(stmt, For):
             text = to_script(stmt).splitlines()[0]
             message = f"between loops {chain[-1].var.name} and {', '.join(sorted(missing))} stands `{text}`"
@@ -247,7 +308,7 @@ def _down_to(top: For, names: set[str]) -> list[For]:
         chain.append(stmt)
         missing.discard(stmt.var.name)
         stmt = stmt.body
-    return chain
+    return chain, guards
 
 
 def _check_bounds(order: Sequence[For]) -> None:
@@ -275,7 +336,8 @@ def rebase(func: PrimFunc, loop: str, start: int | Expr) -> Changed:
     first = start if isinstance(start, Expr) else _literal(old, start)
     if first.dtype is not old.var.dtype or has_loads(first):
         refuse("start", f"loop {loop} cannot count from `{to_script(first)}`", old.span, help="give a number or a size")
-    _check_range(old, first, old.extent)
+    _check_steady(old)
+    _check_range(old, first, old.extent, facts_at(func, path))
     var = replace(old.var, name=fresh(loop, names_in(func)))
     shift = _difference(old.start, first)
     body = substitute(old.body, {old.var: plus(var, shift)})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import islpy as isl
 
 from ir import presburger as pb
-from ir.nodes import SKIP, TRUE, Binary, Block, Expr, For, If, PrimFunc, Seq, Stmt, Store, Var, seq
+from ir.nodes import SKIP, TRUE, Binary, Block, Expr, For, If, PrimFunc, Seq, Stmt, Store, Unary, Var, seq
 from ir.schedule.edit import (
     Changed,
     block_path,
@@ -95,16 +96,20 @@ def _decomposed(func: PrimFunc, loop: For, found: _Init, name: str, known: isl.S
     """
     update = replace_at(found.path, found.rest)
     chain = [s for s in found.path if isinstance(s, For)]
+    guards = [
+        s.cond if s.then is inner else Unary("not", s.cond) for s, inner in pairwise(found.path) if isinstance(s, If)
+    ]
     target = found.path[-1]
     body, predicate, starts = found.stmt, TRUE, dict[Var, Expr]()
     if isinstance(target, Block):
         starts = {a.var: a.start for a in target.axes if a.kind == "reduce"}
         predicate = target.predicate
     used = _depends(found.stmt, target, predicate)
+    used |= {v for guard in guards for v in free_vars(guard) if used & free_vars(guard)}
     taken = names_in(func)
     violation = None
     for kept in (used, {v.var for v in chain}):
-        new, back = _nest(chain, kept, body, target, starts, name, set(taken), known)
+        new, back = _nest(chain, guards, kept, body, target, starts, name, set(taken), known)
         result = seq(new, update)
         violation = check_order(loop, result, back, known, reassociate=reassociate)
         if violation is None:
@@ -127,6 +132,7 @@ def _depends(stmt: Stmt, target: Stmt, predicate: Expr) -> set[Var]:
 
 def _nest(
     chain: list[For],
+    guards: list[Expr],
     kept: set[Var],
     body: Stmt,
     target: Stmt,
@@ -150,7 +156,8 @@ def _nest(
     for loop in loops:
         inside = inside.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
     if not isinstance(target, Block):
-        return nest(loops, Block(name, _without_start(substitute(body, back), inside))), back
+        plain = Block(name, _without_start(substitute(body, back), inside))
+        return nest(loops, _guarded(guards, back, plain, inside)), back
     axes = tuple(
         replace(a, value=folded(substitute_expr(a.value, back)), start=substitute_expr(a.start, back))
         for a in target.axes
@@ -164,7 +171,14 @@ def _nest(
     predicate = folded(substitute_expr(substitute_expr(target.predicate, starts), back))
     inner = guarded(first, body, inside)
     new = Block(name, inner, spatial, predicate, annotations=target.annotations, span=target.span)
-    return nest(loops, new), back
+    return nest(loops, _guarded(guards, back, new, inside)), back
+
+
+def _guarded(guards: list[Expr], back: Mapping[Var, Expr], stmt: Stmt, known: isl.Set) -> Stmt:
+    """A statement under the guards of the nest, as far as they say something where it stands now."""
+    for guard in reversed(guards):
+        stmt = guarded(folded(substitute_expr(guard, back)), stmt, known)
+    return stmt
 
 
 def _without_start(stmt: Stmt, known: isl.Set) -> Stmt:

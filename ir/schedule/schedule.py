@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
 
+import numpy as np
+
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
 from ir.schedule.compute_at import compute_at, reverse_compute_at
@@ -26,6 +28,7 @@ from ir.schedule.index_map import IndexMap
 from ir.schedule.inline import compute_inline, reverse_compute_inline
 from ir.schedule.layout import transform_layout
 from ir.schedule.loops import fuse, parallel, rebase, reorder, split, unroll, vectorize
+from ir.schedule.marks import with_true_marks
 from ir.schedule.merge import merge_adjacent_loops
 from ir.schedule.partition import loop_partition
 from ir.schedule.reduction import decompose_reduction
@@ -91,7 +94,7 @@ class Schedule:
         self._module = replace(module, funcs=tuple(with_unique_names(f) for f in module.funcs))
         self._current = module.funcs[0].name
         self._reassociate = reassociate
-        self.trace = Trace()
+        self.trace = Trace(home=self._current)
 
     # What is there ---------------------------------------------------------------------------------------------------
 
@@ -170,13 +173,13 @@ class Schedule:
 
     # Stages ----------------------------------------------------------------------------------------------------------
 
-    def compute_at(self, block: Block, loop: Loop) -> None:
+    def compute_at(self, block: Block, loop: Loop) -> tuple[LoopRef, ...]:
         """Move a producer under a loop of its consumers, to compute there just what they need."""
-        self._loops("compute_at", {"block": self._block(block), "loop": self._loop(loop)})
+        return self._loops("compute_at", {"block": self._block(block), "loop": self._loop(loop)})
 
-    def reverse_compute_at(self, block: Block, loop: Loop) -> None:
+    def reverse_compute_at(self, block: Block, loop: Loop) -> tuple[LoopRef, ...]:
         """Move a consumer under a loop of its producer, to consume there just what has been produced."""
-        self._loops("reverse_compute_at", {"block": self._block(block), "loop": self._loop(loop)})
+        return self._loops("reverse_compute_at", {"block": self._block(block), "loop": self._loop(loop)})
 
     def compute_inline(self, block: Block) -> None:
         """Compute a producer's elements where they are used, and drop its buffer."""
@@ -222,7 +225,7 @@ class Schedule:
         found = find_buffer(self._module[block_ref.func], name)
         mapped = IndexMap.of(index_map, len(found.shape))
         physical = len(mapped.results)
-        value: object = pad_value
+        value: object = pad_value.item() if isinstance(pad_value, np.generic) else pad_value
         if callable(pad_value):
             computed = IndexMap.of(pad_value, physical, found.dtype)
             value = computed if computed.results else None  # a function that returns None names no value
@@ -262,6 +265,7 @@ class Schedule:
             ScheduleError: there is no such step, or it does not apply; nothing has changed then.
         """
         self._check_arguments(name, arguments)
+        arguments = {key: self._at_home(value) for key, value in arguments.items()}
         if name in SPREAD:
             getattr(self, name)(*cast("tuple[Loop, ...]", arguments["loops"]))
         else:
@@ -300,8 +304,9 @@ class Schedule:
         where = self._function_of(arguments)
         plain = {k: _plain(v) for k, v in arguments.items()}
         extra = {"reassociate": self._reassociate} if name in _FLOAT_ORDER else {}
-        changed = function(self._module[where], **plain, **extra)
-        self._replace(where, changed.func)
+        before = self._module[where]
+        changed = function(before, **plain, **extra)
+        self._replace(where, with_true_marks(before, changed.func))
         return tuple(make(where, output) for output in changed.outputs)
 
     def _replace(self, where: str, new: PrimFunc) -> None:
@@ -379,6 +384,7 @@ class Schedule:
     def _block(self, block: Block) -> BlockRef:
         """The reference for a name: in the current function, or in the only one that has such a block."""
         if isinstance(block, BlockRef):
+            self._check_home(block)
             return block
         if not isinstance(block, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ScheduleError("reference", f"{block!r} is no block", help="give a name, or what get_block returned")
@@ -390,10 +396,25 @@ class Schedule:
 
     def _loop(self, loop: Loop) -> LoopRef:
         if isinstance(loop, LoopRef):
+            self._check_home(loop)
             return loop
         if not isinstance(loop, (str, Var)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ScheduleError("reference", f"{loop!r} is no loop", help="give a name, or what get_loops returned")
         return LoopRef(self._current, loop if isinstance(loop, str) else loop.name)
+
+    def _at_home(self, value: object) -> object:
+        """What a trace of a function with another name refers to here, if there is only one function."""
+        if isinstance(value, tuple):
+            return tuple(self._at_home(v) for v in cast("tuple[object, ...]", value))
+        if isinstance(value, (BlockRef, LoopRef)) and len(self._module.funcs) == 1:
+            return replace(value, func=self._current)
+        return value
+
+    def _check_home(self, reference: Ref) -> None:
+        """Check that a reference belongs to this schedule."""
+        if all(reference.func != f.name for f in self._module.funcs):
+            message = f"{reference.name} is of function `{reference.func}`, which this schedule does not have"
+            raise ScheduleError("reference", message, help="take references from this schedule, or give names")
 
     def _several(self, loops: Sequence[Loop]) -> tuple[LoopRef, ...]:
         return tuple(self._loop(loop) for loop in loops)

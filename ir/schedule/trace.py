@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import keyword
-from collections.abc import Callable, Iterable, Mapping, Set
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Protocol, cast
 
@@ -27,7 +29,7 @@ from ir.nodes import (
 )
 from ir.schedule.index_map import IndexMap
 from ir.script.printer import to_script
-from ir.traverse import loads
+from ir.traverse import free_vars, loads
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +88,16 @@ class Step:
 
 @dataclass
 class Trace:
-    """The steps of a schedule, in order. `str(trace)` is Python that can be pasted into a script."""
+    """The steps of a schedule, in order. `str(trace)` is Python that can be pasted into a script.
+
+    `home` is the function that names referred to when the schedule began.
+    """
 
     steps: list[Step] = field(default_factory=lambda: list[Step]())
+    home: str = ""
 
     def __str__(self) -> str:
-        lines: list[str] = []
-        made: set[Ref] = set()
-        for step in self.steps:
-            lines.append(_line(step, made))
-            made |= set(step.outputs)
-        return "\n".join(lines)
+        return "\n".join(_Writer(self.home).lines(self.steps))
 
     def to_json(self) -> str:
         """The trace as JSON text; `Trace.from_json` reads it back."""
@@ -108,7 +109,7 @@ class Trace:
             }
             for s in self.steps
         ]
-        return json.dumps({"loopsat_trace": 1, "steps": steps}, indent=1)
+        return json.dumps({"loopsat_trace": 1, "home": self.home, "steps": steps}, indent=1)
 
     @staticmethod
     def from_json(text: str, transforms: Mapping[str, Callable[..., Transform]] | None = None) -> Trace:
@@ -118,11 +119,13 @@ class Trace:
             ScheduleError: the text is no trace, or names a transform that is not given.
         """
         try:
-            steps = [_step(item, transforms or {}) for item in json.loads(text)["steps"]]
+            read = json.loads(text)
+            steps = [_step(item, transforms or {}) for item in read["steps"]]
+            home = str(read.get("home", ""))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             message = f"this is no recorded trace: {error!r}"
             raise ScheduleError("trace", message, help="save one with `sch.trace.to_json()`") from error
-        return Trace(steps)
+        return Trace(steps, home)
 
     def replay(self, target: Runner) -> None:
         """Run the steps on a schedule, of this or of another program.
@@ -139,13 +142,11 @@ class Trace:
             try:
                 found = target.run(step.name, arguments)
             except LoopsatError as error:
-                notes = (f"step {number} of the trace: {_line(step, set())}", *error.notes)
+                notes = (f"step {number} of the trace: {_Writer('').line(step)}", *error.notes)
                 raise ScheduleError(error.code, error.message, error.span, notes=notes, help=error.help) from error
             if len(found) != len(step.outputs):
                 message = f"step {number} made {len(found)} loops or blocks here, but {len(step.outputs)} when recorded"
-                raise ScheduleError(
-                    "trace", message, notes=[_line(step, set())], help="the trace is from another program"
-                )
+                raise ScheduleError("trace", message, notes=[_shown(step)], help="the trace is from another program")
             known |= dict(zip(step.outputs, found, strict=True))
 
 
@@ -157,58 +158,98 @@ def _translate(value: object, known: Mapping[Ref, Ref]) -> object:
 
 # Python --------------------------------------------------------------------------------------------------------------
 
+
+class _Writer:
+    """Writes steps as Python: a name for each reference that a step made, the text of others."""
+
+    def __init__(self, home: str) -> None:
+        self.current = home
+        self.names: dict[Ref, str] = {}
+
+    def lines(self, steps: Iterable[Step]) -> Iterator[str]:
+        for step in steps:
+            literal = next((r for r in step.inputs if isinstance(r, (BlockRef, LoopRef)) and r not in self.names), None)
+            if literal is not None and self.current not in ("", literal.func):
+                yield f"sch.work_on({literal.func!r})"
+                self.current = literal.func
+            yield self.line(step)
+            if step.name in ("work_on", "get_block"):
+                self.current = cast(str, dict(step.arguments).get("func", self.current))
+
+    def line(self, step: Step) -> str:
+        """One step; what it made has a name afterwards."""
+        call = f"sch.{step.name}({self._arguments(step)})"
+        targets = [self._name(o) for o in step.outputs]
+        if not targets:
+            return call
+        return f"{', '.join(targets)}{',' if step.name in MANY and len(targets) == 1 else ''} = {call}"
+
+    def _arguments(self, step: Step) -> str:
+        if step.name == "apply":
+            transform = cast(Transform, dict(step.arguments)["step"])
+            options = ", ".join(f"{k}={v!r}" for k, v in transform.options.items())
+            return f"transforms.{transform.name}({options})"
+        parts: list[str] = []
+        for k, (name, value) in enumerate(step.arguments):
+            if step.name in SPREAD and k == 0:
+                parts += [self._python(v) for v in cast("tuple[object, ...]", value)]
+            else:
+                parts.append(f"{name}={self._python(value)}" if k > 0 else self._python(value))
+        return ", ".join(parts)
+
+    def _name(self, ref: Ref) -> str:
+        """The variable for a reference: its own name if that is free and an identifier."""
+        known = self.names.get(ref)
+        if known is not None:
+            return known
+        stem = re.sub(r"\W", "_", f"{ref.name}_block" if isinstance(ref, BlockRef) else ref.name)
+        stem = stem if stem.isidentifier() else f"_{stem}"
+        name, count = stem, 0
+        while name in _RESERVED or keyword.iskeyword(name) or name in self.names.values():
+            count += 1
+            name = f"{stem}_{count}"
+        self.names[ref] = name
+        return name
+
+    def _python(self, value: object) -> str:
+        match value:
+            case BlockRef() | LoopRef():
+                return self.names.get(value, repr(value.name))
+            case IndexMap():
+                names = ", ".join(v.name for v in value.params)
+                body = ", ".join(_expression(r, set(value.params)) for r in value.results)
+                return f"lambda {names}: {body}" if len(value.results) == 1 else f"lambda {names}: [{body}]"
+            case Expr():
+                return _expression(value, set())
+            case tuple():
+                return f"[{', '.join(map(self._python, cast('tuple[object, ...]', value)))}]"
+            case float() if not math.isfinite(value):
+                return f'float("{value}")'
+            case _:
+                return repr(value)
+
+
+def _shown(step: Step) -> str:
+    """One step as Python, for messages."""
+    return _Writer("").line(step)
+
+
+_RESERVED = ("sch", "transforms", "T", "float", "lambda")
 SPREAD = ("fuse", "reorder", "merge_adjacent_loops")  # methods whose references are positional
-
-
-def _line(step: Step, made: Set[Ref]) -> str:
-    """A step as Python; references that no step has made are written as names."""
-    if step.name == "apply":
-        transform = cast(Transform, dict(step.arguments)["step"])
-        options = ", ".join(f"{k}={v!r}" for k, v in transform.options.items())
-        return f"sch.apply(transforms.{transform.name}({options}))"
-    parts: list[str] = []
-    for k, (name, value) in enumerate(step.arguments):
-        if step.name in SPREAD and k == 0:
-            parts += [_python(v, made) for v in cast("tuple[object, ...]", value)]
-        else:
-            parts.append(f"{name}={_python(value, made)}" if k > 0 else _python(value, made))
-    call = f"sch.{step.name}({', '.join(parts)})"
-    names = [_variable(o) for o in step.outputs]
-    if not names:
-        return call
-    several = step.name in MANY
-    return f"{', '.join(names)}{',' if several and len(names) == 1 else ''} = {call}"
-
-
 # Methods that return a tuple even for one reference.
-MANY = ("get_loops", "split", "loop_partition", "merge_adjacent_loops", "sequential_buffer_access")
+MANY = (
+    "get_loops", "split", "loop_partition", "merge_adjacent_loops", "sequential_buffer_access", "compute_at",
+    "reverse_compute_at",
+)  # fmt: skip
 
 
-def _variable(ref: Ref) -> str:
-    stem = f"{ref.name}_block" if isinstance(ref, BlockRef) else ref.name
-    return stem + "_" if keyword.iskeyword(stem) or not stem.isidentifier() else stem
-
-
-def _python(value: object, made: Set[Ref]) -> str:
-    match value:
-        case BlockRef() | LoopRef():
-            return _variable(value) if value in made else repr(value.name)
-        case IndexMap():
-            names = ", ".join(v.name for v in value.params)
-            body = ", ".join(map(_expression, value.results))
-            return f"lambda {names}: {body}" if len(value.results) == 1 else f"lambda {names}: [{body}]"
-        case Expr():
-            return _expression(value)
-        case tuple():
-            return f"[{', '.join(_python(v, made) for v in cast('tuple[object, ...]', value))}]"
-        case _:
-            return repr(value)
-
-
-def _expression(expr: Expr) -> str:
+def _expression(expr: Expr, bound: Set[Var]) -> str:
+    """An expression as Python; names that are not bound there are made, and buffers fetched."""
     text = to_script(expr)
     for name in {load.buffer.name for load in loads(expr)}:
-        text = text.replace(f"{name}[", f"sch.get_buffer({name!r})[")
+        text = re.sub(rf"\b{re.escape(name)}\[", f"sch.get_buffer({name!r})[", text)
+    for var in free_vars(expr) - bound:
+        text = re.sub(rf"\b{re.escape(var.name)}\b", f'T.{var.dtype}("{var.name}")', text)
     return text
 
 

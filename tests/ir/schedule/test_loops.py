@@ -469,3 +469,119 @@ def test_random_steps_keep_what_random_kernels_do(text: str, data: st.DataObject
     pasted = Schedule(func)
     exec(str(sch.trace), {"sch": pasted})
     assert pasted.func == sch.func
+
+
+# What random kernels do not hold --------------------------------------------------------------------------------------
+
+
+def test_ranges_that_the_body_changes():
+    func = read("""
+def f(N: T.Buffer((1,), "int32"), B: T.Buffer((4, 8), "int32")):
+    T.assume(N[0] >= 1 and N[0] < 3)
+    for i in T.serial(4):
+        for j in T.serial(N[0]):
+            B[i, j] = 7
+            N[0] = 2
+""")
+    for step in (
+        lambda s: s.fuse("i", "j"),
+        lambda s: s.split("j", [None, 2]),
+        lambda s: s.rebase("j", 1),
+    ):
+        refused(func, step, "range-changes")
+
+
+def test_what_a_short_circuit_leaves_out_may_fail():
+    func = read("""
+def f(A: T.Buffer((2, 2), "int32"), B: T.Buffer((1,), "bool")):
+    for i, j in T.grid(2, 2):
+        B[0] = B[0] and 10 // A[i, j] > 2
+""")
+    refused(func, lambda s: s.reorder("j", "i"), "dependence")
+    total = read("""
+def f(A: T.Buffer((2, 2), "int32"), B: T.Buffer((1,), "bool")):
+    for i, j in T.grid(2, 2):
+        B[0] = B[0] and A[i, j] > 2
+""")
+    result(total, lambda s: s.reorder("j", "i"))
+
+
+@pytest.mark.parametrize(
+    "step", [lambda s: s.split("i", [None, 10]), lambda s: s.fuse("i", "j"), lambda s: s.rebase("i", 100)]
+)
+def test_narrow_loop_variables_stay_in_range(step):
+    func = read("""
+def f(A: T.Buffer((200, 200), "float32"), n: T.int8):
+    T.assume(n > 110)
+    for i in T.serial(T.int8(0), n):
+        for j in T.serial(T.int8(0), n):
+            A[i, j] = 1.0
+""")
+    refused(func, step, "range")
+
+
+def test_a_parallel_mark_does_not_outlive_its_proof():
+    func = read("""
+def f(A: T.Buffer((5, 5), "float32"), B: T.Buffer((4,), "float32")):
+    for i in T.serial(4):
+        for j in T.parallel(4):
+            A[i + 1, j + 1] = A[i, j] + 1.0
+    for k in T.parallel(4):
+        for l in T.serial(4):
+            B[k] = B[k] * 0.5 + A[k, l]
+""")
+    assert "T.parallel" in to_script(func)
+    kinds = {s.var.name: s.kind for s in walk(result(func, lambda s: s.reorder("j", "i")).body) if isinstance(s, For)}
+    assert kinds == {"j": "serial", "i": "serial", "k": "parallel", "l": "serial"}
+    fused = result(func, lambda s: s.fuse("k", "l"))
+    assert [s.kind for s in walk(fused.body) if isinstance(s, For)] == ["serial", "parallel", "serial"]
+
+
+def test_bounds_and_conditions_on_data_are_refused_in_words():
+    func = read("""
+def f(A: T.Buffer((4, 8), "int32"), B: T.Buffer((4,), "int32")):
+    for i, k in T.grid(4, 8):
+        with T.block("b"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            T.where(A[i, k] > 0)
+            with T.init():
+                B[vi] = 0
+            B[vi] = B[vi] + A[vi, vk]
+""")
+    refused(func, lambda s: s.decompose_reduction("b", "k"), "dependence")
+    refused(ROW, lambda s: s.split("i", [None, *[1] * 300]), "factors")
+
+
+def test_tiles_that_do_not_divide():
+    gemm = read("""
+def gemm(A: T.Buffer((6, 7), "float32"), B: T.Buffer((7, 5), "float32"), C: T.Buffer((6, 5), "float32")):
+    for i, j, k in T.grid(6, 5, 7):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = 0.0
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+
+    def tile(s: Schedule) -> None:
+        i, j, k = s.get_loops("C")
+        (i0, i1), (j0, j1), (k0, k1) = (s.split(loop, [None, 4]) for loop in (i, j, k))
+        s.reorder(i0, j0, k0, i1, j1, k1)
+        s.decompose_reduction("C", k0)
+
+    func = result(gemm, tile)
+    assert [s.name for s in walk(func.body) if isinstance(s, Block)] == ["C_init", "C"]
+
+
+def test_a_name_bound_like_another_loop():
+    func = read("""
+def f(A: T.Buffer((8,), "float32"), L: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for y in T.serial(8):
+        L[y] = A[y]
+    for j in T.serial(8):
+        y = L[j] * 2.0
+        B[j] = y
+""")
+    assert (
+        len([s for s in walk(result(func, lambda s: s.merge_adjacent_loops("y", "j")).body) if isinstance(s, For)]) == 1
+    )

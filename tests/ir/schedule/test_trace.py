@@ -9,8 +9,8 @@ from egraph_rules import transforms
 from ir import parse
 from ir import script as T
 from ir.errors import ScheduleError
-from ir.nodes import PrimFunc
-from ir.schedule import Schedule, Trace
+from ir.nodes import Module, PrimFunc
+from ir.schedule import LoopRef, Schedule, Trace
 
 
 def kernel(loop: str = "i", extent: int = 14, block: str = "compute") -> PrimFunc:
@@ -181,3 +181,77 @@ def test_a_step_takes_a_block_as_the_schedule_gives_it():
     sch = Schedule(kernel())
     sch.apply(transforms.simplify(block=sch.get_block("compute")))
     assert str(sch.trace).endswith("sch.apply(transforms.simplify(block='compute'))")
+
+
+def pasted(sch: Schedule, start: PrimFunc | Module) -> Schedule:
+    again = Schedule(start)
+    exec(str(sch.trace), {"sch": again, "transforms": transforms, "T": T})
+    return again
+
+
+def test_names_that_are_no_python_names():
+    func = parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32")):
+    for sch in T.serial(8):
+        with T.block("my.block"):
+            A[sch] = 1.0
+    for T_ in T.serial(8):
+        with T.block("my block"):
+            A[T_] = 2.0
+"""
+    ).funcs[0]
+    sch = Schedule(func)
+    for name in ("my.block", "my block"):
+        (loop,) = sch.get_loops(sch.get_block(name))
+        sch.split(loop, [None, 2])
+    assert pasted(sch, func).mod == sch.mod
+
+
+def test_steps_in_several_functions():
+    module = parse(
+        "\n".join(
+            f"@T.prim_func\ndef {name}(A: T.Buffer((8,), 'int32')):\n    for i in T.serial(8):\n        A[i] = {k}\n"
+            for k, name in enumerate("fg")
+        )
+    )
+    sch = Schedule(module)
+    first, second = sch.get_loops(sch.get_block("root")), sch.get_loops(sch.get_block("root", "g"))
+    sch.split(first[0], [None, 2])
+    sch.split(second[0], [None, 4])
+    sch.work_on("f")
+    sch.split(LoopRef("g", "io"), [None, 2])
+    assert pasted(sch, module).mod == sch.mod
+
+
+def test_values_that_python_writes_otherwise():
+    func = parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((n,), "float32"), B: T.Buffer((14,), "float32"), n: T.int32):
+    T.assume(n > 0)
+    for i in T.serial(n):
+        A[i] = 1.0
+    for j in T.serial(14):
+        B[j] = 2.0
+"""
+    ).funcs[0]
+    sch = Schedule(func)
+    sch.split("i", [T.int32("n"), None])
+    sch.transform_layout("root", "B", lambda i: [i // 4, i % 4], pad_value=float("-inf"))
+    assert pasted(sch, func).func == sch.func
+    numbered = Schedule(func)
+    numbered.transform_layout("root", "B", lambda i: [i // 4, i % 4], pad_value=np.float32(2.0))
+    assert "pad_value=2.0" in str(numbered.trace)
+
+
+def test_a_trace_replays_on_a_function_of_another_name():
+    sch = Schedule(kernel())
+    sch.split("i", [None, 4])
+    text = "@T.prim_func\ndef g(A: T.Buffer((14,), 'float32')):\n    for i in T.serial(14):\n        A[i] = 1.0\n"
+    other = Schedule(parse(text))
+    sch.trace.replay(other)
+    assert [r.name for r in other.get_loops()] == ["io", "ii"]
+    with pytest.raises(ScheduleError, match="which this schedule does not have"):
+        other.get_loops(sch.get_block("compute"))
