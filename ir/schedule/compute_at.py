@@ -45,6 +45,7 @@ from ir.schedule.edit import (
     loop_path,
     loops_around,
     names_in,
+    path_to,
     refuse,
     replace_at,
     scope_of,
@@ -65,6 +66,7 @@ from ir.schedule.stages import (
     primed,
     reads_of,
     refuse_asserts,
+    refuse_races,
     tally,
     values_at,
     with_allocations_first,
@@ -72,7 +74,7 @@ from ir.schedule.stages import (
 )
 from ir.traverse import map_stmt, substitute_expr, walk
 
-_OPERATIONS = 4_000_000  # all questions of one step; those of hand-written programs need some ten thousand
+_OPERATIONS = 1_500_000  # all questions of one step; those of hand-written programs need some ten thousand
 _HERE = Var("here'", DType.BOOL)  # marks where a stage will stand
 
 
@@ -191,18 +193,17 @@ class _Move:
         """Buffers that the stage passes to the loop; refuses where others touch them."""
         everything, body = tally(self.func.body), tally(self.loop.body)
         found: set[Buffer] = set()
-        for buffer in self.used.stores:
-            own, inside = self.used, body
-            elsewhere = everything.touches(buffer) - own.touches(buffer) - inside.touches(buffer)
-            if elsewhere or inside.stores[buffer]:
-                self._refuse_shared(buffer)
-            if inside.loads[buffer] or buffer in self.func.buffers:
-                found.add(buffer)
-        if not any(body.loads[b] for b in found):
+        if not any(body.loads[b] for b in self.used.stores):
             names = " or ".join(b.name for b in self.used.stores) if self.used.stores else "anything it computes"
             message = f"loop {self.name} contains no consumer of `{self.block}`"
             refuse("not-an-ancestor-of-consumer", message, self.loop.span,
                    notes=[f"nothing in it reads {names}"], help="name a loop around a block that reads it")  # fmt: skip
+        for buffer in self.used.stores:
+            elsewhere = everything.touches(buffer) - self.used.touches(buffer) - body.touches(buffer)
+            if elsewhere or body.stores[buffer]:
+                self._refuse_shared(buffer)
+            if body.loads[buffer] or buffer in self.func.buffers:
+                found.add(buffer)
         return found
 
     def _refuse_shared(self, buffer: Buffer) -> None:
@@ -265,6 +266,11 @@ class _Move:
         changing = inputs & written
         if not changing:
             return
+        parallel = next((s for s in loops_around(self.meeting.right) if s.kind in ("parallel", "vectorized")), None)
+        if parallel is not None:
+            name = min(b.name for b in changing)
+            message = f"iterations of {parallel.kind} loop {parallel.var.name} write {name}, which `{self.block}` reads"
+            refuse("parallel", message, parallel.span, help="make the loop serial first")
         regions = EffectAnalysis().of(lower_statement(stage)).reads
         marked = replace(self.loop, body=seq(Evaluate(_HERE), self.loop.body))
         whole = seq(*self.meeting.between, replace_at(self.meeting.right, marked))
@@ -431,9 +437,20 @@ def _reverse(func: PrimFunc, block: str, loop: str, reassociate: bool) -> Change
     restriction = Restriction(kept, scope_of(func, (*meeting.shared, *meeting.right)), name)
     new = restriction.apply(stage, known)
     _check_moved(meeting, target, new, block, restriction.values, reassociate)
-    body = seq(target.body, renamed(new, changed))
-    result = meeting.replaced(SKIP, replace_at(meeting.right, replace(target, body=body)))
+    nest = replace_at(meeting.right, replace(target, body=seq(target.body, renamed(new, changed))))
+    used = tally(stage)
+    refuse_races(_same_path(nest, meeting.right), {*used.loads, *used.stores}, meeting.known, block)
+    result = meeting.replaced(SKIP, nest)
     return Changed(result, tuple(changed[v].name for v in restriction.loops))
+
+
+def _same_path(nest: Stmt, path: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """The path to the loop that was at the end of `path`, in a nest where that loop was replaced."""
+    last = path[-1]
+    assert isinstance(last, For)
+    found = path_to(nest, lambda s: isinstance(s, For) and s.var.same(last.var))
+    assert found is not None
+    return found
 
 
 def _unit(stage: Stmt) -> tuple[list[For], Stmt]:

@@ -275,12 +275,24 @@ class _Inliner:
         part = common.stmts[first : last + 1]
         written = {s.buffer for p in part for s in walk(p) if isinstance(s, Store)}
         if inputs & written:
+            self._refuse_parallel(here[shared], inputs)
             known = pb.always()
             for s in self.path[:shared]:
                 if isinstance(s, For):
                     known = known.intersect(pb.loop_domain(s.var, s.start, s.extent).may)
             self._check_writes(seq(*part), inputs & written, known, load)
         self._unchanged.add(key)
+
+    def _refuse_parallel(self, consumer: Stmt, inputs: set[Buffer]) -> None:
+        """Refuse to read in a parallel loop what its iterations write."""
+        for loop in walk(consumer):
+            if not isinstance(loop, For) or loop.kind not in ("parallel", "vectorized"):
+                continue
+            racing = next((s for s in walk(loop) if isinstance(s, Store) and s.buffer in inputs), None)
+            if racing is not None and any(accesses(s, self.buffer) for s in walk(loop)):
+                name = racing.buffer.name
+                message = f"iterations of {loop.kind} loop {loop.var.name} write {name}, which `{self.block}` reads"
+                refuse("parallel", message, racing.span, help="make the loop serial first")
 
     def _check_writes(self, part: Stmt, changing: set[Buffer], known: isl.Set, load: Load) -> None:
         places = events(part)

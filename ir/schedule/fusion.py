@@ -15,9 +15,30 @@ from ir.nodes import SKIP, TRUE, Block, Buffer, Expr, For, If, Load, PrimFunc, S
 from ir.schedule.edit import Changed, block_path, forget_regions, path_to, refuse, replace_at, scope_of
 from ir.schedule.legality import Event, check_order, domain_of, events
 from ir.schedule.solving import Inverse, event_of, refuse_undef, single_store
-from ir.schedule.stages import Meeting, conflict, element, name_of, outside, with_allocations_first, without_tails
+from ir.schedule.stages import (
+    Meeting,
+    conflict,
+    element,
+    name_of,
+    outside,
+    refuse_races,
+    tally,
+    values_at,
+    with_allocations_first,
+    without_tails,
+)
 from ir.script.printer import to_script
-from ir.traverse import all_exprs, children, map_stmt, stmt_exprs, substitute_expr, walk, walk_expr, with_children
+from ir.traverse import (
+    all_exprs,
+    children,
+    has_loads,
+    map_stmt,
+    stmt_exprs,
+    substitute_expr,
+    walk,
+    walk_expr,
+    with_children,
+)
 
 
 def fused(func: PrimFunc, block: str) -> Changed:
@@ -75,10 +96,16 @@ class _Fusion:
         if meeting is None or meeting.positions[0] < meeting.positions[1]:
             message = f"`{block}` does not follow the producer of {buffer.name} in one sequence"
             refuse("order", message, path[-1].span, help="the consumer must come after its producer")
+        consumer = event_of(meeting.left)
+        data = next((g for g in consumer.guards if has_loads(g)), None)
+        if data is not None:
+            message = f"`{block}` runs under a predicate that depends on data"
+            refuse("consumer-predicate", message, path[-1].span, notes=[f"it is `{to_script(data)}`"],
+                   help="use reverse_compute_at")  # fmt: skip
         if len(events(meeting.left[0])) != 1:
             message = f"the nest of `{block}` does more than its store"
             refuse("shared-nest", message, meeting.left[0].span, help="give it a nest of its own")
-        return _Fusion(func, block, buffer, meeting, event_of(meeting.left), event_of(meeting.right), target)
+        return _Fusion(func, block, buffer, meeting, consumer, event_of(meeting.right), target)
 
     @property
     def here(self) -> tuple[Stmt, ...]:
@@ -100,6 +127,10 @@ class _Fusion:
         self._check_order(plain if cond.same(TRUE) else If(cond, plain, SKIP), loops)
         final = _forwarded(self._store(store, written), self.buffer, self.target.value)
         nest = map_stmt(_put(self.here, final, cond), on_stmt=self._without_notes)
+        used = tally(self.meeting.left[0])
+        store_path = path_to(nest, lambda s: isinstance(s, Store) and s.buffer == store.buffer)
+        assert store_path is not None
+        refuse_races(store_path, {*used.loads, *used.stores}, self.meeting.known, self.block)
         return Changed(self.meeting.replaced(SKIP, nest, [self.buffer]))
 
     @property
@@ -134,7 +165,7 @@ class _Fusion:
             message = f"`{self.block}` does not read {self.buffer.name} at affine indices"
             refuse("not-bijective", message, self._span, help="only affine indices can be inverted")
         for var in found.inner:
-            if not found.affine(var, ()):
+            if not found.determines(var):
                 message = f"the index of {self.buffer.name} in `{self.block}` does not determine {var.name}"
                 refuse("not-bijective", message, self._span, notes=[_shown(reads)],
                        help="each iteration must read an element of its own")  # fmt: skip
@@ -150,7 +181,7 @@ class _Fusion:
                 message = f"`{self.producer.text}` runs under a condition on data"
             refuse("not-bijective" if data is None else "producer-predicate", message, self.target.span,
                    help="use reverse_compute_at instead")  # fmt: skip
-        twice = next((v for v in found.inner if not found.affine(v, ())), None)
+        twice = next((v for v in found.inner if not found.determines(v)), None)
         if twice is not None:
             message = f"`{self.producer.text}` stores an element in several iterations of {twice.name}"
             refuse("not-bijective", message, self.target.span, help="each element must be stored once")
@@ -171,6 +202,8 @@ class _Fusion:
         found = pb.sample(missing if covered else outside_loops)
         assert found is not None
         spot = element(self.buffer, [found[0].get(v.name, 0) for v in inverse.coordinates])
+        if sizes := values_at(found[0], (n for n in found[0] if "'" not in n)):
+            spot += f" with {sizes}"
         if covered:
             message = f"the producer of {self.buffer.name} has a predicate that `{self.block}` does not imply"
             refuse("producer-predicate", message, self.target.span,

@@ -59,7 +59,7 @@ class Kept:
         return Kept(event, chosen, domain, frozenset(pb.variables(chosen)))
 
 
-_Inside = tuple[int, frozenset[str]]
+_Inside = tuple[int, frozenset[str]]  # stores and loops in a statement
 
 
 @dataclass(slots=True)
@@ -76,16 +76,14 @@ class Restriction:
     values: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())
     loops: list[Var] = field(default_factory=lambda: list[Var]())
     _next: int = 0
-    _inside: dict[int, tuple[int, frozenset[str]]] = field(
-        default_factory=lambda: dict[int, tuple[int, frozenset[str]]]()
-    )
+    _inside: dict[int, _Inside] = field(default_factory=lambda: dict[int, _Inside]())
 
     def apply(self, stmt: Stmt, known: isl.Set) -> Stmt:
         """The statement, running what is kept, where `known` holds."""
         self._count(stmt)
         return self._visit(stmt, known)
 
-    def _count(self, stmt: Stmt) -> tuple[int, frozenset[str]]:
+    def _count(self, stmt: Stmt) -> _Inside:
         """How many stores a statement holds, and the loops in it, remembered by identity."""
         parts = [self._count(s) for s in stmt_children(stmt)]
         loops = frozenset[str]({stmt.var.name} if isinstance(stmt, For) else ()).union(*(names for _, names in parts))
@@ -195,7 +193,7 @@ class Restriction:
             self._set(loop.var, first)
             return self._visit(loop.body, inside)
         var = self.name(loop.var)
-        simple = is_simple(first) and not any(getattr(e, "op", "") == "floordiv" for e in walk_expr(first))
+        simple = _adds_well(first)
         self._set(loop.var, plus(first, var) if simple else var)
         self.loops.append(var)
         start = const(0, var.dtype) if simple else first
@@ -266,7 +264,7 @@ def _by_constraints(line: isl.Set, low: isl.PwAff, high: isl.PwAff, context: Con
         context = Context(context.known.union(vacant), context.scope)
     one = pb.number(1)
     start = fold("max", [context.read(b) for b in lowers])
-    if len(lowers) == 1 and is_simple(start):
+    if len(lowers) == 1 and _adds_well(start):
         extent = fold("min", [context.read(u.sub(first).add(one)) for u in uppers])
     else:
         stop = fold("min", [context.read(u.add(one)) for u in uppers])
@@ -332,6 +330,11 @@ def _alone(stmt: Stmt) -> bool:
 def is_simple(expr: Expr) -> bool:
     """Whether an expression has no cases, so that it reads well inside another."""
     return not any(isinstance(e, (Select, Unary)) or (getattr(e, "op", "") in ("min", "max")) for e in walk_expr(expr))
+
+
+def _adds_well(first: Expr) -> bool:
+    """Whether the first value of a loop is added in its body, so that the loop starts from zero."""
+    return is_simple(first) and not any(getattr(e, "op", "") == "floordiv" for e in walk_expr(first))
 
 
 def as_dtype(expr: Expr, dtype: DType) -> Expr:

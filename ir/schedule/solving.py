@@ -106,8 +106,13 @@ class Inverse:
         if function.domain().intersect(self.image).is_empty():
             return const(0, var.dtype)  # of no iteration
         names = {**scope, **{v.name: e for v, e in zip(self.coordinates, at, strict=True)}}
-        return as_dtype(readback.expression(function, names, self.image), var.dtype)
+        order = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(self.coordinates))  # in which terms are written
+        for k, coordinate in enumerate(self.coordinates):
+            order = order.set_dim_name(isl.dim_type.param, k, coordinate.name)
+        return as_dtype(
+            readback.expression(function.align_params(order), names, self.image.align_params(order)), var.dtype
+        )
 
-    def affine(self, var: Var, at: Sequence[Expr]) -> bool:
+    def determines(self, var: Var) -> bool:
         """Whether `written` is found."""
         return any(i.same(var) for i in self.indices) or self.solved(var) is not None

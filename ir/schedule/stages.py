@@ -94,8 +94,8 @@ class Meeting:
 
     @property
     def known(self) -> isl.Set:
-        """What holds where the sequence is reached."""
-        return facts_at(self.func, (*self.shared, self.children[0]))
+        """What holds where the first of the two is reached."""
+        return facts_at(self.func, (*self.shared, self.children[min(self.positions)]))
 
     def replaced(self, left: Stmt, right: Stmt, dropped: Iterable[Buffer] = ()) -> PrimFunc:
         """The function with both replaced, and without the allocations of `dropped` around them."""
@@ -257,6 +257,29 @@ def conflict(first: Stmt, second: Stmt, known: isl.Set) -> tuple[Buffer, str] | 
                 if found is not None:
                     return buffer, element(buffer, found[1])
     return None
+
+
+def refuse_races(path: Sequence[Stmt], buffers: set[Buffer], known: isl.Set, block: str) -> None:
+    """Refuse where iterations of a parallel loop on a path would depend on each other through some buffers."""
+    for loop in loops_around(path):
+        if loop.kind not in ("parallel", "vectorized"):
+            continue
+        name, other = loop.var.name, loop.var.name + "'"
+        effects = EffectAnalysis().of(lower_statement(loop.body))
+        here = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+        apart = pb.symbol(name).ne_set(pb.symbol(other))
+        for buffer, region in effects.may.items():
+            if buffer not in buffers:
+                continue
+            there = pb.rename(region.intersect_params(here), {name: other}).intersect_params(apart)
+            touched = region.union(effects.reads[buffer]) if buffer in effects.reads else region
+            found = pb.sample(there.intersect(touched.intersect_params(here)))
+            if found is not None:
+                message = f"iterations of {loop.kind} loop {name} would depend on each other with `{block}` in it"
+                at = f"{element(buffer, found[1])} is written at {name} = {found[0].get(other, 0)}"
+                note = f"{at} and touched at {name} = {found[0].get(name, 0)}"
+                refuse("parallel", message, loop.span, notes=[note], help="make the loop serial first")
+        known = here
 
 
 def element(buffer: Buffer, coordinates: Sequence[int]) -> str:
