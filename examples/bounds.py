@@ -23,25 +23,25 @@ example_1 = producer_and_consumer()
 # 2. C computed in the inner loop of D: one element at a time.
 example_2 = Schedule(producer_and_consumer())
 i, j = example_2.get_loops("D")
-example_2.compute_at("C", j)
+example_2.compute_at("C", j, compact=False)
 
 # 3. C computed in the outer loop of D: a row of 16 at a time.
 example_3 = Schedule(producer_and_consumer())
 i, j = example_3.get_loops("D")
-example_3.compute_at("C", i)
+example_3.compute_at("C", i, compact=False)
 
 # 4. D runs over an axis that C does not have; the attach path holds its loop all the same.
 C = te.compute((5, 16), lambda i, j: 5, name="C")
 D = te.compute((4, 5, 16), lambda di, dj, dk: C[dj, dk] * 2, name="D")
 example_4 = Schedule(te.create_prim_func([D]))
 di, dj, dk = example_4.get_loops("D")
-example_4.compute_at("C", dk)
+example_4.compute_at("C", dk, compact=False)
 
 # 5. After a split, C may be computed in the inner part.
 example_5 = Schedule(producer_and_consumer())
 i, j = example_5.get_loops("D")
 jo, ji = example_5.split(j, [2, 8])
-example_5.compute_at("C", ji)
+example_5.compute_at("C", ji, compact=False)
 
 
 def fused_and_split(factor):
@@ -52,7 +52,7 @@ def fused_and_split(factor):
     schedule = Schedule(te.create_prim_func([A, C]))
     ci, cj = schedule.get_loops("C")
     xo, _ = schedule.split(schedule.fuse(ci, cj), [None, factor])
-    schedule.compute_at("B", xo)
+    schedule.compute_at("B", xo, compact=False)
     return schedule
 
 
@@ -65,12 +65,12 @@ C = te.compute((5, 16), lambda ci, cj: 5, name="C")
 D = te.compute((5, 16), lambda di, dj: C[di, dj] * 2, name="D")
 E = te.compute((5, 16), lambda ei, ej: D[ei, ej] * 4, name="E")
 nested = Schedule(te.create_prim_func([E]))
-nested.compute_at("D", nested.get_loops("E")[1])
-nested.compute_at("C", nested.get_loops("D")[-1])
+nested.compute_at("D", nested.get_loops("E")[1], compact=False)
+nested.compute_at("C", nested.get_loops("D")[-1], compact=False)
 
 # D computed in E, and C nowhere: D's loops in E count for what C must have ready.
 outside = Schedule(te.create_prim_func([E]))
-outside.compute_at("D", outside.get_loops("E")[1])
+outside.compute_at("D", outside.get_loops("E")[1], compact=False)
 
 
 @T.prim_func

@@ -78,17 +78,17 @@ _OPERATIONS = 1_500_000  # all questions of one step; those of hand-written prog
 _HERE = Var("here'", DType.BOOL)  # marks where a stage will stand
 
 
-def compute_at(func: PrimFunc, block: str, loop: str) -> Changed:
+def compute_at(func: PrimFunc, block: str, loop: str, compact: bool = True) -> Changed:
     """Move the stage of a block to the start of a loop's body, to compute there what the iteration reads.
 
-    Its buffers are allocated in the loop, with the shape of the box around what an iteration needs where that is a
-    difference of simple indices. Returns the loops that stay around what is computed.
+    Its buffers are allocated in the loop; with `compact`, in the shape of the box around what an iteration needs, where
+    that is a difference of simple indices. Returns the loops that stay around what is computed.
 
     Raises:
         ScheduleError: the loop does not contain all consumers, or is not after the stage; the stage writes something
             else, or its inputs change before they would be read again.
     """
-    done = pb.within_budget(lambda: _compute_at(func, block, loop), None, _OPERATIONS)
+    done = pb.within_budget(lambda: _compute_at(func, block, loop, compact), None, _OPERATIONS)
     return _budget(block, loop) if done is None else done
 
 
@@ -132,7 +132,7 @@ def _meeting(func: PrimFunc, block: str, loop: str) -> tuple[Meeting, For]:
 # Producers -----------------------------------------------------------------------------------------------------------
 
 
-def _compute_at(func: PrimFunc, block: str, loop: str) -> Changed:
+def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed:
     meeting, target = _meeting(func, block, loop)
     move = _Move(func, block, meeting, target, meeting.left[0], tally(meeting.left[0]))
     if meeting.positions[0] > meeting.positions[1]:
@@ -157,7 +157,8 @@ def _compute_at(func: PrimFunc, block: str, loop: str) -> Changed:
     body = with_allocations_first(seq(stage, target.body))
     scope = scope_of(func, (*meeting.shared, *meeting.right))
     for buffer in local:
-        body = compacted(body, buffer, needed[buffer].intersect(pb.box(buffer.shape)), known, scope)
+        region = needed[buffer].intersect(pb.box(buffer.shape)) if compact else None
+        body = compacted(body, buffer, region, known, scope)
     new = replace(target, body=body)
     result = meeting.replaced(SKIP, replace_at(meeting.right, new), local)
     return Changed(result, tuple(v.name for v in restriction.loops))

@@ -173,9 +173,13 @@ class Schedule:
 
     # Stages ----------------------------------------------------------------------------------------------------------
 
-    def compute_at(self, block: Block, loop: Loop) -> tuple[LoopRef, ...]:
-        """Move a producer under a loop of its consumers, to compute there just what they need."""
-        return self._loops("compute_at", {"block": self._block(block), "loop": self._loop(loop)})
+    def compute_at(self, block: Block, loop: Loop, *, compact: bool = True) -> tuple[LoopRef, ...]:
+        """Move a producer under a loop of its consumers, to compute there just what they need.
+
+        Its buffer moves along and shrinks to what one iteration needs; without `compact` it keeps its shape.
+        """
+        arguments: dict[str, object] = {"block": self._block(block), "loop": self._loop(loop)}
+        return self._loops("compute_at", arguments if compact else {**arguments, "compact": False})
 
     def reverse_compute_at(self, block: Block, loop: Loop) -> tuple[LoopRef, ...]:
         """Move a consumer under a loop of its producer, to consume there just what has been produced."""
