@@ -117,13 +117,15 @@ class Contexts:
         """Facts between two statements, and permissions there."""
         key = ("sequence", facts, permissions, id(first), id(second))
         weaker = self._forgetful(facts)
-        return self._derive(key, weaker, lambda: self._sequence(facts, permissions, first, second))
+        size = self._size(facts, permissions, first, second)
+        return self._derive(key, weaker, lambda: self._sequence(facts, permissions, first, second), size)
 
     def loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         """Facts at the start of any iteration, and permissions at its end."""
         weaker = self._forgetful(facts, loop.var)
         key = ("loop", facts, permissions, id(loop))
-        return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop))
+        size = self._size(facts, permissions, loop.body)
+        return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop), size)
 
     def let(self, facts: int, stmt: Let) -> int:
         """Facts inside a binding."""
@@ -136,16 +138,26 @@ class Contexts:
         key = ("alloc", facts, permissions, id(stmt))
         return self._derive(key, self._forgetful(facts), lambda: self._alloc(facts, permissions, stmt))
 
-    def _derive(self, key: Hashable, weaker: Facts, make: Callable[[], tuple[int, int]]) -> tuple[int, int]:
-        """A part's context, made once; where isl needs too many steps, `weaker` facts and no permission."""
+    def _derive(
+        self, key: Hashable, weaker: Facts, make: Callable[[], tuple[int, int]], regions: int = 0
+    ) -> tuple[int, int]:
+        """A part's context, made once; where isl needs too many steps, `weaker` facts and no permission.
+
+        `regions` says of how many parts of buffers something is known or permitted: each may take its steps.
+        """
         found = self._derived.get(key)
         if found is None:
-            found = pb.within_budget(make, None)
+            found = pb.within_budget(make, None, pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS)
             if found is None:
                 self.given_up += 1
                 found = self._add_facts(weaker), NO_PERMISSION
             self._derived[key] = found
         return found
+
+    def _size(self, facts: int, permissions: int, *stmts: Stmt) -> int:
+        """How many regions of buffers a context is made from."""
+        effects = sum(self.effects.of(stmt).size for stmt in stmts)
+        return effects + len(self._facts[facts].known) + len(self._permissions[permissions])
 
     def _forgetful(self, facts: int, *bound: Var) -> Facts:
         """Facts without what is known of buffers."""

@@ -23,8 +23,8 @@ from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
-from ir.nodes import SKIP, Alloc, Block, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
-from ir.traverse import map_stmt, shape_vars, walk
+from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
+from ir.traverse import loads, map_stmt, shape_vars, walk
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class _Search:
         best = self._once(self.func.body, first=True)
         for _ in range(self.budget.restarts):
             if _stores(best[0][1]) == _stores(self.searched):
-                break  # only branches went, and what they guarded now writes what did not matter: nothing new to find
+                break  # only branches and loop extents went, which changes no effect: nothing new to find
             again = self._once(best[0][1], first=False)
             merged = _distinct([*best, *again], self.keep)
             improved = merged[0][0] < best[0][0] - 1e-9
@@ -258,8 +258,17 @@ def entry_facts(func: PrimFunc) -> pb.isl.Set:
     return domain
 
 
-def _stores(stmt: Stmt) -> list[Stmt]:
-    return [s for s in walk(stmt) if isinstance(s, Store)]
+def _stores(stmt: Stmt) -> list[tuple[str, str, list[str]]]:
+    """What effects depend on: the buffer of each store, its value if that is a constant, and what it reads."""
+    stores = [s for s in walk(stmt) if isinstance(s, Store)]
+    return [
+        (
+            s.buffer.name,
+            repr(s.value) if isinstance(s.value, Const) else "",
+            sorted(e.buffer.name for e in loads(s.value)),
+        )
+        for s in stores
+    ]
 
 
 def _reserved(func: PrimFunc) -> frozenset[str]:

@@ -25,6 +25,8 @@ Opaque = Callable[[Expr], str | None]
 
 # Enough for any question of a hand-written kernel (they need a few thousand); nests of min/max explode beyond it.
 MAX_OPERATIONS = 200_000
+# Enough for one region of a buffer, where a question is about many at once.
+REGION_OPERATIONS = 20_000
 
 _PARAM = isl.dim_type.param
 _SET = isl.dim_type.set

@@ -17,9 +17,9 @@ EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES)
 
 def all_rules() -> tuple[Rule, ...]:
     """Every built-in rule, in order of its family."""
-    return (*search_rules(), *AFFINE_RULES, *CASE_RULES, binding)
+    return (*search_rules(), *AFFINE_RULES, *CASE_RULES, *LOOP_RULES, binding)
 
 
 def search_rules() -> tuple[Rule, ...]:
     """The rules that a search uses unless told otherwise."""
-    return (*EXPRESSION_RULES, *STATEMENT_RULES, *LOOP_RULES, *PADDING_RULES)
+    return (*EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES)

@@ -59,6 +59,11 @@ class Effects:
     established: dict[tuple[Buffer, Value], isl.Set] = field(default_factory=dict)
     holds: isl.Set = field(default_factory=pb.always)
 
+    @property
+    def size(self) -> int:
+        """How many regions these are."""
+        return len(self.reads) + len(self.may) + len(self.must) + len(self.established)
+
 
 def get(regions: Regions, buffer: Buffer) -> isl.Set:
     """The region of a buffer, empty if absent."""
@@ -121,9 +126,9 @@ class EffectAnalysis:
         """Effects of a statement without blocks."""
         found = self._known.get(id(stmt))
         if found is None:
-            for part in stmt_children(stmt):
-                self.of(part)  # each with a budget of its own
-            effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None)
+            regions = sum(self.of(part).size for part in stmt_children(stmt))  # the parts have budgets of their own
+            operations = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
+            effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None, operations)
             found = (stmt, _unknown(stmt) if effects is None else effects)
             self._known[id(stmt)] = found
         return found[1]

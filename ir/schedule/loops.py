@@ -10,6 +10,7 @@ import islpy as isl
 
 from ir import presburger as pb
 from ir.nodes import SKIP, Binary, Const, Expr, For, If, LoopKind, PrimFunc, Stmt, Var, const
+from ir.schedule.defined import is_defined
 from ir.schedule.edit import (
     Changed,
     facts_at,
@@ -21,6 +22,7 @@ from ir.schedule.edit import (
     plus,
     proven,
     refuse,
+    scope_of,
     times,
     with_body,
 )
@@ -102,6 +104,20 @@ def _check_steady(loop: For) -> None:
             if load.buffer in changed:
                 message = f"the range of loop {loop.var.name} is `{to_script(load)}`, which its body changes"
                 refuse("range-changes", message, loop.span, help="bind the bound to a name before the loop")
+
+
+def _check_defined(loops: Sequence[For], known: isl.Set) -> None:
+    """Check that the bounds of loops may be evaluated outside the loops and guards around them, which may not run.
+
+    Raises:
+        ScheduleError: they read a buffer, or divide by what may be zero.
+    """
+    for loop in loops:
+        for bound in (loop.start, loop.extent):
+            if not is_defined(bound, known):
+                message = f"`{to_script(bound)}` may have no value where loop {loop.var.name} does not run now"
+                help = "assume that no divisor is zero with T.assume; bind what is read to a name before the loops"
+                refuse("undefined-range", message, loop.span, help=help)
 
 
 def _factors(loop: For, factors: Sequence[int | Expr | None], known: isl.Set) -> list[Expr]:
@@ -198,6 +214,7 @@ def fuse(func: PrimFunc, loops: Sequence[str]) -> Changed:
     known = facts_at(func, path)
     for each in chain:
         _check_steady(each)
+    _check_defined(chain[1:], known)
     for outer, inner in pairwise(chain):
         dependent = {v.name for e in (inner.start, inner.extent) for v in free_vars(e)} & {c.var.name for c in chain}
         if dependent:
@@ -281,7 +298,9 @@ def reorder(func: PrimFunc, loops: Sequence[str], *, reassociate: bool) -> Chang
         innermost = If(guard, innermost, SKIP)
     new = nest(order, innermost)
     if [a.var.name for a in order] != [b.var.name for b in chain]:
-        found = check_order(top, new, {}, facts_at(func, path), reassociate=reassociate)
+        known = facts_at(func, path)
+        _check_defined(chain[1:], known)
+        found = check_order(top, new, {}, known, reassociate=reassociate)
         if found is not None:
             refuse("dependence", f"the loops cannot change places: {found.message}", top.span, notes=found.notes)
     return Changed(with_body(func, path, new))
@@ -329,15 +348,16 @@ def rebase(func: PrimFunc, loop: str, start: int | Expr) -> Changed:
     """Let a loop count from `start` instead.
 
     Raises:
-        ScheduleError: the start is of another dtype or reads a buffer.
+        ScheduleError: the start is of another dtype, reads a buffer, or has no value before the loop.
     """
     path = loop_path(func, loop)
     old = _loop(path)
     first = start if isinstance(start, Expr) else _literal(old, start)
-    if first.dtype is not old.var.dtype or has_loads(first):
+    known, scope = facts_at(func, path), set(scope_of(func, path[:-1]).values())
+    if first.dtype is not old.var.dtype or not free_vars(first) <= scope or not is_defined(first, known):
         refuse("start", f"loop {loop} cannot count from `{to_script(first)}`", old.span, help="give a number or a size")
     _check_steady(old)
-    _check_range(old, first, old.extent, facts_at(func, path))
+    _check_range(old, first, old.extent, known)
     var = replace(old.var, name=fresh(loop, names_in(func)))
     shift = _difference(old.start, first)
     body = substitute(old.body, {old.var: plus(var, shift)})

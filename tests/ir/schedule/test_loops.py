@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from compare import assert_refines
 from ir import parse, to_script
+from ir.dtypes import DType
 from ir.errors import ScheduleError
-from ir.nodes import Block, For, PrimFunc
+from ir.nodes import Block, For, PrimFunc, Var
 from ir.schedule import Schedule
 from ir.traverse import walk
 from renamed import assert_same_up_to_names
@@ -585,3 +586,38 @@ def f(A: T.Buffer((8,), "float32"), L: T.Buffer((8,), "float32"), B: T.Buffer((8
     assert (
         len([s for s in walk(result(func, lambda s: s.merge_adjacent_loops("y", "j")).body) if isinstance(s, For)]) == 1
     )
+
+
+@pytest.mark.parametrize("bound", ["n // m", "n % m", "T.truncdiv(n, m)", "N[m]"])
+@pytest.mark.parametrize("step", [lambda s: s.fuse("i", "j"), lambda s: s.reorder("j", "i")])
+def test_ranges_stay_where_they_have_a_value(bound: str, step):
+    text = """
+def f(A: T.Buffer((8, 8), "int32"), N: T.Buffer((4,), "int32"), n: T.int32, m: T.int32):
+    T.assume(n >= 0 and n < 8 and m {1} 0 and m < 8)
+    for i in T.serial(m):
+        for j in T.serial({0}):
+            A[i, j] = 1
+"""
+    error = refused(read(text.format(bound, ">=")), step, "undefined-range")
+    assert "N[" in error.message or "m" in error.message
+    if "N" not in bound:
+        func = read(text.format(bound, ">"))
+        sch = Schedule(func)
+        try:
+            step(sch)
+        except ScheduleError as again:
+            assert again.code == "dependence", "the division is not what stands in the way"
+        assert assert_refines(func, sch.func, np.random.default_rng(0)) == 3
+
+
+def test_a_start_is_known_before_the_loop():
+    for start in ("i", "elsewhere"):
+        refused(ROW, lambda s, start=start: s.rebase("i", Var(start, DType.INT32)), "start")
+    func = read("""
+def f(A: T.Buffer((8,), "int32"), n: T.int32, m: T.int32):
+    for i in T.serial(8):
+        A[i] = 1
+""")
+    n, m = func.scalars
+    result(func, lambda s: s.rebase("i", n))
+    refused(func, lambda s: s.rebase("i", n // m), "start")
