@@ -291,7 +291,7 @@ def test_loops_of_other_ranges_or_places_do_not_merge():
 def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
     for i in T.serial(4):
         A[i] = 0.0
-    B[0] = 2.0
+    B[0] = A[3]
     for j in T.serial(4):
         B[j] = 1.0
 """)
