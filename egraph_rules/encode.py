@@ -15,8 +15,8 @@ from typing import assert_never, cast
 
 from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.engine import Cell
-from egraph_rules.proposal import Here
-from egraph_rules.rule import Rule
+from egraph_rules.proposal import ExprProposal, Here, Proposal
+from egraph_rules.rule import Number, Rule, instantiate
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -244,13 +244,22 @@ class Expander:
 
     numbering: Numbering
     contexts: Contexts
-    proposals: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] = ()
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     _done: dict[tuple[int, int, int], bool] = field(default_factory=lambda: dict[tuple[int, int, int], bool]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
+    _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
+    _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
+    _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
+    _asking: dict[str, Rule] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
+        self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
+        self._asking = {r.name: r for r in self.rules if r.question is not None}
 
     @property
     def tables(self) -> Tables:
@@ -272,6 +281,23 @@ class Expander:
         value = self.contexts.constant(facts, quotient)
         if value is not None:
             self.tables["k_div"].append((*key, value))
+
+    def answer_rule(self, facts: int, name: str, cells: tuple[int, ...]) -> None:
+        """Answer whether the side condition of a rule holds where its pattern was found."""
+        key = (name, facts, *cells)
+        if key in self._rule_questions:
+            return
+        self._rule_questions.add(key)
+        rule = self._asking[name]
+        assert rule.question is not None
+        terms = [self.numbering.exprs[n] for v, n in zip(rule.asked, cells, strict=False) if not isinstance(v, Number)]
+        dtype = next(e.dtype for e in terms if len(terms) == 1 or e.dtype is not DType.BOOL)
+        values = {
+            cast(Var, v).name: Const(n, dtype) if isinstance(v, Number) else self.numbering.exprs[n]
+            for v, n in zip(rule.asked, cells, strict=False)
+        }
+        if self.contexts.truth(facts, instantiate(rule.question, values, dtype)):
+            self.tables["holds_rule"].append(key)
 
     def expand(self, facts: int, part: Part, permissions: int, *, question: bool = False) -> None:
         """Emit rows for a statement in a context and for all that pushing reaches from it.
@@ -325,12 +351,12 @@ class Expander:
         if part.number == 0:
             return
         here = Here(self.contexts, facts, permissions)
-        for rule in self.proposals:
-            for new in () if rule.propose is None else rule.propose(part.stmt, here):
+        for name, propose in self._statement_rules:
+            for new in propose(part.stmt, here):
                 other = self.numbering.number(new, here.depth, _author_names(part))
                 if other.number != part.number:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
-                    self.matches[rule.name] += 1
+                    self.matches[name] += 1
                     self.expand(facts, other, permissions)
 
     def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
@@ -422,12 +448,12 @@ class Expander:
     def _propose_expr(self, facts: int, number: int, expr: Expr) -> None:
         """Let rules over expressions say what else the expression equals under these facts."""
         here = Here(self.contexts, facts, NO_PERMISSION)
-        for rule in self.proposals:
-            for new in () if rule.propose_expr is None else rule.propose_expr(expr, here):
+        for name, propose in self._expr_rules:
+            for new in propose(expr, here):
                 other = self.numbering.expr(new)
                 if other != number:
                     self.tables["same_expr"].append((facts, number, other))
-                    self.matches[rule.name] += 1
+                    self.matches[name] += 1
                     self.expand_expr(facts, new)
 
     def _constant(self, facts: int, number: int, expr: Expr) -> None:

@@ -43,7 +43,7 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FL
     contexts, facts = _context(given)
     numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in floats)
     active = tuple(r for r in (*search_rules(), *AFFINE_RULES) if r.floats in floats)
-    expander = Expander(numbering, contexts, tuple(r for r in active if not r.in_engine))
+    expander = Expander(numbering, contexts, active)
     number = numbering.expr(expr)
     expander.expand_expr(facts, expr)
     numbering.tables["want_expr"].append((facts, number))

@@ -93,6 +93,8 @@ ANSWER_TABLES = """
 (relation may_select (i64 i64))
 (relation ask_div (i64 i64 i64))
 (relation k_div (i64 i64 i64 i64))
+(relation ask_rule (String i64 i64 i64 i64 i64))
+(relation holds_rule (String i64 i64 i64 i64 i64))
 (relation total_ (i64 i64))
 (relation kind (String String))
 (relation bounds (String i64 i64))

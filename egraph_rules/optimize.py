@@ -163,8 +163,7 @@ class _Session:
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
         self.contexts = Contexts(EffectAnalysis())
-        proposals = tuple(r for r in self.search.rules if not r.in_engine)
-        self.expander = Expander(self.numbering, self.contexts, proposals)
+        self.expander = Expander(self.numbering, self.contexts, self.search.rules)
         self.part = part = self.numbering.number(self.body)
         self.roots = []
         for priority in Priority:

@@ -6,22 +6,29 @@
 
 Parameters are pattern variables: a `Term` matches any expression of the dtypes that `on` names, a `Truth` any boolean,
 a `Number` a constant; arithmetic among numbers is computed while matching (where it overflows, there is no match). The
-result is a pair (pattern, replacement), then side conditions over numbers or `defined(x)`. A replacement that reads a
-variable less often needs it defined, since two readings of undef may differ. Dropping a computation that might fault is
-a refinement and is allowed, adding one never is.
+result is a pair (pattern, replacement), then side conditions: `defined(x)`, comparisons of numbers, or any boolean
+expression over terms, which must be proven where the pattern stands:
+
+    @rule(on=SIGNED, because="a common factor cancels")
+    def floordiv_cancel(x: Term, m: Term):
+        return (x * m) // m, x, m != 0
+
+A replacement that reads a variable less often needs it defined, since two readings of undef may differ. Dropping a
+computation that might fault is a refinement and is allowed, adding one never is.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, Flag, auto
+from functools import reduce
 
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError
-from ir.nodes import Binary, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr
-from ir.traverse import walk_expr
+from ir.nodes import Binary, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
+from ir.traverse import children, walk_expr, with_children
 
 
 class Floats(Flag):
@@ -77,8 +84,9 @@ def defined(term: Expr) -> Defined:
 class Rule:
     """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
 
-    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them. `propose`
-    and `propose_expr` are the functions of rules written as in `egraph_rules.proposal`, which run in Python.
+    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them. `question`
+    is the conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are
+    the functions of rules written as in `egraph_rules.proposal`, which run in Python.
     """
 
     name: str
@@ -90,6 +98,8 @@ class Rule:
     pattern: Expr | None = None
     replacement: Expr | None = None
     conditions: tuple[Expr | Defined, ...] = ()
+    question: Expr | None = None
+    asked: tuple[Expr, ...] = ()
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
 
@@ -102,6 +112,8 @@ class Rule:
     def family(self) -> str:
         return self.name.partition(".")[0]
 
+
+MAX_ASKED = 4  # columns of the engine's tables of questions
 
 RuleFunction = Callable[..., tuple[Operand | Defined, ...]]
 
@@ -134,10 +146,44 @@ def rule(
                 *(["if " + ", ".join(map(show, conditions))] if conditions else []),
             )
         )
-        program = _Translator(name, on).translate(pattern, replacement, conditions)
-        return Rule(name, law, because, floats, program, on, pattern, replacement, conditions)
+        question, asked = _question(name, conditions)
+        program = _Translator(name, on).translate(pattern, replacement, conditions, asked)
+        return Rule(name, law, because, floats, program, on, pattern, replacement, conditions, question, asked)
 
     return build
+
+
+def is_number(expr: Expr) -> bool:
+    """Whether a part of a pattern is computed from constants alone."""
+    return not any(isinstance(e, (Term, Truth)) for e in walk_expr(expr))
+
+
+def _question(name: str, conditions: tuple[Expr | Defined, ...]) -> tuple[Expr | None, tuple[Expr, ...]]:
+    """The conjunction of the conditions that speak of terms, and the variables in it, in order of appearance."""
+    parts = [c for c in conditions if isinstance(c, Expr) and not is_number(c)]
+    asked: list[Expr] = []
+    for expr in (e for part in parts for e in walk_expr(part)):
+        if isinstance(expr, (Term, Truth, Number)) and not any(expr.same(e) for e in asked):
+            asked.append(expr)
+    if len(asked) > MAX_ASKED:
+        raise RuleError("rule", f"the conditions of rule {name} speak of {len(asked)} variables; at most {MAX_ASKED}")
+    if any(isinstance(e, Number) and e.dtype.is_float for e in asked):
+        raise RuleError("rule", f"rule {name}: a condition over terms may not speak of float constants")
+    return (reduce(lambda a, b: a & b, parts) if parts else None), tuple(asked)
+
+
+def instantiate(expr: Expr, values: Mapping[str, Expr], dtype: DType) -> Expr:
+    """A part of a pattern with expressions for its variables, constants taking `dtype`.
+
+    `dtype` is that of the rule's operands; patterns are written with a sample of the dtypes they stand for.
+    """
+    match expr:
+        case Var(name=name):
+            return values[name]
+        case Const(value=value):
+            return expr if expr.dtype is DType.BOOL else const(value, dtype)
+        case _:
+            return with_children(expr, tuple(instantiate(e, values, dtype) for e in children(expr)))
 
 
 def _variable(parameter: inspect.Parameter, dtype: DType) -> Expr:
@@ -193,16 +239,37 @@ class _Translator:
         self.fresh = 0
         self.bound: dict[str, str] = {}
 
-    def translate(self, pattern: Expr, replacement: Expr, conditions: tuple[Expr | Defined, ...]) -> str:
+    def translate(
+        self, pattern: Expr, replacement: Expr, conditions: tuple[Expr | Defined, ...], asked: tuple[Expr, ...]
+    ) -> str:
         root = self._match(pattern)
         self._restrict_kind()
         for cond in conditions:
             if isinstance(cond, Defined):
                 self.atoms.append(f"(defined {self.bound[show(cond.term)]})")
-            else:
+            elif is_number(cond):
                 self._check(cond)
-        actions = self._actions(root, replacement)
-        return f'(rule ({" ".join(self.atoms)}) ({actions}) :ruleset simplify :name "{self.name}")'
+        if not asked:
+            return self._rule(self.atoms, self._actions(root, replacement))
+        row = self._row(asked)
+        ask = self._rule(self.atoms, f"(ask_rule {row})", "?")
+        self.atoms.append(f"(holds_rule {row})")
+        return f"{ask}\n{self._rule(self.atoms, self._actions(root, replacement))}"
+
+    def _rule(self, atoms: list[str], actions: str, suffix: str = "") -> str:
+        return f'(rule ({" ".join(atoms)}) ({actions}) :ruleset simplify :name "{self.name}{suffix}")'
+
+    def _row(self, asked: tuple[Expr, ...]) -> str:
+        """The question's row: the rule, the facts, and expressions by number or constants by value."""
+        cells: list[str] = []
+        for k, variable in enumerate(asked):
+            if isinstance(variable, Number):
+                cells.append(f"n_{variable.name}")
+            else:
+                self.atoms.append(f"(= {self.bound[show(variable)]} (Ate f q{k}))")
+                cells.append(f"q{k}")
+        cells += ["0"] * (MAX_ASKED - len(asked))
+        return f'"{self.name}" f {" ".join(cells)}'
 
     def _restrict_kind(self) -> None:
         if self.kinds is ANY:
@@ -288,9 +355,6 @@ class _Translator:
                 pass
         raise RuleError("rule", f"rule {self.name}: {show(expr)} cannot be computed from constants")
 
-    def _is_number(self, expr: Expr) -> bool:
-        return not any(isinstance(e, (Term, Truth)) for e in walk_expr(expr))
-
     def _computed(self, expr: Expr) -> str:
         """A number computed in the query, within the range of the dtype when it is an integer's."""
         if isinstance(expr, Const):
@@ -307,7 +371,7 @@ class _Translator:
         return name
 
     def _actions(self, root: str, replacement: Expr) -> str:
-        if self._is_number(replacement):
+        if is_number(replacement):
             # A constant is a value of the class, never a member of it (see language.py).
             return f"(set ({self._value_of(replacement)} {root}) {self._computed(replacement)})"
         return f"(union {root} {self._build(replacement)})"
@@ -315,7 +379,7 @@ class _Translator:
     def _build(self, expr: Expr) -> str:
         if isinstance(expr, Var) and show(expr) in self.bound:
             return self.bound[show(expr)]
-        if self._is_number(expr):
+        if is_number(expr):
             kind = '"bool"' if expr.dtype is DType.BOOL else "t"
             return f"({'Flt' if expr.dtype.is_float else 'Int'} {kind} {self._computed(expr)})"
         match expr:

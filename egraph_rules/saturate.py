@@ -49,8 +49,11 @@ def saturate(engine: Engine, expander: Expander, folder: str, budget: Budget) ->
 
 def _answer(engine: Engine, expander: Expander) -> None:
     """Prove what rewriting has asked since the last round."""
-    asked = engine.tables(("At", "ask_div"))
+    asked = engine.tables(("At", "ask_div", "ask_rule"))
     for row in asked["At"]:
         expander.expand_number(*cast("tuple[int, int, int]", row.inputs))
     for row in asked["ask_div"]:
         expander.answer_division(*cast("tuple[int, int, int]", row.inputs))
+    for row in asked["ask_rule"]:
+        name, facts, *cells = row.inputs
+        expander.answer_rule(cast(int, facts), cast(str, name), tuple(cast("list[int]", cells)))

@@ -116,6 +116,11 @@ def floordiv_exact(x: Term, c: Number):
     return (x * c) // c, x, c != 0
 
 
+@rule(on=SIGNED, because="a common factor cancels")
+def floordiv_cancel(x: Term, m: Term):
+    return (x * m) // m, x, m != 0
+
+
 @rule(on=SIGNED, because="common factors cancel in a floor division")
 def floordiv_common_factor(x: Term, a: Number, c: Number):
     return (x * a) // c, x * (a // c), c != 0, a % c == 0
@@ -194,7 +199,8 @@ def fold_max(a: Number, b: Number):
 INTEGER_RULES = (
     add_commutes, mul_commutes, add_zero, sub_zero, mul_one, mul_zero, sub_self, add_sub_same, sub_add_same,
     add_constants, sub_constant, mul_constants, add_multiples, fold_add, fold_sub, fold_mul, fold_floordiv,
-    fold_floormod, floordiv_one, floormod_one, floordiv_of_multiple, floordiv_exact, floordiv_common_factor,
+    fold_floormod, floordiv_one, floormod_one, floordiv_of_multiple, floordiv_exact, floordiv_cancel,
+    floordiv_common_factor,
     floordiv_of_offset, floormod_of_multiple, floormod_exact, floormod_of_offset, floordiv_nested, floormod_nested,
     divmod_rejoins, remainder_of_quotient, min_self, max_self, min_commutes, max_commutes, fold_min, fold_max,
 )  # fmt: skip

@@ -84,7 +84,8 @@ def test_rule_that_forgets_a_reading_needs_it_defined(item: Rule) -> None:
     """Two readings of undef may differ, so fewer readings need a defined variable, except under an annihilator."""
     assert item.pattern is not None
     assert item.replacement is not None
-    conditions = {c.term for c in item.conditions if isinstance(c, Defined)}
+    conditions = [c.term for c in item.conditions if isinstance(c, Defined)]
+    conditions += item.asked  # a condition that was proven has a value
     for var in variables(item):
         if isinstance(var, Number):
             continue
