@@ -2,10 +2,13 @@
 
 from egraph_rules.expressions import prove, simplify
 from egraph_rules.optimize import Report, Result, optimize
+from egraph_rules.proposal import Here, rewrite, rewrite_expr
+from egraph_rules.registry import register, registered_rules, unregister
 from egraph_rules.rule import Floats, Number, Rule, Term, Truth, defined, rule
 
 __all__ = [
     "Floats",
+    "Here",
     "Number",
     "Report",
     "Result",
@@ -15,6 +18,11 @@ __all__ = [
     "defined",
     "optimize",
     "prove",
+    "register",
+    "registered_rules",
+    "rewrite",
+    "rewrite_expr",
     "rule",
     "simplify",
+    "unregister",
 ]

@@ -21,6 +21,7 @@ from ir import presburger as pb
 from ir.analysis import effects as fx
 from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
 from ir.dtypes import DType
+from ir.functions import inlined
 from ir.nodes import (
     Alloc,
     AnyExpr,
@@ -30,6 +31,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Call,
     Cast,
     Const,
     Evaluate,
@@ -61,12 +63,27 @@ class Priority(Enum):
     PERMISSIONS = "permissions"
 
 
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number."""
+
+    var: str
+    start: int | None
+    extent: int | None
+
+    @staticmethod
+    def of(loop: For) -> Trip:
+        first, count = (int(e.value) if isinstance(e, Const) else None for e in (loop.start, loop.extent))
+        return Trip(loop.var.name, first, count)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Facts:
     """What holds before a statement.
 
     `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
-    on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first.
+    on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first. `trips`:
+    the loops around here; they matter to cost, not to proofs.
     """
 
     domain: isl.Set
@@ -74,6 +91,7 @@ class Facts:
     conditions: tuple[tuple[Expr, bool], ...]
     priority: Priority
     scope: tuple[Var, ...] = ()
+    trips: tuple[Trip, ...] = ()
 
 
 class Contexts:
@@ -82,6 +100,8 @@ class Contexts:
     def __init__(self, effects: EffectAnalysis) -> None:
         self.effects = effects
         self._facts: list[Facts] = []
+        self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
+        self._domain_of: list[int] = []  # for each facts, the first with the same domain
         self._permissions: list[Regions] = [{}]
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
@@ -96,6 +116,10 @@ class Contexts:
     def facts(self, number: int) -> Facts:
         """What an id of facts stands for."""
         return self._facts[number]
+
+    def trips(self, number: int) -> tuple[Trip, ...]:
+        """The loops around a place, by the id of its facts."""
+        return self._facts[number].trips
 
     def permissions(self, number: int) -> Regions:
         """What an id of permissions stands for."""
@@ -122,7 +146,8 @@ class Contexts:
 
     def loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         """Facts at the start of any iteration, and permissions at its end."""
-        weaker = self._forgetful(facts, loop.var)
+        weaker = self._forgetful(facts)
+        weaker = replace(weaker, scope=(*weaker.scope, loop.var), trips=(*weaker.trips, Trip.of(loop)))
         key = ("loop", facts, permissions, id(loop))
         size = self._size(facts, permissions, loop.body)
         return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop), size)
@@ -159,12 +184,21 @@ class Contexts:
         effects = sum(self.effects.of(stmt).size for stmt in stmts)
         return effects + len(self._facts[facts].known) + len(self._permissions[permissions])
 
-    def _forgetful(self, facts: int, *bound: Var) -> Facts:
+    def _forgetful(self, facts: int) -> Facts:
         """Facts without what is known of buffers."""
-        f = self._facts[facts]
-        return Facts(f.domain, {}, (), f.priority, (*f.scope, *bound))
+        return replace(self._facts[facts], known={}, conditions=())
 
     def _add_facts(self, facts: Facts) -> int:
+        """A new id. Domains are interned, since questions about values of variables have one answer for each."""
+        key = hash(facts.domain)
+        for number in self._domains.setdefault(key, []):
+            if self._facts[number].domain.plain_is_equal(facts.domain):
+                facts = replace(facts, domain=self._facts[number].domain)
+                self._domain_of.append(number)
+                break
+        else:
+            self._domains[key].append(len(self._facts))
+            self._domain_of.append(len(self._facts))
         self._facts.append(facts)
         return len(self._facts) - 1
 
@@ -194,7 +228,7 @@ class Contexts:
         conditions = (*f.conditions, *_assumed_conditions(first))
         kept = replace(
             f,
-            domain=f.domain.intersect(done.holds),
+            domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
             known=fx.after(f.known, done),
             conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
         )
@@ -219,7 +253,8 @@ class Contexts:
         at_stake = {b: r for b, r in dead.items() if b in matters}
         spoiled = sets.others(at_stake, before(early, name), sets.may, early)
         relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items() if k[0] in dead}
-        inside = Facts(domain, known, conditions, f.priority, (*f.scope, loop.var))
+        trips = (*f.trips, Trip.of(loop))
+        inside = Facts(domain, known, conditions, f.priority, (*f.scope, loop.var), trips)
         kept, dead = self._reconcile(inside, dead, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(dead)
 
@@ -277,17 +312,18 @@ class Contexts:
     def truth(self, facts: int, cond: Expr) -> bool | None:
         """Whether a condition always (True) or never (False) holds; None when neither is proven."""
 
+        f = self._facts[facts]
+        for known, value in f.conditions:
+            if known.same(cond):
+                return value
+
         def prove() -> bool | None:
-            f = self._facts[facts]
-            for known, value in f.conditions:
-                if known.same(cond):
-                    return value
             holds = pb.condition(cond)
             if f.domain.is_subset(holds.must):
                 return True
             return False if f.domain.is_disjoint(holds.may) else None
 
-        return cast("bool | None", self._ask(("truth", facts, cond), prove, None))
+        return cast("bool | None", self._ask(("truth", self._domain_of[facts], cond), prove, None))
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""
@@ -302,7 +338,7 @@ class Contexts:
             low = pb.sample(values)
             return low[1][0] if low is not None and values.is_singleton() else None
 
-        return cast("int | None", self._ask(("constant", facts, expr), prove, None))
+        return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
 
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Value | None:
         """What is known to be stored at a location: a constant, or `Undef` for arbitrary contents."""
@@ -328,7 +364,7 @@ class Contexts:
             spot = self._spot(self._facts[facts], indices)
             return spot is not None and spot.is_subset(pb.box(buffer.shape))
 
-        return bool(self._ask(("bounds", facts, buffer, indices), prove, False))
+        return bool(self._ask(("bounds", self._domain_of[facts], buffer, indices), prove, False))
 
     def only_writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether all that a statement does is to write what may hold anything afterwards.
@@ -407,6 +443,8 @@ class Contexts:
                 return True
             case Load(indices=indices):
                 return all(self.decided(facts, i) for i in indices)
+            case Call() as call:
+                return all(self.total(facts, a) for a in call.args) and self.total(facts, inlined(_for_any_data(call)))
             case Select(cond=c, then=a, other=b):
                 return self.decided(facts, c) and all(
                     inside == IMPOSSIBLE or self.total(inside, arm)
@@ -488,7 +526,7 @@ class Contexts:
             low, high = pb.number(max(expr.dtype.min, -(2**62))), pb.number(min(expr.dtype.max, 2**62))
             return domain.is_subset(pa.ge_set(low).intersect(pa.le_set(high)))
 
-        return bool(self._ask(("fits", facts, expr), prove, False))
+        return bool(self._ask(("fits", self._domain_of[facts], expr), prove, False))
 
 
 def bound_to(var: Var, value: Expr) -> isl.Set:
@@ -499,6 +537,15 @@ def bound_to(var: Var, value: Expr) -> isl.Set:
         return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
     meaning = pb.affine(value) if var.dtype.is_integer else None
     return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
+
+
+def _for_any_data(call: Call) -> Call:
+    """A call with variables of any value for what comes from data; undef makes it do what all values do, or less."""
+    args = (
+        Var(f"?{k}", a.dtype) if any(isinstance(e, (Load, Undef)) for e in walk_expr(a)) else a
+        for k, a in enumerate(call.args)
+    )
+    return replace(call, args=tuple(args))
 
 
 def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:

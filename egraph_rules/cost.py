@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ir.errors import LoopsatError, suggest
+from ir.nodes import Binary, Call, Cast, Expr, Function, Select, Unary
+from ir.traverse import children
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +22,10 @@ class Target:
     `load`, `store`: an element moved. `arith`, `division`, `special`: an operation, an integer division or modulo, a
     transcendental function. `index`: factor for arithmetic inside an index, most of which becomes a slice.
     `mask`: a guard around an elementwise store, per element. `reduction_mask`: a guard around an accumulation.
-    `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop. `kernel`: a
-    statement. `default_extent`: assumed where an extent is symbolic.
+    `reduction_slice`: an accumulation over a part of an axis, per element.
+    `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
+    store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
+    `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
     name: str
@@ -33,15 +37,21 @@ class Target:
     index: float = 0.2
     mask: float = 0.25
     reduction_mask: float = 6.0
+    reduction_slice: float = 3.0
     guarded: float = 1.0
     loop: float = 5.0
     kernel: float = 50.0
     default_extent: int = 256
+    calls: tuple[tuple[str, float], ...] = ()
 
 
 CPU = Target("cpu")
-GPU = Target("gpu", arith=0.05, division=0.5, special=0.3, mask=0.1, reduction_mask=0.5, kernel=2000.0)
-TPU = Target("tpu", arith=0.05, division=2.0, special=0.5, mask=0.05, reduction_mask=0.1, kernel=500.0)
+GPU = Target(
+    "gpu", arith=0.05, division=0.5, special=0.3, mask=0.1, reduction_mask=0.5, reduction_slice=0.25, kernel=2000.0
+)
+TPU = Target(
+    "tpu", arith=0.05, division=2.0, special=0.5, mask=0.05, reduction_mask=0.1, reduction_slice=0.1, kernel=500.0
+)
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}
 
@@ -67,3 +77,25 @@ def operator_cost(target: Target, op: str) -> float:
     if op in SPECIAL:
         return target.special
     return target.division if op in DIVISION else target.arith
+
+
+def call_cost(target: Target, function: Function) -> float:
+    """Price of a call, arguments not counted: the target's, the function's own, or that of its body."""
+    known = dict(target.calls).get(function.name, function.cost)
+    return _work(target, function.body) if known is None else known
+
+
+def _work(target: Target, expr: Expr) -> float:
+    """Price of the operations of an expression; its variables and literals are free."""
+    match expr:
+        case Call(function=function):
+            own = call_cost(target, function)
+        case Binary(op=op) | Unary(op=op):
+            own = operator_cost(target, op)
+        case Select():
+            own = target.mask
+        case Cast():
+            own = target.arith
+        case _:
+            own = 0.0
+    return own + sum(_work(target, e) for e in children(expr))

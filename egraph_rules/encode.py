@@ -15,6 +15,7 @@ from typing import assert_never, cast
 
 from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.engine import Cell
+from egraph_rules.functions import function_number
 from egraph_rules.proposal import ExprProposal, Here, Proposal
 from egraph_rules.rule import Number, Rule, instantiate
 from ir.dtypes import DType
@@ -28,6 +29,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Call,
     Cast,
     Const,
     Evaluate,
@@ -100,6 +102,8 @@ class Numbering:
                 found, new = self._new(("load", *row), expr)
                 if new:
                     self.tables["e_load"].append((found, *row))
+            case Call(function=function, args=args):
+                found = self._row("e_call", expr, function_number(function), self.indices(args))
             case Unary(op=op, operand=a):
                 found = self._row("e_un", expr, op, expr.dtype.value, self.expr(a))
             case Cast(dtype=dtype, operand=a):
@@ -225,7 +229,9 @@ class Numbering:
         return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), self._printed(loop.var))
 
     def _printed(self, var: Var) -> str:
-        return self._authored.get(var.name, var.name)
+        """The author's name for a variable; rules name what they make of `%0` `%0.o`, `%0.i` and so on."""
+        base, _, suffix = var.name.partition(".")
+        return self._authored.get(base, base) + suffix
 
     def _sequence(self, parts: list[Part]) -> Part:
         """A balanced tree of two-part sequences: recursion stays shallow however long the program is."""
@@ -247,7 +253,7 @@ class Expander:
     rules: tuple[Rule, ...] = ()
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
-    _done: dict[tuple[int, int, int], bool] = field(default_factory=lambda: dict[tuple[int, int, int], bool]())
+    _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
@@ -299,21 +305,23 @@ class Expander:
         if self.contexts.truth(facts, instantiate(rule.question, values, dtype)):
             self.tables["holds_rule"].append(key)
 
-    def expand(self, facts: int, part: Part, permissions: int, *, question: bool = False) -> None:
+    def expand(self, facts: int, part: Part, permissions: int, *, question: bool = False, within: bool = False) -> None:
         """Emit rows for a statement in a context and for all that pushing reaches from it.
 
         Inside a question ("is this a no-op here?") no further ones are asked: a branch is a no-op if both arms are.
+        A sequence `within` a longer one is seen by rules as part of the whole only.
         """
         key = (facts, part.number, permissions)
-        if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= question):
+        level = 2 if question else 1 if within and isinstance(part.stmt, Seq) else 0
+        if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= level):
             return
-        self._done[key] = question
+        self._done[key] = level
         self._parts.setdefault(part.number, part)
         if part.name:
             self.names.setdefault((facts, part.number), part.name)
         if self.contexts.only_writes_dead(facts, permissions, part.stmt):
             self.tables["only_writes_dead"].append(key)
-        if not question:
+        if level == 0:
             self._propose(facts, part, permissions)
         match part.stmt:
             case Seq(stmts=(_, _)):
@@ -364,8 +372,8 @@ class Expander:
         between, dead = self.contexts.sequence(facts, permissions, first.stmt, second.stmt)
         self.tables["f_seq"].append((*_key(facts, permissions, part), between))
         self.tables["d_seq"].append((*_key(facts, permissions, part), dead))
-        self.expand(facts, first, dead, question=question)
-        self.expand(between, second, permissions, question=question)
+        self.expand(facts, first, dead, question=question, within=True)
+        self.expand(between, second, permissions, question=question, within=True)
 
     def _expand_branch(self, facts: int, part: Part, permissions: int, question: bool) -> None:
         stmt = cast(If, part.stmt)
@@ -426,6 +434,10 @@ class Expander:
                 value = self.contexts.contents(facts, buffer, indices)
                 if isinstance(value, Const):
                     self._value_row("k", facts, number, value)
+            case Call(args=args):
+                self._exprs(facts, *args)
+                if expr.dtype.is_integer:
+                    self._constant(facts, number, expr)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
                 self.expand_expr(facts, a)
                 self.expand_expr(self._split(facts, a)[0 if op == "and" else 1], b)

@@ -1,21 +1,25 @@
 """Extraction: the k cheapest distinct programs from the frozen rows of an e-graph, for one target.
 
-A class of statements lists its ways (`If`, `For`, ... nodes, or nothing at all where it is a no-op). Costs compose
-bottom-up: a loop multiplies, a guard adds its mask. Which member of a class is taken never needs the context to be
-re-checked: each is equal under it (DESIGN: at(F, S, D)).
+A class of statements lists its ways (`If`, `For`, ... nodes, or nothing at all where it is a no-op). Costs are those of
+a whole run and add up: work counts as often as the loops around its context run, a store has the price of a kernel
+once. What is erased after the search costs nothing: assumptions, stores of undef, and what only holds such. Which
+member of a class is taken never needs the context to be re-checked: each is equal under it (DESIGN: at(F, S, D)).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from itertools import product
+from math import prod
 from typing import cast
 
-from egraph_rules.cost import Target, operator_cost
+from egraph_rules.context import Trip
+from egraph_rules.cost import Target, call_cost, operator_cost
 from egraph_rules.encode import Numbering
 from egraph_rules.engine import Row
+from egraph_rules.functions import function_numbered
 from ir.dtypes import DType
 from ir.nodes import (
     COMPARE_OPS,
@@ -27,6 +31,7 @@ from ir.nodes import (
     BinaryOp,
     Block,
     Buffer,
+    Call,
     Cast,
     Const,
     Expr,
@@ -39,14 +44,15 @@ from ir.nodes import (
     Store,
     Unary,
     UnaryOp,
+    Undef,
     Var,
     seq,
 )
-from ir.traverse import all_exprs, children, loads, map_stmt, stmt_children, substitute_expr
+from ir.traverse import all_exprs, children, loads, map_stmt, stmt_children, substitute_expr, walk_expr
 
 ClassId = Hashable
 STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf")
-EXPRESSIONS = ("Load", "Bin", "Un", "Cast", "Select")
+EXPRESSIONS = ("Load", "Call", "Bin", "Un", "Cast", "Select")
 # Tables that extraction reads.
 EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
 _NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
@@ -72,6 +78,10 @@ class Choice:
     payload: tuple[object, ...] = ()
     parts: tuple[Choice, ...] = ()
     origin: ClassId = None
+    size: int = field(init=False, compare=False)  # statements; of equally cheap ways the smallest is taken
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", 1 + sum(part.size for part in self.parts))
 
 
 @dataclass(slots=True)
@@ -82,6 +92,7 @@ class Extractor:
     numbering: Numbering
     target: Target
     keep: int
+    trips: Callable[[int], tuple[Trip, ...]] = lambda facts: ()
     places: dict[ClassId, list[Place]] = field(default_factory=lambda: defaultdict(list))
     _nodes: dict[ClassId, list[tuple[str, Row]]] = field(default_factory=lambda: defaultdict(list))
     _noops: set[ClassId] = field(default_factory=lambda: set[ClassId]())
@@ -139,6 +150,8 @@ class Extractor:
             op, operand = cast("tuple[str, str]", row.inputs[:2])
             boolean = op in COMPARE_OPS or op in LOGICAL_OPS
             dtypes.setdefault(row.output, DType.BOOL if boolean else DType(operand))
+        for row in self.tables["Call"]:
+            dtypes.setdefault(row.output, function_numbered(cast(int, row.inputs[0])).dtype)
         for kind, column in (("Un", 1), ("Cast", 0), ("Select", 0)):
             for row in self.tables[kind]:
                 dtypes.setdefault(row.output, DType(row.inputs[column]))
@@ -157,6 +170,12 @@ class Extractor:
                 return None
             cost = self.target.load + self.target.index * sum(c for c, _ in indices)
             return cost, Load(self.numbering.buffers[cast(int, inputs[1])], tuple(e for _, e in indices))
+        if kind == "Call":
+            args = self._indices(inputs[1])
+            if args is None:
+                return None
+            call = Call(function_numbered(cast(int, inputs[0])), tuple(e for _, e in args))
+            return sum(c for c, _ in args) + self._operator(call), call
         start = {"Bin": 2, "Un": 2, "Cast": 1, "Select": 1}[kind]
         parts = [self._best.get(c) for c in inputs[start:]]
         if any(p is None for p in parts):
@@ -177,6 +196,8 @@ class Extractor:
         match expr:
             case Binary(op=op) | Unary(op=op):
                 return operator_cost(self.target, op)
+            case Call(function=function):
+                return call_cost(self.target, function)
             case Select():
                 return self.target.mask
             case _:
@@ -212,37 +233,48 @@ class Extractor:
 
     def stmt_cost(self, stmt: Stmt) -> float:
         """Cost of a program as it stands, by the measure of `choices`."""
-        return self._plain(stmt)[0]
+        return self._plain(stmt, ())[0]
 
-    def _plain(self, stmt: Stmt) -> tuple[float, bool]:
+    def _plain(self, stmt: Stmt, trips: tuple[Trip, ...]) -> tuple[float, bool]:
+        """Cost of a statement inside of loops, and whether it accumulates."""
         t = self.target
         match stmt:
             case Store(indices=indices, value=value):
                 places = sum(map(self.expr_cost, indices))
-                return t.store + t.index * places + self.expr_cost(value), accumulates(stmt)
+                return self._store_cost(trips, stmt, places, self.expr_cost(value)), accumulates(stmt)
             case If(cond=cond, then=yes, other=no):
-                (a, x), (b, y) = self._plain(yes), self._plain(no)
-                return self._branch_cost(self.expr_cost(cond), a + b, masked=x or y), x or y
-            case For(extent=extent, body=body):
-                cost, masked = self._plain(body)
-                return self._loop_cost(extent, cost), masked
+                (a, x), (b, y) = self._plain(yes, trips), self._plain(no, trips)
+                return self._branch_cost(self._weight(trips), self.expr_cost(cond), a + b, masked=x or y), x or y
+            case For(body=body) as loop:
+                cost, masked = self._plain(body, (*trips, Trip.of(loop)))
+                return (t.loop + cost if cost else 0.0), masked
             case Let(value=value, body=body):
-                cost, masked = self._plain(body)
-                return self.expr_cost(value) + cost, masked
+                cost, masked = self._plain(body, trips)
+                return (self._weight(trips) * self.expr_cost(value) + cost if cost else 0.0), masked
             case Alloc(body=body):
-                cost, masked = self._plain(body)
+                cost, masked = self._plain(body, trips)
                 return t.kernel + cost, masked
             case _:
-                parts = [self._plain(s) for s in stmt_children(stmt)]
+                parts = [self._plain(s, trips) for s in stmt_children(stmt)]
                 return sum(c for c, _ in parts), any(m for _, m in parts)
 
-    def _loop_cost(self, extent: Expr, body: float) -> float:
-        times = extent.value if isinstance(extent, Const) else self.target.default_extent
-        return self.target.loop + max(times, 0) * body
+    def _store_cost(self, trips: tuple[Trip, ...], store: Store, places: float, value: float) -> float:
+        if isinstance(store.value, Undef):
+            return 0.0
+        t = self.target
+        part = t.reduction_slice if accumulates(store) and _reads_part(store, trips) else 0.0
+        return t.kernel + self._weight(trips) * (t.store + t.index * places + value + part)
 
-    def _branch_cost(self, cond: float, arms: float, *, masked: bool) -> float:
+    def _branch_cost(self, weight: float, cond: float, arms: float, *, masked: bool) -> float:
         """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""
-        return cond + self.target.guarded * arms + (self.target.reduction_mask if masked else self.target.mask)
+        t = self.target
+        mask = t.reduction_mask if masked else t.mask
+        return weight * (cond + mask) + t.guarded * arms if arms else 0.0
+
+    def _weight(self, trips: tuple[Trip, ...]) -> float:
+        """How often a place inside of loops runs."""
+        extents = (self.target.default_extent if t.extent is None else max(t.extent, 0) for t in trips)
+        return float(prod(extents))
 
     # Statements -----------------------------------------------------------------------------------------------------
 
@@ -253,7 +285,7 @@ class Extractor:
             found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
             for kind, row in self._nodes[at]:
                 found += self._realise(at, kind, row)
-            found.sort(key=lambda c: c.cost)
+            found.sort(key=lambda c: (round(c.cost, 6), c.size))
             self._choices[at] = found[: self.keep]
         return self._choices[at]
 
@@ -265,7 +297,7 @@ class Extractor:
             case "Leaf":
                 return [Choice("leaf", 0.0, payload=(rest[0],), origin=at)]
             case "Store":
-                return self._store(at, rest)
+                return self._store(at, f, rest)
             case "Seq":
                 return [
                     Choice("seq", a.cost + b.cost, a.accumulates or b.accumulates, (), (a, b), at)
@@ -274,20 +306,21 @@ class Extractor:
             case "If":
                 cond_cost, cond = self._best[rest[0]]
                 return [
-                    self._branch(at, cond_cost, cond, a, b)
+                    self._branch(at, f, cond_cost, cond, a, b)
                     for a, b in product(self.choices(rest[1]), self.choices(rest[2]))
                 ]
             case "For":
                 (_, start), (_, extent) = self._best[rest[1]], self._best[rest[2]]
                 payload = (f, rest[0], start, extent)
                 return [
-                    Choice("for", self._loop_cost(extent, b.cost), b.accumulates, payload, (b,), at)
+                    Choice("for", t.loop + b.cost if b.cost else 0.0, b.accumulates, payload, (b,), at)
                     for b in self.choices(rest[3])
                 ]
             case "Let":
                 cost, value = self._best[rest[1]]
+                cost *= self._weight(self.trips(f))
                 return [
-                    Choice("let", cost + b.cost, b.accumulates, (f, rest[0], value), (b,), at)
+                    Choice("let", cost + b.cost if b.cost else 0.0, b.accumulates, (f, rest[0], value), (b,), at)
                     for b in self.choices(rest[2])
                 ]
             case "Block":
@@ -298,26 +331,39 @@ class Extractor:
                     for b in self.choices(rest[1])
                 ]
 
-    def _branch(self, at: ClassId, cost: float, cond: Expr, yes: Choice, no: Choice) -> Choice:
+    def _branch(self, at: ClassId, facts: int, cost: float, cond: Expr, yes: Choice, no: Choice) -> Choice:
         masked = yes.accumulates or no.accumulates
-        total = self._branch_cost(cost, yes.cost + no.cost, masked=masked)
+        total = self._branch_cost(self._weight(self.trips(facts)), cost, yes.cost + no.cost, masked=masked)
         return Choice("if", total, masked, (cond,), (yes, no), at)
 
-    def _store(self, at: ClassId, rest: tuple[object, ...]) -> list[Choice]:
+    def _store(self, at: ClassId, facts: int, rest: tuple[object, ...]) -> list[Choice]:
         indices = self._indices(rest[1])
         if indices is None:
             return []
         buffer = self.numbering.buffers[cast(int, rest[0])]
         cost, value = self._best[rest[2]]
         places = tuple(e for _, e in indices)
-        cost += self.target.store + self.target.index * sum(c for c, _ in indices)
-        folds = accumulates(Store(buffer, places, value))
-        return [Choice("store", cost, folds, (buffer, places, value), (), at)]
+        store = Store(buffer, places, value)
+        cost = self._store_cost(self.trips(facts), store, sum(c for c, _ in indices), cost)
+        return [Choice("store", cost, accumulates(store), (buffer, places, value), (), at)]
 
 
 def accumulates(store: Store) -> bool:
     """Whether a store updates an element from its old value."""
     return any(load.buffer == store.buffer and load.indices == store.indices for load in loads(store.value))
+
+
+def _reads_part(store: Store, trips: tuple[Trip, ...]) -> bool:
+    """Whether a sum is over a part of an axis or another order of elements, so that its operand is no whole array."""
+    loops = {t.var: t for t in trips}
+    accesses = [(store.indices, store.buffer), *((e.indices, e.buffer) for e in loads(store.value))]
+    for index, extent in (pair for i, b in accesses for pair in zip(i, b.shape, strict=True)):
+        if any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index)):
+            return True
+        trip = loops.get(index.name) if isinstance(index, Var) else None
+        if trip is not None and isinstance(extent, Const) and (trip.start, trip.extent) != (0, extent.value):
+            return True
+    return False
 
 
 @dataclass(slots=True)

@@ -35,6 +35,7 @@ SORTS = """
 (constructor IntAt (i64 String i64) E)
 (constructor FltAt (i64 String f64) E)
 (constructor Load (i64 i64 L) E)
+(constructor Call (i64 L) E)
 (constructor Bin (String String E E) E)
 (constructor Un (String String E) E)
 (constructor Cast (String E) E)
@@ -62,6 +63,7 @@ PROGRAM_TABLES = """
 (relation e_cast (i64 String i64))
 (relation e_sel (i64 String i64 i64 i64))
 (relation e_load (i64 i64 i64))
+(relation e_call (i64 i64 i64))
 (relation x_cons (i64 i64 i64))
 """
 
@@ -100,6 +102,7 @@ ANSWER_TABLES = """
 (relation bounds (String i64 i64))
 (relation noop (P))
 (relation defined (E))
+(relation defined_all (L))
 """
 
 
@@ -157,6 +160,10 @@ PUSH = "\n".join(
         _push("variable", "(= x (Ate f e)) (e_var e)", "(defined x)"),
         _push("defined unary", "(= x (Un o t a)) (defined a)", "(defined x)"),
         _push("defined binary", "(= x (Bin o t a b)) (defined a) (defined b)", "(defined x)"),
+        _push("defined none", "(= x (Nil))", "(defined_all x)"),
+        _push("defined list", "(= x (Cons e r)) (defined e) (defined_all r)", "(defined_all x)"),
+        _push("defined call", "(= x (Call k l)) (defined_all l)", "(defined x)"),
+        _push("call", "(= x (Ate f e)) (e_call e k l)", "(union x (Call k (Atl f l)))"),
         _push("load", "(= x (Ate f e)) (e_load e b i)", "(union x (Load f b (Atl f i)))"),
         _push("unary", "(= x (Ate f e)) (e_un e o t a)", "(union x (Un o t (Ate f a)))"),
         _push("cast", "(= x (Ate f e)) (e_cast e t a)", "(union x (Cast t (Ate f a)))"),
@@ -210,7 +217,13 @@ PUSH = "\n".join(
                 f"(= x ({node} {columns})) ({value} x)",
                 f"(subsume ({node} {columns}))",
             )
-            for node, columns in (("Bin", "o t a b"), ("Un", "o t a"), ("Select", "t c a b"), ("Cast", "t a"))
+            for node, columns in (
+                ("Bin", "o t a b"),
+                ("Un", "o t a"),
+                ("Select", "t c a b"),
+                ("Cast", "t a"),
+                ("Call", "k l"),
+            )
             for value in ("ival", "fval")
         ),
         '(rule ((= x (Int t v))) ((set (ival x) v) (defined x)) :ruleset push :name "push.literal int")',

@@ -14,10 +14,11 @@ from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
 from egraph_rules.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
+from egraph_rules.functions import check_names
 from egraph_rules.language import engine_with
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
+from egraph_rules.registry import active_rules
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
-from egraph_rules.rules import search_rules
 from egraph_rules.saturate import Outcome, saturate
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
@@ -66,19 +67,22 @@ def optimize(
     budget: Budget | None = None,
     floats: Floats = DEFAULT_FLOATS,
     rules: Iterable[Rule] | None = None,
+    without: Iterable[str] = (),
 ) -> Result:
     """Search for the `k` cheapest programs equivalent to `func` on a target.
 
-    `floats` are the freedoms float rules may take (`Floats.STRICT` for none); `rules` replaces the built-in rules. A
-    budget that runs out is reported in `report.stopped`; the best program found so far is returned.
+    `floats` are the freedoms float rules may take (`Floats.STRICT` for none); `without` names families of rules to
+    leave out; `rules` replaces all rules, built-in and registered. A budget that runs out is reported in
+    `report.stopped`; the best program found so far is returned.
 
     Raises:
-        LoopsatError: the target does not exist.
+        LoopsatError: the target, or a family, does not exist.
     """
     began = time.perf_counter()
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
-    active = tuple(r for r in (search_rules() if rules is None else rules) if r.floats in floats)
+    active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)
+    check_names(func, (r.replacement for r in active if r.replacement is not None))
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros)
@@ -177,7 +181,9 @@ class _Session:
     def extract(self) -> list[tuple[float, Stmt]]:
         """The cheapest programs of all roots."""
         search = self.search
-        self.extractor = Extractor(self.engine.tables(EXTRACTED), self.numbering, search.target, search.keep)
+        tables = self.engine.tables(EXTRACTED)
+        trips = self.contexts.trips
+        self.extractor = Extractor(tables, self.numbering, search.target, search.keep, trips)
         extractor = self.extractor
         classes = {place: at for at, places in extractor.places.items() for place in places}
         rebuilder = Rebuilder(self.numbering, self.expander.names, _reserved(search.func))
@@ -185,7 +191,7 @@ class _Session:
         for root in self.roots:
             inside = Inside(root, {}) if search.block is None else self._block(root, search.block)
             found += [(choice, inside) for choice in extractor.choices(classes[inside.place])]
-        found.sort(key=lambda pair: pair[0].cost)
+        found.sort(key=lambda pair: (round(pair[0].cost, 6), pair[0].size))
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         search.report.decisions += explain(found[0][0], extractor, self.contexts, rebuilder)
         return _distinct(programs, search.keep)

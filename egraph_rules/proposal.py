@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from egraph_rules.context import IMPOSSIBLE, Contexts, Known
+from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Known, Priority
 from egraph_rules.rule import Floats, Rule
 from ir import presburger as pb
 from ir.analysis.effects import Effects, Regions
@@ -44,6 +44,11 @@ class Here:
     def scope(self) -> tuple[Var, ...]:
         """Variables of the loops and lets around the place, outermost first."""
         return self.contexts.facts(self.facts).scope
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether there is a loop around the place."""
+        return bool(self.contexts.trips(self.facts))
 
     @property
     def domain(self) -> isl.Set:
@@ -84,6 +89,10 @@ class Here:
         """The place where `cond` was found true (or false); None if it never is."""
         facts = self.contexts.assume(self.facts, cond, truth)
         return None if facts == IMPOSSIBLE else Here(self.contexts, facts, self.permissions)
+
+    def at(self, domain: isl.Set) -> Here:
+        """A place of which nothing is known but the values that variables can have."""
+        return Here(self.contexts, self.contexts.root(domain, Priority.FACTS), NO_PERMISSION)
 
     def inside(self, stmt: For | Let) -> Here | None:
         """The place in the body of a loop or binding; None if it is never reached."""

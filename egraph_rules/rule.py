@@ -25,9 +25,10 @@ from dataclasses import dataclass
 from enum import Enum, Flag, auto
 from functools import reduce
 
+from egraph_rules.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
-from ir.errors import RuleError
-from ir.nodes import Binary, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
+from ir.errors import RuleError, VerifyError
+from ir.nodes import Binary, Call, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
 from ir.traverse import children, walk_expr, with_children
 
 
@@ -84,7 +85,8 @@ def defined(term: Expr) -> Defined:
 class Rule:
     """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
 
-    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them. `question`
+    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them. `dtype` is the
+    one that operands must have, where functions that the rule calls fix it. `question`
     is the conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are
     the functions of rules written as in `egraph_rules.proposal`, which run in Python.
     """
@@ -100,6 +102,7 @@ class Rule:
     conditions: tuple[Expr | Defined, ...] = ()
     question: Expr | None = None
     asked: tuple[Expr, ...] = ()
+    dtype: DType | None = None
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
 
@@ -134,8 +137,7 @@ def rule(
         name = f"{group}.{function.__name__}"
         if because.strip() == "":
             raise RuleError("rule", f"rule {name} states no reason")
-        dtype = _SAMPLE[on.value[0]]
-        parts = function(*(_variable(p, dtype) for p in inspect.signature(function).parameters.values()))
+        parts = _parts(function, on)
         if len(parts) < 2 or not isinstance(parts[0], Expr):
             raise RuleError("rule", f"rule {name} must return (pattern, replacement, *conditions)")
         pattern, replacement = parts[0], _result(parts[1], parts[0].dtype)
@@ -147,10 +149,24 @@ def rule(
             )
         )
         question, asked = _question(name, conditions)
-        program = _Translator(name, on).translate(pattern, replacement, conditions, asked)
-        return Rule(name, law, because, floats, program, on, pattern, replacement, conditions, question, asked)
+        dtype = operand_dtype(name, (pattern, replacement, *(c for c in conditions if isinstance(c, Expr))))
+        program = _Translator(name, on, dtype).translate(pattern, replacement, conditions, asked)
+        return Rule(name, law, because, floats, program, on, pattern, replacement, conditions, question, asked, dtype)
 
     return build
+
+
+def _parts(function: RuleFunction, on: Kinds) -> tuple[Operand | Defined, ...]:
+    """What the function of a rule returns, over the first dtype of its kinds that the functions it calls take."""
+    names = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
+    refused: VerifyError | None = None
+    for dtype in (_SAMPLE[on.value[0]], *(d for d in DType if names[d.kind] in on.value)):
+        try:
+            return function(*(_variable(p, dtype) for p in inspect.signature(function).parameters.values()))
+        except VerifyError as error:
+            refused = error if refused is None else refused
+    assert refused is not None
+    raise RuleError("rule", f"{function.__name__}: {refused.message}", refused.span, help=refused.help) from refused
 
 
 def is_number(expr: Expr) -> bool:
@@ -219,6 +235,8 @@ def show(item: Expr | Defined) -> str:
             return f"({show(a)} {sign} {show(b)})" if sign is not None else f"{op}({show(a)}, {show(b)})"
         case Select(cond=c, then=a, other=b):
             return f"select({show(c)}, {show(a)}, {show(b)})"
+        case Call(function=function, args=args):
+            return f"{function.name}({', '.join(map(show, args))})"
         case _:
             return repr(item)
 
@@ -232,10 +250,10 @@ _SIGNS = {
 class _Translator:
     """Writes one egglog rule: the pattern flattened into atoms, numbers computed in the query."""
 
-    def __init__(self, name: str, kinds: Kinds) -> None:
+    def __init__(self, name: str, kinds: Kinds, dtype: DType | None) -> None:
         self.name = name
         self.kinds = kinds
-        self.atoms: list[str] = []
+        self.atoms: list[str] = [] if dtype is None else [f'(= t "{dtype}")']
         self.fresh = 0
         self.bound: dict[str, str] = {}
 
@@ -306,6 +324,9 @@ class _Translator:
             case Select(cond=c, then=a, other=b):
                 arms = f"{self._match(a)} {self._match(b)}"
                 self.atoms.append(f"(= {node} (Select {self._type(a)} {self._match(c)} {arms}))")
+            case Call(function=function, args=args):
+                matched = _list([self._match(a) for a in args])
+                self.atoms.append(f"(= {node} (Call {function_number(function)} {matched}))")
             case _:
                 raise RuleError("rule", f"rule {self.name}: {type(pattern).__name__} cannot stand in a pattern")
         return node
@@ -389,8 +410,14 @@ class _Translator:
                 return f'(Bin "{op}" {self._type(a)} {self._build(a)} {self._build(b)})'
             case Select(cond=c, then=a, other=b):
                 return f"(Select {self._type(a)} {self._build(c)} {self._build(a)} {self._build(b)})"
+            case Call(function=function, args=args):
+                return f"(Call {function_number(function)} {_list([self._build(a) for a in args])})"
             case _:
                 raise RuleError("rule", f"rule {self.name}: {show(expr)} cannot stand in a replacement")
+
+
+def _list(items: list[str]) -> str:
+    return reduce(lambda tail, item: f"(Cons {item} {tail})", reversed(items), "(Nil)")
 
 
 def _literal(expr: Const) -> str:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ir.arith import Scalar
 from ir.dtypes import DType
-from ir.nodes import Assume, Binary, Cast, Const, Expr, For, If, Let, Load, Seq, Stmt, Unary, Undef, Var
+from ir.nodes import Assume, Binary, Call, Cast, Const, Expr, For, If, Let, Load, Seq, Stmt, Unary, Undef, Var
 
 Array = npt.NDArray[Any]
 Mask = npt.NDArray[np.bool_]
@@ -141,6 +141,9 @@ class Bulk:
                 return self.scalars[expr]
             case Load(buffer=buffer, indices=indices):
                 return self._load(self.memory[buffer.name], [self._value(i, mask) for i in indices], mask)
+            case Call(function=function, args=args):
+                given = dict(zip(function.params, (self._value(a, mask) for a in args), strict=True))
+                return Bulk(self.memory, given, self.depth)._value(function.body, mask)
             case Unary(op="not", operand=a):
                 return ~self._value(a, mask)
             case Unary(op="neg", operand=a) if a.dtype.is_float or a.dtype.is_signed:

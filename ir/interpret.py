@@ -26,6 +26,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Call,
     Cast,
     Const,
     Evaluate,
@@ -54,6 +55,10 @@ class Undefined:
 
     def __repr__(self) -> str:
         return "undef"
+
+
+class _UndecidedError(Exception):
+    """The body of a function would have to choose by an undef value."""
 
 
 UNDEF = Undefined()
@@ -252,13 +257,17 @@ class Memory:
 
 @dataclass(slots=True)
 class Machine:
-    """The state of a run: scalars in scope and buffers by name. Assumptions are checked only with `sanitize`."""
+    """The state of a run: scalars in scope and buffers by name. Assumptions are checked only with `sanitize`.
+
+    In the body of a function, `undef` holds the parameters that are; elsewhere it is None.
+    """
 
     sanitize: bool
     rng: np.random.Generator
     steps: int | None = None
     scalars: dict[Var, Scalar] = field(default_factory=lambda: dict[Var, Scalar]())
     memory: dict[str, Memory] = field(default_factory=lambda: dict[str, Memory]())
+    undef: frozenset[Var] | None = None
 
     def shape(self, buffer: Buffer) -> tuple[int, ...]:
         """The shape of a buffer here; a negative extent means no elements."""
@@ -397,6 +406,8 @@ class Machine:
 
     def _decided(self, value: Value, cond: Expr) -> bool:
         if isinstance(value, Undefined):
+            if self.undef is not None:
+                raise _UndecidedError
             raise self.fault("undef-condition", f"a condition is undef: `{to_script(cond)}`", cond.span)
         return bool(value)
 
@@ -420,6 +431,8 @@ class Machine:
             case Const(value=value, dtype=dtype):
                 return rounded(value, dtype) if isinstance(value, float) else value
             case Var() as var:
+                if self.undef is not None and var in self.undef:
+                    return UNDEF
                 if var not in self.scalars:
                     raise self.fault("unknown-name", f"`{var.name}` has no value here", var.span)
                 return self.scalars[var]
@@ -431,6 +444,8 @@ class Machine:
                 return self.value(a if self.condition(c) else b)
             case Binary(op=("and" | "or") as op, lhs=a, rhs=b):
                 return self._logic(op, self.value(a), lambda: self.value(b))
+            case Call() as call:
+                return self._call(call)
             case Binary() | Unary() | Cast() as operation:
                 return self._operation(operation)
             case other:
@@ -453,11 +468,27 @@ class Machine:
             return UNDEF
         return cast("Scalar", memory.values[index].item())
 
+    def _call(self, call: Call) -> Value:
+        """Arguments first, then the body on their values; it faults with its own place and names."""
+        values = dict(zip(call.function.params, [self.value(a) for a in call.args], strict=True))
+        known = {p: v for p, v in values.items() if not isinstance(v, Undefined)}
+        machine = Machine(self.sanitize, self.rng, scalars=known, undef=frozenset(values.keys() - known.keys()))
+        try:
+            return machine.value(call.function.body)
+        except _UndecidedError:
+            return UNDEF
+        except InterpretError as error:
+            where = "" if call.span is None else f" at {call.span}"
+            notes = [*error.notes, f"in `{to_script(call)}`, called{where}"]
+            raise InterpretError(error.code, error.message, error.span, notes=notes, help=error.help) from error
+
     def _logic(self, op: Literal["and", "or"], left: Value, right: Callable[[], Value]) -> Value:
         """Three-valued `and`, `or`; the right operand is evaluated only where the left one does not decide."""
         decisive = op == "or"
         if not isinstance(left, Undefined) and bool(left) is decisive:
             return decisive
+        if isinstance(left, Undefined) and self.undef is not None:
+            raise _UndecidedError
         other = right()
         if isinstance(left, Undefined) and (isinstance(other, Undefined) or bool(other) is not decisive):
             return UNDEF

@@ -15,7 +15,8 @@ from ir.analysis.effects import EffectAnalysis, get
 from ir.blocks import lower_statement
 from ir.dtypes import DType
 from ir.errors import LoopsatError, suggest
-from ir.nodes import Binary, Buffer, Cast, Const, Expr, PrimFunc, Select, Unary, Var
+from ir.functions import inlined
+from ir.nodes import Binary, Buffer, Call, Cast, Const, Expr, PrimFunc, Select, Unary, Var
 from ir.schedule.edit import fresh
 from ir.schedule.geometry import Geometry, geometry
 from ir.schedule.index_map import IndexMap
@@ -176,6 +177,8 @@ def _value(expr: Expr, known: Mapping[Var, Array]) -> Array:
             return np.asarray(value)
         case Var():
             return known[expr]
+        case Call() as call:
+            return _value(inlined(call), known)
         case Cast(operand=a):
             return _value(a, known)
         case Unary(op=op, operand=a):

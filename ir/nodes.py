@@ -5,7 +5,7 @@ The truth value of such an `==` node is structural equality, so nodes work as di
 
     function   f ::= PrimFunc(name, params, body)
     statement  s ::= Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
-    expression e ::= Const | Var | Load | Unary | Binary | Cast | Select | Undef
+    expression e ::= Const | Var | Load | Unary | Binary | Cast | Select | Call | Undef
 
 Spans say where a node was written; they take no part in equality.
 """
@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ir.dtypes import DType
+from ir.errors import VerifyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -310,7 +311,91 @@ class Undef(Expr):
         return (self.dtype,)
 
 
-AnyExpr = Const | Var | Load | Unary | Binary | Cast | Select | Undef
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A scalar function that the user defines: `body` is its meaning, an expression over `params` and nothing else.
+
+    `cost` is the price of a call in the units of the cost tables (None: that of the body), `jax` the JAX expression to
+    emit, with the parameters' names in braces (None: the body's). Functions are equal when all that is.
+    """
+
+    name: str
+    params: tuple[Var, ...]
+    body: Expr
+    cost: float | None = None
+    jax: str | None = None
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the result."""
+        return self.body.dtype
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Function):
+            return False
+        return _same_field(self._key(), other._key())
+
+    def __hash__(self) -> int:
+        return hash(self.name)  # names nearly always tell functions apart
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.name, self.params, self.body, self.cost, self.jax)
+
+    def __call__(self, *args: Operand) -> Call:
+        """A call; numbers take the dtype of the parameter, int32 widens to int64.
+
+        Raises:
+            VerifyError: the number of arguments or the dtype of one is wrong.
+        """
+        if len(args) != len(self.params):
+            plural = "argument" if len(self.params) == 1 else "arguments"
+            message = f"{self.name} takes {len(self.params)} {plural}, {len(args)} given"
+            raise VerifyError("arguments", message, self.span, help=f"call it as {self.signature}")
+        return Call(self, tuple(self._argument(p, a) for p, a in zip(self.params, args, strict=True)))
+
+    def _argument(self, param: Var, value: Operand) -> Expr:
+        found: Expr | None = None
+        if isinstance(value, Expr):
+            found = value
+        elif isinstance(value, bool) == (param.dtype is DType.BOOL) and not (
+            isinstance(value, float) and not param.dtype.is_float
+        ):
+            found = const(value, param.dtype)
+        if found is not None and found.dtype is DType.INT32 and param.dtype is DType.INT64:
+            found = Cast(DType.INT64, found, found.span)
+        if found is None or found.dtype is not param.dtype:
+            shown = value.dtype if isinstance(value, Expr) else repr(value)
+            message = f"argument `{param.name}` of {self.name} must be {param.dtype}, found {shown}"
+            span = value.span if isinstance(value, Expr) and value.span is not None else self.span
+            raise VerifyError("dtype-mismatch", message, span, help=f'convert it with T.cast(..., "{param.dtype}")')
+        return found
+
+    @property
+    def signature(self) -> str:
+        """Name, parameters and dtypes, as a hint shows them."""
+        return f"{self.name}({', '.join(f'{p.name}: {p.dtype}' for p in self.params)})"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expr):
+    """`function(args)`: the body on the values of the arguments, which are all evaluated first (see `ir.functions`)."""
+
+    function: Function
+    args: tuple[Expr, ...]
+    span: Span | None = field(default=None, repr=False)
+
+    @property
+    def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.function.dtype
+
+    def _key(self) -> tuple[object, ...]:
+        return (self.function, self.args)
+
+
+AnyExpr = Const | Var | Load | Unary | Binary | Cast | Select | Call | Undef
 
 TRUE = Const(True, DType.BOOL)
 FALSE = Const(False, DType.BOOL)

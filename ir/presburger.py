@@ -18,7 +18,8 @@ from typing import TypeVar, assert_never, cast
 import islpy as isl
 
 from ir.dtypes import DType
-from ir.nodes import AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.functions import inlined
+from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 
 T = TypeVar("T")
 Opaque = Callable[[Expr], str | None]
@@ -121,6 +122,8 @@ def _affine(expr: Expr, opaque: Opaque | None) -> isl.PwAff | None:
             if pa is None or pb is None or not pc.exact:
                 return None
             return pa.intersect_domain(pc.must).union_add(pb.intersect_domain(pc.must.complement()))
+        case Call() as call:
+            return affine(inlined(call), opaque)
         case Const() | Var() | Load() | Unary() | Binary() | Cast() | Select() | Undef():
             return None
         case other:
@@ -247,6 +250,8 @@ def _condition(expr: Expr, opaque: Opaque | None) -> Condition:
                 cc.must.intersect(ca.must).union(no.must.intersect(cb.must)),
                 cc.may.intersect(ca.may).union(no.may.intersect(cb.may)),
             )
+        case Call() as call:
+            return condition(inlined(call), opaque)
         case Var(name=name):
             truth = symbol(name).ne_set(number(0))
             return Condition(truth, truth)

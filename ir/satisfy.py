@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from ir.arith import ArithmeticFault, Scalar, fold_cast, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError
+from ir.functions import inlined
 from ir.interpret import Machine, Undefined
-from ir.nodes import COMPARE_OPS, NEGATED, Assume, Binary, Cast, Expr, Load, Select, Unary, Undef, Var
+from ir.nodes import COMPARE_OPS, NEGATED, Assume, Binary, Call, Cast, Expr, Load, Select, Unary, Undef, Var
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
@@ -104,6 +105,8 @@ class Satisfier(Machine):
                 return inner is not None and self._set(a, inner)
             case Unary(op="neg", operand=a):
                 return self._set(a, -value)
+            case Call() as call:
+                return self._set(inlined(call), value)
             case Select(cond=c, then=a, other=b):
                 return self._set(a if self._is(c, True) else b, value)
             case Binary(op=op, lhs=a, rhs=b):

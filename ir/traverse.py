@@ -15,6 +15,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Call,
     Cast,
     Const,
     Evaluate,
@@ -44,6 +45,8 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return ()
         case Load(indices=indices):
             return indices
+        case Call(args=args):
+            return args
         case Unary(operand=a) | Cast(operand=a):
             return (a,)
         case Binary(lhs=a, rhs=b):
@@ -63,6 +66,8 @@ def with_children(expr: Expr, new: tuple[Expr, ...]) -> Expr:
             return expr
         case Load() as load:
             return replace(load, indices=new)
+        case Call() as call:
+            return replace(call, args=new)
         case Unary() as unary:
             return replace(unary, operand=new[0])
         case Cast() as node:

@@ -14,6 +14,7 @@ from typing import NoReturn, assert_never, cast, get_args
 from ir.analysis.access import UnprovenAccess, check_accesses
 from ir.dtypes import DType
 from ir.errors import Span, VerifyError, suggest
+from ir.functions import check_function
 from ir.nodes import (
     COMPARE_OPS,
     FLOAT_UNARY_OPS,
@@ -27,11 +28,13 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Call,
     Cast,
     Const,
     Evaluate,
     Expr,
     For,
+    Function,
     If,
     Let,
     Load,
@@ -87,6 +90,8 @@ class _WellFormed:
         self.func = func
         self.names: dict[str, Var | Buffer] = {}
         self.sizes: dict[str, Var] = {}
+        self.functions: dict[str, Function] = {}
+        self.defined: set[Function] = set()
         self.place: Span | None = func.span
 
     def check(self) -> None:
@@ -166,6 +171,9 @@ class _WellFormed:
             case Binary(lhs=a, rhs=b):
                 self._size(a, buffer)
                 self._size(b, buffer)
+            case Call(args=args):
+                for part in args:
+                    self._size(part, buffer)
             case Select(cond=c, then=a, other=b):
                 for part in (c, a, b):
                     self._size(part, buffer)
@@ -305,11 +313,41 @@ class _WellFormed:
                 self._expr(a, undef_free)
                 self._expr(b, undef_free)
                 self._agree(b, a.dtype, "the second arm of a selection")
+            case Call() as call:
+                for argument in call.args:
+                    self._expr(argument, undef_free)
+                self._call(call)
             case Undef():
                 if undef_free:
                     self._fail("undef-misuse", f"T.undef() may not occur in {undef_free}", expr.span, _FREEZE)
             case other:
                 assert_never(other)
+
+    def _call(self, call: Call) -> None:
+        function = call.function
+        if function.name in self.names:
+            message = f"{function.name} is called, but here it names {_describe(self.names[function.name])}"
+            self._fail("shadowed-name", message, call.span, "rename one of them")
+        if len(call.args) != len(function.params):
+            plural = "argument" if len(function.params) == 1 else "arguments"
+            message = f"{function.name} takes {len(function.params)} {plural}, {len(call.args)} given"
+            self._fail("arguments", message, call.span, f"call it as {function.signature}")
+        for argument, param in zip(call.args, function.params, strict=True):
+            self._agree(argument, param.dtype, f"argument `{param.name}` of {function.name}")
+        self._definition(function, call.span)
+
+    def _definition(self, function: Function, place: Span | None) -> None:
+        """Check the definition of a function, and that no other one has its name."""
+        known = self.functions.setdefault(function.name, function)
+        if known != function:
+            message = f"two functions are called {function.name}"
+            self._fail("duplicate-name", message, place, "rename one, or use one definition for both")
+        if function not in self.defined:
+            self.defined.add(function)
+            check_function(function)
+            outer, self.names = self.names, dict[str, Var | Buffer]({p.name: p for p in function.params})
+            self._expr(function.body)
+            self.names = outer
 
     def _literal(self, literal: Const) -> None:
         value, dtype = literal.value, literal.dtype

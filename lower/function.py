@@ -11,6 +11,7 @@ from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
 from lower.access import ZERO, Bounds
+from lower.calls import without_bodies
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
 from lower.normalize import Check, Program, normalize
@@ -40,7 +41,7 @@ class Emitted:
 
 def emit_function(func: PrimFunc, checks: bool = False) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
-    program = normalize(func, checks)
+    program = normalize(without_bodies(func), checks)
     schedule = plan(program)
     return _Emitter(program, schedule).emit()
 
@@ -129,7 +130,7 @@ class _Emitter:
         parts: list[str] = []
         seen = False
         for param in self.func.params:
-            seen = seen or param in optional
+            seen = seen or (isinstance(param, Buffer) and param in optional)
             parts.append(self.names.of(param) + ("=None" if seen else ""))
         return ", ".join(parts)
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import assert_never, cast
 
 from ir.dtypes import DType
-from ir.nodes import AnyExpr, Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
+from lower.calls import call_code
 from lower.views import Axis
 
 ATOM, POSTFIX, POWER, UNARY, PRODUCT, SUM, SHIFT, BITAND, BITXOR, BITOR, COMPARE, NOT, LOGIC, LOOSE = range(14, 0, -1)
@@ -168,10 +169,18 @@ class Translator:
                 return self.binary(op, self.expr(a), self.expr(b), a.dtype)
             case Cast(dtype=dtype, operand=a):
                 return self._cast(self.expr(a), a.dtype, dtype)
+            case Call(function=function, args=args):
+                return self._call(function, [typed(self.expr(a), a.dtype) for a in args])
             case Select(cond=c, then=a, other=b):
                 return self.select(self.expr(c), self.expr(a), self.expr(b), expr.dtype)
             case other:
                 assert_never(other)
+
+    def _call(self, function: Function, args: list[Value]) -> Value:
+        """The JAX expression that a function was given."""
+        axes = union(self.order, *(a.axes for a in args))
+        code, tight = call_code(function, [aligned(a, axes).code for a in args])
+        return Value(code, axes, POSTFIX if tight else LOOSE)
 
     def _unary(self, op: str, a: Value, dtype: DType) -> Value:
         if op == "neg":

@@ -1,25 +1,46 @@
-"""The built-in rules, one family a file."""
+"""The built-in rules, one module a subject; each rule belongs to a family, which can be switched per call."""
 
 from __future__ import annotations
 
 from egraph_rules.rule import Rule
 from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.boolean import BOOLEAN_RULES
-from egraph_rules.rules.cases import CASE_RULES
+from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
+from egraph_rules.rules.functions import FUNCTION_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
 from egraph_rules.rules.loops import LOOP_RULES, binding
 from egraph_rules.rules.padding import PADDING_RULES
+from egraph_rules.rules.splitting import SPLITTING_RULES
 from egraph_rules.rules.statements import STATEMENT_RULES
 
-EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES)
+# What each family is for.
+FAMILIES: dict[str, str] = {
+    "integer": "integer arithmetic, with floor division and modulo",
+    "floating": "floating point arithmetic, as far as the caller grants freedoms",
+    "boolean": "conditions, comparisons and selections",
+    "functions": "calls of the user's own functions",
+    "overcompute": "running one arm of a branch or selection everywhere, where that has no visible effect",
+    "branch": "branches whose condition is known, or whose arms are the same",
+    "noop": "statements that change nothing, or nothing that is looked at afterwards",
+    "padding": "indices kept inside their buffer, so that a guard may go",
+    "loops": "loops shortened, grouped by a layout, split, merged and removed",
+    "hoist": "conditions and bindings that no iteration changes, taken out of their loop",
+    "conditionals": "branches beside or inside each other",
+    "guard": "branches around work that does nothing visible for some iterations",
+}
+
+EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES, *FUNCTION_RULES)
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Every built-in rule, in order of its family."""
-    return (*search_rules(), *AFFINE_RULES, *CASE_RULES, *LOOP_RULES, binding)
+    """Every built-in rule; some serve directed steps and `simplify` only."""
+    return tuple(dict.fromkeys((*search_rules(), *AFFINE_RULES, *CASE_RULES, binding)))
 
 
 def search_rules() -> tuple[Rule, ...]:
-    """The rules that a search uses unless told otherwise."""
-    return (*EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES)
+    """The built-in rules that a search uses unless told otherwise."""
+    return (
+        *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *BRANCH_RULES, *LOOP_RULES, *SPLITTING_RULES,
+        *INVARIANT_RULES,
+    )  # fmt: skip

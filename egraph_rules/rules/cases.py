@@ -7,6 +7,7 @@ nor give undef (`decided`), since a branch between two copies of one statement c
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import islpy as isl
@@ -16,12 +17,15 @@ from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import Regions
 from ir.dtypes import DType
-from ir.nodes import Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Var, seq
+from ir.nodes import SKIP, Binary, Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Var, seq
 from ir.traverse import (
     all_exprs,
     bound_var,
+    buffers_written,
     children,
     free_vars,
+    has_loads,
+    loads,
     stmt_children,
     stmt_exprs,
     substitute_expr,
@@ -127,8 +131,8 @@ def _through_lets(stmt: Stmt, values: Mapping[Var, Expr]) -> Iterator[Expr]:
 
 
 @rewrite(
-    law="if c: s else: t; if e: u else: v  =  if c: (if e: u ...) else: ...   where c decides e",
-    because="a branch between two copies of a statement changes nothing, and each arm knows c",
+    law="if c: s else: t; if e: u else: v  =  if c: (s; u or v) else: (t; u or v)   where c decides e",
+    because="nothing that s or t do changes c or e, so in each arm it is known which arm of the second branch runs",
     family="conditionals",
 )
 def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
@@ -138,8 +142,10 @@ def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     parts = list(flat(stmt))
     for k, (first, second) in enumerate(pairwise(parts)):
         one, other = _branch(first), _branch(second)
-        if one is not None and other is not None and _decides(one.cond, other.cond, here):
-            yield seq(*parts[:k], _cases(one.cond, seq(first, second)), *parts[k + 2 :])
+        arms = None if one is None or other is None else _decisions(one.cond, other.cond, here)
+        if one is not None and arms is not None:
+            yes, no = (seq(_arm(first, truth), _arm(second, arms[not truth])) for truth in (True, False))
+            yield seq(*parts[:k], If(one.cond, yes, no), *parts[k + 2 :])
 
 
 def _branch(stmt: Stmt) -> If | None:
@@ -149,11 +155,56 @@ def _branch(stmt: Stmt) -> If | None:
     return stmt if isinstance(stmt, If) else None
 
 
-def _decides(cond: Expr, other: Expr, here: Here) -> bool:
-    if not here.decided(cond) or here.truth(cond) is not None:
-        return False
-    arms = (here.under(cond, True), here.under(cond, False))
-    return all(arm is not None and arm.truth(other) is not None for arm in arms)
+def _arm(stmt: Stmt, truth: bool) -> Stmt:
+    """An arm of a branch, under the branch's name."""
+    if isinstance(stmt, Block):
+        arm = _arm(stmt.body, truth)
+        return SKIP if arm == SKIP else replace(stmt, body=arm)
+    assert isinstance(stmt, If)
+    return stmt.then if truth else stmt.other
+
+
+def _decisions(cond: Expr, other: Expr, here: Here) -> tuple[bool, bool] | None:
+    """The truth of the other condition where the first one holds, and where it does not; None if either is unknown.
+
+    Both must be conditions on variables alone, so that nothing changes them in between.
+    """
+    if has_loads(cond) or has_loads(other) or here.truth(cond) is not None or not here.decided(cond):
+        return None
+    yes, no = here.under(cond, True), here.under(cond, False)
+    if yes is None or no is None:
+        return None
+    found = yes.truth(other), no.truth(other)
+    return None if found[0] is None or found[1] is None else (found[0], found[1])
+
+
+@rewrite(
+    law="if c: (a; s) else: (a; t)  =  a; if c: s else: t   where a does not change c",
+    because="both arms begin, or end, with the same statement",
+    family="conditionals",
+)
+def common_part(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """What both arms of a branch begin or end with, taken out of it."""
+    if not isinstance(stmt, If) or SKIP in (stmt.then, stmt.other) or stmt.then == stmt.other:
+        return
+    yes, no = list(flat(stmt.then)), list(flat(stmt.other))
+    reads = {load.buffer for load in loads(stmt.cond)}
+    if yes[0] == no[0] and reads.isdisjoint(buffers_written(yes[0])):
+        yield seq(yes[0], replace(stmt, then=seq(*yes[1:]), other=seq(*no[1:])))
+    elif yes[-1] == no[-1]:
+        yield seq(replace(stmt, then=seq(*yes[:-1]), other=seq(*no[:-1])), yes[-1])
+
+
+@rewrite(
+    law="if c: if e: s  =  if c and e: s",
+    because="e is evaluated only where c holds, either way",
+    family="conditionals",
+)
+def nested(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """One branch for two that stand in each other."""
+    del here
+    if isinstance(stmt, If) and stmt.other == SKIP and isinstance(stmt.then, If) and stmt.then.other == SKIP:
+        yield replace(stmt, cond=Binary("and", stmt.cond, stmt.then.cond), then=stmt.then.then)
 
 
 # Where a statement does nothing that matters --------------------------------------------------------------------------
@@ -207,4 +258,7 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
 
 _MAX_PIECES = 4  # a condition of more cases is not worth a branch
 
-CASE_RULES = (branch_condition, select_condition, boolean, bound_condition, neighbours, dead_region, known_region)
+INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
+BRANCH_RULES = (neighbours, common_part)
+GUARD_RULES = (dead_region, known_region)
+CASE_RULES = (*INVARIANT_RULES, boolean, *BRANCH_RULES, nested, *GUARD_RULES)

@@ -36,7 +36,7 @@ from ir.nodes import (
 )
 from ir.traverse import all_exprs, free_vars, has_loads, substitute
 
-_MAX_PIECES = 3  # bounds of more cases cost more than the iterations they save
+_MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
 
 
 @rewrite(
@@ -45,7 +45,7 @@ _MAX_PIECES = 3  # bounds of more cases cost more than the iterations they save
 )
 def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Leave out iterations at both ends for which the conditions in the body are false."""
-    if not isinstance(stmt, For) or stmt.kind == "vectorized":
+    if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
         return
     domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
     found = here.ask(lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)).coalesce())
@@ -57,6 +57,19 @@ def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     new = pb.within_budget(lambda: _bounds(stmt, here, found), None)
     if new is not None and (not new[0].same(stmt.start) or not new[1].same(stmt.extent)):
         yield For(stmt.var, *new, stmt.body, stmt.kind, stmt.annotations, stmt.span)
+
+
+def _is_guarded(stmt: Stmt) -> bool:
+    """Whether a branch stands around everything that a statement does."""
+    match stmt:
+        case If(then=then, other=other):
+            return not (then != SKIP and other != SKIP) or (_is_guarded(then) and _is_guarded(other))
+        case For(body=body) | Let(body=body) | Alloc(body=body) | Block(body=body):
+            return _is_guarded(body)
+        case Seq(stmts=stmts):
+            return all(map(_is_guarded, stmts))
+        case _:
+            return False
 
 
 def _useful(stmt: Stmt) -> isl.Set:

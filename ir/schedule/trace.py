@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 from ir.dtypes import DType
 from ir.errors import LoopsatError, ScheduleError
+from ir.functions import inline_calls
 from ir.nodes import (
     Binary,
     BinaryOp,
@@ -245,6 +246,7 @@ MANY = (
 
 def _expression(expr: Expr, bound: Set[Var]) -> str:
     """An expression as Python; names that are not bound there are made, and buffers fetched."""
+    expr = inline_calls(expr)
     text = to_script(expr)
     for name in {load.buffer.name for load in loads(expr)}:
         text = re.sub(rf"\b{re.escape(name)}\[", f"sch.get_buffer({name!r})[", text)
@@ -276,6 +278,8 @@ def _encode(value: object) -> object:
 
 
 def _encode_expr(expr: Expr) -> dict[str, object]:
+    expr = inline_calls(expr)  # a trace stands alone: it has no place for definitions
+
     def of(*parts: Expr) -> list[object]:
         return [_encode_expr(p) for p in parts]
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, suggest
-from ir.nodes import BinaryOp, Cast, Const, Expr, Module, Operand, PrimFunc, UnaryOp, Undef, Var
+from ir.nodes import BinaryOp, Cast, Const, Expr, Function, Module, Operand, PrimFunc, UnaryOp, Undef, Var
+from ir.script.definition import parse_definition
 from ir.script.parser import parse_function
 from ir.script.scope import Constant, Source
 from ir.script.values import Typer, Value
@@ -32,8 +33,34 @@ def prim_func(function: Callable[..., object] | None = None, **_options: object)
     """
     if function is None:
         return prim_func
+    node, source = _syntax(function, "prim_func")
+    return parse_function(node, source, _visible_constants(function))
+
+
+def function(
+    definition: Callable[..., object] | None = None, *, cost: float | None = None, jax: str | None = None
+) -> Any:
+    """Decorator: the scalar function that the one expression of a Python function defines.
+
+    `cost` is the price of a call in the units of the cost tables (by default that of the body), `jax` the JAX
+    expression to emit for it, with the names of parameters in braces, as in "jax.nn.relu6({x})" (by default the body).
+    Numbers and other such functions that the definition can see by name may be used in it.
+
+    Raises:
+        ParseError: the source is not available or not one expression.
+    """
+
+    def define(definition: Callable[..., object]) -> Function:
+        node, source = _syntax(definition, "function")
+        return parse_definition(node, source, _visible_constants(definition), {"cost": cost, "jax": jax})
+
+    return define if definition is None else define(definition)
+
+
+def _syntax(function: object, decorator: str) -> tuple[ast.FunctionDef, Source]:
+    """The definition of a Python function as syntax."""
     if not isinstance(function, FunctionType):
-        raise ParseError("no-source", f"@T.prim_func decorates functions, found {type(function).__name__}")
+        raise ParseError("no-source", f"@T.{decorator} decorates functions, found {type(function).__name__}")
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError) as error:
@@ -46,14 +73,17 @@ def prim_func(function: Callable[..., object] | None = None, **_options: object)
     node = ast.parse(text).body[0]
     node = node.body[0] if isinstance(node, ast.If) else node
     if not isinstance(node, ast.FunctionDef):
-        raise ParseError("no-source", "@T.prim_func decorates functions", source.span(node), help="write it as a def")
-    return parse_function(node, source, _visible_constants(function))
+        raise ParseError(
+            "no-source", f"@T.{decorator} decorates functions", source.span(node), help="write it as a def"
+        )
+    return node, source
 
 
 def _visible_constants(function: FunctionType) -> dict[str, Constant]:
     """Constants that a function's body and annotations can name: globals, then locals of what encloses it."""
     frame = inspect.currentframe()
-    frame = frame.f_back.f_back if frame is not None and frame.f_back is not None else None
+    while isinstance(frame, FrameType) and frame.f_globals is globals():
+        frame = frame.f_back  # the decorator's own frames
     scopes: list[Mapping[str, object]] = []
     for _ in function.__qualname__.replace(".<locals>", "").split(".")[:-1]:
         if not isinstance(frame, FrameType) or frame.f_globals is not function.__globals__:
@@ -72,7 +102,7 @@ def _visible_constants(function: FunctionType) -> dict[str, Constant]:
 
 def _constant(value: object) -> Constant | None:
     match value:
-        case bool() | int() | float() | str():
+        case bool() | int() | float() | str() | Function():
             return value
         case numbers.Integral():
             return int(value)

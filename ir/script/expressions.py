@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
-from ir.nodes import BinaryOp, Buffer, Cast, Expr, Load, UnaryOp, Undef, Var
+from ir.nodes import BinaryOp, Buffer, Call, Cast, Expr, Function, Load, UnaryOp, Undef, Var
 from ir.script.scope import Scope
 from ir.script.values import Typer, Untyped, Value, is_number
 from ir.traverse import walk_expr
@@ -190,6 +190,9 @@ class ExprParser(Typer):
                 return replace(found, span=self.source.span(node))
             case bool() | int() | float():
                 return found
+            case Function():
+                hint = f"call it, as in {found.signature}"
+                raise self.source.error("unsupported", f"{name} is a function, not a value", node, help=hint)
             case Buffer():
                 zeros = ", ".join("0" for _ in found.shape)
                 raise self.source.error(
@@ -272,16 +275,33 @@ class ExprParser(Typer):
     def _call(self, node: ast.Call) -> Value:
         if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
             return self._cast(node.func.value, self.dtype_of(self._only(node, "astype")), node)
+        known = self.scope.bindings.get(node.func.id) if isinstance(node.func, ast.Name) else None
+        if isinstance(known, Function):
+            return self._call_of(known, node)
         name = dialect_name(node.func)
         if name is None or name not in CALLS:
             shown = ast.unparse(node.func)
-            hint = suggest_name(name if name is not None else shown, CALLS)
+            own = [n for n, v in self.scope.bindings.items() if isinstance(v, Function)]
+            hint = suggest(shown, own) or suggest_name(name if name is not None else shown, CALLS)
             raise self.source.error("unknown-function", f"`{shown}` is not a function of the dialect", node, help=hint)
         value = self._known_call(name, node)
         stated = next((k.value for k in node.keywords if k.arg == "dtype"), None)
         if stated is None or name in _DTYPE_IS_ARGUMENT:
             return value
         return self.as_dtype(value, self.dtype_of(stated), node)
+
+    def _call_of(self, function: Function, node: ast.Call) -> Expr:
+        """A call of a function that the user defined."""
+        params = function.params
+        if node.keywords or len(node.args) != len(params) or any(isinstance(a, ast.Starred) for a in node.args):
+            plural = "argument" if len(params) == 1 else "arguments"
+            given = "keywords" if node.keywords else str(len(node.args))
+            message = f"{function.name} takes {len(params)} {plural} by position, {given} given"
+            raise self.source.error("arguments", message, node, help=f"call it as {function.signature}")
+        outer, self.in_assume = self.in_assume, False
+        args = tuple(self.of_dtype(a, p.dtype) for a, p in zip(node.args, params, strict=True))
+        self.in_assume = outer
+        return Call(function, args, self.source.span(node))
 
     def _known_call(self, name: str, node: ast.Call) -> Value:
         dtype = DType.BOOL if name in ("bool_", "boolean") else from_name(name)

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, Span, suggest
-from ir.nodes import Expr, Module, PrimFunc, Var
+from ir.nodes import Expr, Function, Module, PrimFunc, Var
+from ir.script.definition import parse_definition
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.function import FunctionParser
 from ir.script.scope import Constant, Scope, Source
@@ -25,8 +26,8 @@ _DIALECTS = ("script", "tir", "ir", "tirx")  # what `T` may be imported from
 def parse(text: str, file: str = "<string>") -> Module:
     """All kernels in a Python text: functions under `@T.prim_func`, also inside classes under `@T.module`.
 
-    Other Python around them is ignored, except that names bound to numbers, strings or tuples at module level can be
-    used in kernels.
+    Other Python around them is ignored, except that names bound to numbers, strings or tuples at module level, and
+    functions under `@T.function`, can be used in kernels.
 
     Raises:
         ParseError: no kernel, not Python, or not the dialect.
@@ -38,7 +39,7 @@ def parse(text: str, file: str = "<string>") -> Module:
     tree = _python_tree(text, file)
     _rename_imports(tree)
     source = Source.of(text, file)
-    constants = _module_constants(tree)
+    constants = _with_functions(tree.body, source, _module_constants(tree))
     found: list[PrimFunc] = []
     name = ""
     for node in _top_level(tree.body):
@@ -46,7 +47,7 @@ def parse(text: str, file: str = "<string>") -> Module:
             found.append(parse_function(node, source, constants))
         elif isinstance(node, ast.ClassDef) and _is_decorated(node, ("module", "ir_module")):
             name = node.name
-            local = _module_constants(node, constants)
+            local = _with_functions(node.body, source, _module_constants(node, constants))
             found += [
                 parse_function(f, source, local)
                 for f in node.body
@@ -60,6 +61,46 @@ def parse(text: str, file: str = "<string>") -> Module:
             raise ParseError("duplicate-name", f"two kernels are called {func.name}", func.span, help="rename one")
         seen.add(func.name)
     return Module(tuple(found), name)
+
+
+def _with_functions(nodes: list[ast.stmt], source: Source, constants: Mapping[str, Constant]) -> Mapping[str, Constant]:
+    """The constants of a text and the functions that it defines, which may call those above them."""
+    found = dict(constants)
+    own: dict[str, Function] = {}
+    for node in _top_level(nodes):
+        if isinstance(node, ast.FunctionDef) and _defines_function(node):
+            function = parse_definition(node, source, found, _options(node, source, found))
+            if own.setdefault(node.name, function) != function:
+                message = f"{node.name} is defined again, with another meaning"
+                raise source.error("duplicate-name", message, node, help="rename one, or keep only one of them")
+            found[node.name] = function
+    return found
+
+
+def _defines_function(node: ast.FunctionDef) -> bool:
+    """Whether `@T.function` decorates; other libraries have decorators of that name."""
+    targets = [d.func if isinstance(d, ast.Call) else d for d in node.decorator_list]
+    return any(isinstance(t, ast.Attribute) and dialect_name(t) == "function" for t in targets)
+
+
+def _options(node: ast.FunctionDef, source: Source, constants: Mapping[str, Constant]) -> dict[str, object]:
+    """The arguments of `@T.function(...)`, which must be constants."""
+    options: dict[str, object] = {}
+    for decorator in node.decorator_list:
+        if not isinstance(decorator, ast.Call):
+            continue
+        if decorator.args:
+            hint = "as in @T.function(cost=1.0)"
+            raise source.error("arguments", "@T.function takes its options by name", decorator, help=hint)
+        for keyword in decorator.keywords:
+            name, value = keyword.arg, keyword.value
+            known = None if name is None else _constant(value, constants)
+            none = isinstance(value, ast.Constant) and value.value is None
+            if name is None or (known is None and not none):
+                message = f"`{ast.unparse(value)}` is no constant"
+                raise source.error("arguments", message, value, help="write a number or a string")
+            options[name] = known
+    return options
 
 
 def parse_function(node: ast.FunctionDef, source: Source, constants: Mapping[str, Constant]) -> PrimFunc:

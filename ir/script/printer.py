@@ -1,4 +1,6 @@
-"""Programs as source text of the dialect. What it prints parses back to the same program."""
+"""Programs as source text of the dialect. What it prints parses back to the same program.
+
+A kernel or module is printed with the definitions of the functions it calls; a statement or expression is not."""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from typing import assert_never, cast
 
 from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.functions import functions_in
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -20,11 +23,13 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Call,
     Cast,
     Const,
     Evaluate,
     Expr,
     For,
+    Function,
     If,
     Let,
     Load,
@@ -54,7 +59,7 @@ _INFIX: dict[str, tuple[str, int]] = {
 _NOT, _COMPARE, _SIGN, _ATOM = 3, 4, 11, 12
 _DEFAULTS = (DType.INT32, DType.FLOAT32, DType.BOOL)
 
-Printable = Module | PrimFunc | Stmt | Expr
+Printable = Module | PrimFunc | Function | Stmt | Expr
 
 
 def to_script(item: Printable, *, header: bool = False) -> str:
@@ -76,14 +81,31 @@ def _script(item: Printable, header: bool) -> str:
             return _Printer().expr(item)
         case Stmt():
             return "\n".join(_Printer().stmt(item, ""))
+        case Function():
+            return "\n".join(_definition(item)) + "\n"
         case PrimFunc():
-            text = "\n".join(_function(item, ""))
+            text = "\n\n\n".join((*_definitions(item), "\n".join(_function(item, ""))))
         case Module(name="", funcs=funcs):
-            text = "\n\n\n".join("\n".join(_function(f, "")) for f in funcs)
+            text = "\n\n\n".join((*_definitions(*funcs), *("\n".join(_function(f, "")) for f in funcs)))
         case Module(name=name, funcs=funcs):
             inside = "\n\n".join("\n".join(_function(f, _INDENT)) for f in funcs) or f"{_INDENT}pass"
-            text = f"@T.module\nclass {name}:\n{inside}"
+            text = "\n\n\n".join((*_definitions(*funcs), f"@T.module\nclass {name}:\n{inside}"))
     return f"{_HEADER if header else ''}{text}\n"
+
+
+def _definitions(*funcs: PrimFunc) -> list[str]:
+    """The functions that kernels call, each once, in an order in which they can be read."""
+    used = dict.fromkeys(f for func in funcs for f in functions_in(func))
+    return ["\n".join(_definition(f)) for f in used]
+
+
+def _definition(function: Function) -> Iterator[str]:
+    options = [f"cost={function.cost!r}"] if function.cost is not None else []
+    options += [f"jax={_quoted(function.jax)}"] if function.jax is not None else []
+    yield f"@T.function({', '.join(options)})" if options else "@T.function"
+    params = ", ".join(f"{p.name}: T.{_scalar(p.dtype)}" for p in function.params)
+    yield f"def {function.name}({params}) -> T.{_scalar(function.dtype)}:"
+    yield f"{_INDENT}return {_Printer().expr(function.body)}"
 
 
 def _function(func: PrimFunc, indent: str) -> Iterator[str]:
@@ -147,6 +169,8 @@ class _Printer:
                 return self.literal(number)
             case Var(name=name):
                 return name, _ATOM
+            case Call(function=function, args=args):
+                return f"{function.name}({', '.join(self._plain(a, 0) for a in args)})", _ATOM
             case Undef(dtype=dtype):
                 return f'T.undef("{dtype}")', _ATOM
             case Load(buffer=buffer, indices=indices):

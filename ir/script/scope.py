@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ir.errors import ParseError, Span, suggest
-from ir.nodes import Buffer, Var
+from ir.nodes import Buffer, Function, Var
 
-Constant = bool | int | float | str | tuple["Constant", ...]
+Constant = bool | int | float | str | Function | tuple["Constant", ...]  # what the text around a kernel defines
 Binding = Var | Buffer | Constant
 
 

@@ -1,0 +1,90 @@
+"""Random programs for the rules that are Python functions, each rewritten at one place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from egraph_rules.check.draw import Source
+from egraph_rules.check.inputs import inputs_for
+from egraph_rules.check.places import Rewritten, applications
+from egraph_rules.check.pool import Pool
+from egraph_rules.check.trial import Trial, refutation
+from egraph_rules.check.verdict import Counterexample
+from egraph_rules.context import Priority
+from egraph_rules.rule import Rule
+from ir.errors import LoopsatError, RuleError
+from ir.inputs import Inputs
+from ir.nodes import PrimFunc
+from ir.script.printer import to_script
+
+_SCOUTED, _WANTED = 150, 60  # programs that are looked at for such as the rule applies to, until so many are found
+_PLACES = 3  # applications of one program that are tested
+_RUNS = 2
+_TRIES = 3  # programs to which the rule may not apply, until one is given up
+
+
+def applied(rule: Rule, func: PrimFunc, priority: Priority) -> list[Rewritten]:
+    """What a rule makes of a program.
+
+    Raises:
+        RuleError: the rule's function fails.
+    """
+    try:
+        return list(applications(func, rule, priority))
+    except LoopsatError:
+        raise
+    except Exception as error:  # whatever a user's function raises
+        message = f"rule {rule.name} fails: {type(error).__name__}: {error}"
+        help = "the function must yield statements, or nothing"
+        raise RuleError("rule-fails", message, notes=[f"on the program\n{to_script(func)}"], help=help) from error
+
+
+@dataclass(slots=True)
+class Proposals:
+    """Makes programs to which one rule applies."""
+
+    rule: Rule
+    seed: int
+    pool: Pool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pool = Pool(self._applies, self.seed, _WANTED, _SCOUTED)
+
+    def _applies(self, func: PrimFunc) -> bool:
+        return bool(applied(self.rule, func, Priority.FACTS))
+
+    def make(self, source: Source) -> list[Trial]:
+        """A program, and some of what the rule makes of it; nothing if it does not apply."""
+        for _ in range(_TRIES):
+            func = self.pool.draw(source)
+            found = applied(self.rule, func, source.pick(*Priority))
+            if found:
+                return self._trials(source, found)
+        return []
+
+    def retest(self, func: PrimFunc, inputs: Inputs) -> Counterexample | None:
+        """What is wrong with the rule on one program and its inputs."""
+        for priority in Priority:
+            for each in applied(self.rule, func, priority):
+                trial = Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True)
+                found = refutation(trial)
+                if found is not None:
+                    return found
+        return None
+
+    def _trials(self, source: Source, found: list[Rewritten]) -> list[Trial]:
+        return [
+            Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True, again=self.retest)
+            for each in some(source, found)
+            for inputs in [inputs_for(source, each.original, self.rule.floats) for _ in range(_RUNS)]
+        ]
+
+
+def some(source: Source, found: Sequence[Rewritten]) -> list[Rewritten]:
+    """A few of many, neighbours by a random distance."""
+    if len(found) <= _PLACES:
+        return list(found)
+    first, step = source.integer(0, len(found) - 1), source.integer(1, len(found) - 1)
+    chosen = dict.fromkeys((first + k * step) % len(found) for k in range(_PLACES))
+    return [found[k] for k in chosen]

@@ -1,0 +1,177 @@
+"""Runs two programs on the interpreter and says where one does what the other does not allow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from egraph_rules.rule import Floats
+from ir.dtypes import DType
+from ir.errors import InterpretError
+from ir.inputs import Inputs
+from ir.interpret import Array, Machine, bind_arguments
+from ir.nodes import Assume, Let, PrimFunc
+from ir.script.printer import to_script
+from ir.traverse import walk
+
+# Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
+TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 1e-4, DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1}
+_STEPS = 20_000
+_SEEDS = tuple(range(3))  # of what bindings freeze
+_MORE_SEEDS = tuple(range(3, 40))  # before a difference that may be chance is called one
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run did: values and undef masks of all buffer parameters, or the fault that ended it."""
+
+    results: dict[str, tuple[Array, npt.NDArray[np.bool_]]]
+    fault: InterpretError | None = None
+
+    @property
+    def broke_assumption(self) -> bool:
+        return self.fault is not None and self.fault.code == "assumption-false"
+
+    @property
+    def too_long(self) -> bool:
+        return self.fault is not None and self.fault.code in ("too-many-steps", "too-large", "too-deep")
+
+
+class _Strict(Machine):
+    """The interpreter with assumptions checked; loads may leave their buffer."""
+
+    __slots__ = ()
+
+    def assume(self, stmt: Assume) -> None:
+        if not self.holds(stmt.cond):
+            message = f"the assumption `{to_script(stmt.cond)}` does not hold"
+            raise self.fault("assumption-false", message, stmt.span)
+
+
+def execute(func: PrimFunc, inputs: Inputs, seed: int = 0) -> Outcome:
+    """Run a function; faults and false assumptions end it."""
+    scalars, arrays = bind_arguments(func, (), inputs)
+    machine = _Strict(False, np.random.default_rng(seed), _STEPS)
+    machine.scalars.update(scalars)
+    try:
+        for buffer in func.buffers:
+            machine.add_buffer(buffer, arrays.get(buffer.name))
+        machine.run(func.body)
+    except InterpretError as fault:
+        return Outcome({}, fault)
+    return Outcome({b.name: (machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers})
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How a rewritten program fails to equal the original: one sentence, and what both did."""
+
+    what: str
+    original: Outcome
+    rewritten: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What came of running both: `vacuous` if the original promises nothing on these inputs."""
+
+    difference: Difference | None = None
+    vacuous: bool = False
+
+
+def compare(original: PrimFunc, rewritten: PrimFunc, inputs: Inputs, floats: Floats, *, equal: bool) -> Comparison:
+    """Find what the rewritten program does on some inputs that the original does not allow.
+
+    Where the original faults there are no obligations. Elsewhere the rewritten program must not fault, and must write
+    the same where the original is not undef. With `equal` the original must not be less defined either: nothing may be
+    undef, and no assumption be made, in the original alone.
+    """
+    lets = any(isinstance(s, Let) for func in (original, rewritten) for s in walk(func.body))
+    seeds = _SEEDS if lets else _SEEDS[:1]
+    found = _compare(original, rewritten, inputs, floats, seeds, equal=equal)
+    if found.difference is None or not lets:
+        return found
+    return _compare(original, rewritten, inputs, floats, (*seeds, *_MORE_SEEDS), equal=equal)
+
+
+def _compare(
+    original: PrimFunc, rewritten: PrimFunc, inputs: Inputs, floats: Floats, seeds: Sequence[int], *, equal: bool
+) -> Comparison:
+    old = [execute(original, inputs, seed) for seed in seeds]
+    broken = next((o for o in old if o.fault is not None), None)
+    if broken is not None:
+        if not (equal and broken.broke_assumption):
+            return Comparison(vacuous=True)
+        new = [execute(rewritten, inputs, seed) for seed in seeds]
+        if any(o.fault is not None for o in new):
+            return Comparison(vacuous=True)
+        return Comparison(Difference("only the original makes an assumption that does not hold here", broken, new[0]))
+    new = [execute(rewritten, inputs, seed) for seed in seeds]
+    faulty = next((o for o in new if o.fault is not None), None)
+    if faulty is not None:
+        found = None if faulty.too_long else Difference("only the rewritten program faults", old[0], faulty)
+        return Comparison(found, vacuous=faulty.too_long)
+    for buffer in original.buffers:
+        what = _different(buffer.name, buffer.dtype, old, new, inputs, floats, equal=equal)
+        if what is not None:
+            return Comparison(Difference(what, old[0], new[0]))
+    return Comparison()
+
+
+def _different(
+    name: str,
+    dtype: DType,
+    old: Sequence[Outcome],
+    new: Sequence[Outcome],
+    inputs: Inputs,
+    floats: Floats,
+    *,
+    equal: bool,
+) -> str | None:
+    """The first element of a buffer that differs."""
+    values, undef, open_before = _allowed([o.results[name] for o in old])
+    got, got_undef, open_after = _allowed([o.results[name] for o in new])
+    worse = (got_undef | open_after) & ~(undef | open_before)
+    if worse.any():
+        return f"{name}{_at(worse)} is undef only in the rewritten program"
+    if equal and (better := undef & ~(got_undef | open_after)).any():
+        return f"{name}{_at(better)} is undef only in the original: a refinement, but no equality"
+    free = undef | open_before
+    same = _same_floats(dtype, values, got, inputs, floats) if dtype.is_float else values == got
+    differs = ~same & ~free
+    return f"{name}{_at(differs)} differs" if differs.any() else None
+
+
+def _allowed(
+    runs: Sequence[tuple[Array, npt.NDArray[np.bool_]]],
+) -> tuple[Array, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    """Values, what is undef in all runs, and what else hangs on the arbitrary values that bindings froze."""
+    values, undef = runs[0]
+    always, varies = undef.copy(), np.zeros_like(undef)
+    for other, other_undef in runs[1:]:
+        always &= other_undef
+        varies |= (other_undef != undef) | ((other != values) & ~((other != other) & (values != values)) & ~undef)
+    return values, always, varies
+
+
+def _same_floats(dtype: DType, values: Array, got: Array, inputs: Inputs, floats: Floats) -> npt.NDArray[np.bool_]:
+    with np.errstate(all="ignore"):
+        want, have = values.astype(np.float64), got.astype(np.float64)
+        same = (want == have) | (np.isnan(want) & np.isnan(have))
+        if Floats.NO_SIGNED_ZEROS not in floats and Floats.REASSOCIATE not in floats:
+            same &= np.isnan(want) | (np.signbit(want) == np.signbit(have))
+        if Floats.FINITE in floats:
+            same |= ~np.isfinite(want)
+        if Floats.REASSOCIATE in floats:
+            around = [want, *(np.asarray(v, np.float64) for v in inputs.values())]
+            largest = max(1.0, *(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in around))
+            same |= np.abs(want - have) <= TOLERANCE[dtype] * largest
+    return same
+
+
+def _at(mask: npt.NDArray[np.bool_]) -> str:
+    index = np.argwhere(mask)[0].tolist() if mask.ndim else []
+    return f"[{', '.join(map(str, index))}]" if index else "[()]"

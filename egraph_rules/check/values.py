@@ -1,0 +1,58 @@
+"""Constants and array elements that break wrong rules: zero, signs, the ends of ranges, what rounds and overflows."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from egraph_rules.check.draw import Source
+from egraph_rules.rule import Floats
+from ir.arith import Scalar, rounded
+from ir.dtypes import DType
+
+_SMALL = (0, 1, 2, -1, 3, -2, 4, 5, -3, 7, 8, -4, 6, -7, 16, 10)
+_FLOATS = (0.0, 1.0, -1.0, 0.5, 2.0, -0.0, 3.0, -2.25, 0.1, 1.7, 1 / 3)
+_HUGE = {DType.FLOAT16: 6e4, DType.BFLOAT16: 3e38, DType.FLOAT32: 3e38, DType.FLOAT64: 1.5e308}
+
+
+def interesting(dtype: DType, floats: Floats) -> tuple[Scalar, ...]:
+    """Values of a dtype, simple ones first; float rules see what the freedoms they declare leave in."""
+    if dtype is DType.BOOL:
+        return (False, True)
+    if dtype.is_float:
+        extra: tuple[float, ...] = ()
+        if Floats.FINITE not in floats:
+            extra += (math.inf, -math.inf, math.nan)
+        if Floats.REASSOCIATE not in floats:
+            extra += (_HUGE[dtype], -_HUGE[dtype])
+        return tuple(rounded(v, dtype) for v in (*_FLOATS, *extra))
+    ends = (dtype.max, dtype.min, dtype.max - 1, dtype.min + 1, dtype.max // 2 + 1)
+    return tuple(dict.fromkeys(v for v in (*_SMALL, *ends) if dtype.min <= v <= dtype.max))
+
+
+def extreme(dtype: DType, floats: Floats) -> tuple[Scalar, ...]:
+    """The values of a dtype that most often tell a wrong rule."""
+    if dtype is DType.BOOL:
+        return (False, True)
+    if dtype.is_float:
+        return (*interesting(dtype, floats)[len(_FLOATS) - 1 :], 0.0, -0.0)
+    return tuple(dict.fromkeys((dtype.max, dtype.min, 0, 1, -1 if dtype.is_signed else 2)))
+
+
+def value(source: Source, dtype: DType, floats: Floats, *, ends: bool = False) -> Scalar:
+    """One of the interesting values, or any small one."""
+    if ends:
+        return source.pick(*extreme(dtype, floats))
+    if dtype.is_integer and source.flag(4):
+        return source.integer(max(dtype.min, -20), 20)
+    return source.pick(*interesting(dtype, floats))
+
+
+def array(
+    source: Source, shape: tuple[int, ...], dtype: DType, floats: Floats, *, ends: bool = False
+) -> npt.NDArray[np.generic]:
+    """An array of such values."""
+    flat = [value(source, dtype, floats, ends=ends) for _ in range(math.prod(shape))]
+    return np.array(flat, dtype.numpy).reshape(shape)

@@ -1,0 +1,137 @@
+"""What checking a rule found, and counterexamples as users read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from egraph_rules.check.run import Difference, Outcome, compare
+from egraph_rules.rule import Floats
+from ir.errors import RuleError
+from ir.inputs import Inputs
+from ir.interpret import Array
+from ir.nodes import PrimFunc
+from ir.script.printer import to_script
+from ir.traverse import stmt_exprs, walk, walk_expr
+
+Status = Literal["proven", "tested", "refuted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A program, what the rule makes of it, and inputs on which the two differ.
+
+    `equal` says that the rule claims an equality: with it the original must not be less defined either.
+    """
+
+    original: PrimFunc
+    rewritten: PrimFunc
+    inputs: Inputs
+    floats: Floats
+    equal: bool
+    difference: Difference
+
+    @property
+    def size(self) -> int:
+        """How much there is to read: statements, expressions and elements."""
+        stmts = list(walk(self.original.body))
+        exprs = sum(1 for s in stmts for e in stmt_exprs(s) for _ in walk_expr(e))
+        return 4 * len(stmts) + exprs + sum(np.size(v) for v in self.inputs.values()) + len(self.original.params)
+
+    def holds(self) -> bool:
+        """Whether the two programs still differ when they are run again."""
+        again = compare(self.original, self.rewritten, self.inputs, self.floats, equal=self.equal)
+        return again.difference is not None
+
+    def __str__(self) -> str:
+        values = "\n".join(f"    {name} = {_shown(v)}" for name, v in self.inputs.items())
+        found = self.difference
+        return (
+            f"{found.what}\n"
+            f"the program\n{_indented(to_script(self.original))}\n"
+            f"becomes\n{_indented(to_script(self.rewritten))}\n"
+            f"with\n{values}\n"
+            f"the original gives\n{_results(found.original)}\n"
+            f"the rewritten one gives\n{_results(found.rewritten)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a rule holds: proven for all values, tested on examples, or refuted by a counterexample.
+
+    `how` says in one line what was done; `matched` is how often the rule applied in testing.
+    """
+
+    rule: str
+    status: Status
+    how: str
+    matched: int = 0
+    counterexample: Counterexample | None = None
+
+    @property
+    def refuted(self) -> bool:
+        return self.status == "refuted"
+
+    @property
+    def proven(self) -> bool:
+        return self.status == "proven"
+
+    @property
+    def ok(self) -> bool:
+        """Whether the rule may be relied on: proven, or tested on examples to which it applied."""
+        return self.proven or (not self.refuted and self.matched > 0)
+
+    def __bool__(self) -> bool:
+        return not self.refuted
+
+    def __str__(self) -> str:
+        head = f"{self.rule}: {self.status}: {self.how}"
+        return head if self.counterexample is None else f"{head}\n{self.counterexample}"
+
+
+def refuse(verdict: Verdict) -> RuleError:
+    """The error for a rule that was refuted."""
+    notes = [str(verdict.counterexample)] if verdict.counterexample is not None else []
+    return RuleError(
+        "rule-refuted",
+        f"rule {verdict.rule} does not hold: {verdict.how}",
+        notes=notes,
+        help="add the side condition that excludes this, or register it with `unchecked=True` if you know better",
+    )
+
+
+def _results(outcome: Outcome) -> str:
+    if outcome.fault is not None:
+        notes = "".join(f" ({note})" for note in outcome.fault.notes)
+        return f"    {outcome.fault.code}: {outcome.fault.message}{notes}"
+    return "\n".join(f"    {name} = {_shown(v, undef)}" for name, (v, undef) in outcome.results.items())
+
+
+def _shown(value: object, undef: npt.NDArray[np.bool_] | None = None) -> str:
+    """An array as nested lists, with undef elements named."""
+    if not isinstance(value, np.ndarray):
+        return repr(value)
+    return _nested(value, undef)
+
+
+def _nested(values: Array, undef: npt.NDArray[np.bool_] | None) -> str:
+    if values.ndim == 0:
+        return "undef" if undef is not None and undef[()] else repr(_plain(values[()]))
+    parts = (
+        _nested(np.asarray(values[k]), None if undef is None else np.asarray(undef[k])) for k in range(len(values))
+    )
+    return f"[{', '.join(parts)}]"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, (np.bool_, np.integer, np.floating)):
+        return value.item()
+    return float(value) if isinstance(value, np.generic) else value
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.rstrip("\n").split("\n"))

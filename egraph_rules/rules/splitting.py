@@ -1,0 +1,372 @@
+"""Loops cut up and put together: grouped by a layout, split where a condition changes, merged.
+
+Grouping and splitting keep the order of iterations; merging is proposed only where no two iterations mind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from itertools import pairwise
+
+import islpy as isl
+
+from egraph_rules.cost import SPECIAL
+from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.rules.affine import affine_form
+from ir import presburger as pb
+from ir import readback
+from ir.analysis.effects import Effects, Regions
+from ir.dtypes import DType
+from ir.nodes import (
+    SKIP,
+    Assert,
+    Assume,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+    seq,
+)
+from ir.schedule.edit import plus
+from ir.schedule.edit import with_children as with_parts
+from ir.traverse import (
+    bound_var,
+    children,
+    free_vars,
+    has_loads,
+    map_stmt,
+    stmt_children,
+    stmt_exprs,
+    substitute,
+    walk,
+    walk_expr,
+    with_children,
+)
+
+# Iterations grouped by a layout ---------------------------------------------------------------------------------------
+
+
+@rewrite(
+    law="for i in a .. b: s  =  for o in (a + c) // k .. (b - 1 + c) // k + 1, r in k: if a <= k * o + r - c < b: s",
+    because="with o = (i + c) // k and r = (i + c) % k the same iterations run in the same order",
+    family="loops",
+)
+def by_layout(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Group iterations as the layout of an accessed buffer does, where the body uses (i + c) // k and (i + c) % k.
+
+    All loops of a nest are grouped at once.
+    """
+    if isinstance(stmt, For) and not here.in_loop:
+        new = pb.within_budget(lambda: _regrouped(stmt, here.domain, frozenset(), here), None)
+        if new is not None and new != stmt:
+            yield new
+
+
+def _regrouped(stmt: Stmt, domain: isl.Set, loops: frozenset[str], here: Here) -> Stmt:
+    """A statement with loops grouped, inside of other loops; `domain` holds the values of their variables."""
+    if not isinstance(stmt, For):
+        parts = stmt_children(stmt)
+        return with_parts(stmt, [_regrouped(p, domain, loops, here) for p in parts]) if parts else stmt
+    layout = next(_layouts(stmt, loops), None) if stmt.kind == "serial" else None
+    grouped = None if layout is None else _grouped(stmt, *layout, here.at(domain))
+    if grouped is not None:
+        return _regrouped(grouped, domain, loops, here)
+    inside = domain.intersect(pb.loop_domain(stmt.var, stmt.start, stmt.extent).may)
+    return replace(stmt, body=_regrouped(stmt.body, inside, loops | {stmt.var.name}, here))
+
+
+def _layouts(loop: For, loops: frozenset[str]) -> Iterator[tuple[Expr, int]]:
+    """What is divided and by which number, for each pair of a quotient and a remainder that walk along the loop.
+
+    No other loop's variable may be in it: a window such as `(i + f) // k` belongs to no loop alone.
+    """
+    found: dict[tuple[Expr, int], set[str]] = {}
+    for stmt in walk(loop.body):
+        for expr in stmt_exprs(stmt) if isinstance(stmt, Store) else ():
+            for part in walk_expr(expr):
+                match part:
+                    case Binary(op="floordiv" | "floormod" as op, lhs=a, rhs=Const(value=int() as k)) if k > 1:
+                        found.setdefault((a, k), set()).add(op)
+                    case _:
+                        pass
+    others = loops.union(v.name for s in walk(loop.body) for v in bound_var(s)) if found else loops
+    for (position, k), ops in found.items():
+        alone = others.isdisjoint(v.name for v in free_vars(position))
+        if len(ops) == 2 and alone and _shift(position, loop.var) is not None:
+            yield position, k
+
+
+def _shift(expr: Expr, var: Var) -> Expr | None:
+    """What is added to a variable; None if the expression is no such sum."""
+    match expr:
+        case Var():
+            return const(0, var.dtype) if expr.same(var) else None
+        case Binary(op="add" | "sub" as op, lhs=a, rhs=b) if not has_loads(b) and var not in free_vars(b):
+            inner = _shift(a, var)
+            minus = Binary("sub", const(0, b.dtype), b) if op == "sub" else b
+            return None if inner is None else plus(inner, minus)
+        case Binary(op="add", lhs=a, rhs=b):
+            return _shift(Binary("add", b, a), var) if var in free_vars(b) and var not in free_vars(a) else None
+        case _:
+            return None
+
+
+def _grouped(loop: For, position: Expr, factor: int, here: Here) -> Stmt | None:
+    """The loop over groups of `factor` positions; None if its bounds are not quasi-affine or may leave their dtype."""
+    shift = _shift(position, loop.var)
+    assert shift is not None
+    first, count, offset = pb.affine(loop.start), pb.affine(loop.extent), pb.affine(shift)
+    if first is None or count is None or offset is None:
+        return None
+    dtype = loop.var.dtype
+    scope: dict[str, Expr] = {v.name: v for e in (loop.start, loop.extent, shift) for v in free_vars(e)}
+    low = _quotient(first.add(offset), factor)
+    groups = _quotient(first.add(count).add(offset).sub(pb.number(1)), factor).sub(low).add(pb.number(1))
+    start, extent = (_typed(readback.expression(f, scope, here.domain), dtype) for f in (low, groups))
+    outer, inner = Var(f"{loop.var.name}.o", dtype), Var(f"{loop.var.name}.i", dtype)
+    nest = For(inner, const(0, dtype), const(factor, dtype), loop.body, span=loop.span)
+    whole = For(outer, start, extent, nest, span=loop.span)
+    inside = here.domain.intersect(pb.loop_domain(outer, start, extent).may)
+    place = here.at(inside.intersect(pb.loop_domain(inner, nest.start, nest.extent).may))
+    at = plus(Binary("mul", outer, const(factor, dtype)), inner)
+    value = at if isinstance(shift, Const) and shift.value == 0 else Binary("sub", at, shift)
+    if dtype.bits < 32 and not _stays_within(dtype, (at, value), place):
+        return None
+    guards = (Binary("ge", value, loop.start), Binary("lt", value, plus(loop.start, loop.extent)))
+    body = _tidied(substitute(loop.body, {loop.var: value}), {outer, inner}, place)
+    needed = [_tidy(g, {outer, inner}, place) for g in guards if place.truth(g) is not True]
+    if needed:
+        body = If(reduce(lambda a, b: Binary("and", a, b), needed), body, SKIP)
+    return replace(whole, body=replace(nest, body=body))
+
+
+def _stays_within(dtype: DType, exprs: Sequence[Expr], place: Here) -> bool:
+    """Whether expressions fit a dtype; those of 32 bits and more are taken to leave room for rounding up."""
+    values = [pb.affine(e) for e in exprs]
+    return all(
+        v is not None
+        and place.domain.is_subset(v.ge_set(pb.number(dtype.min)).intersect(v.le_set(pb.number(dtype.max))))
+        for v in values
+    )
+
+
+def _quotient(value: isl.PwAff, factor: int) -> isl.PwAff:
+    return value.scale_down_val(isl.Val.int_from_si(isl.DEFAULT_CONTEXT, factor)).floor()
+
+
+def _typed(expr: Expr, dtype: DType) -> Expr:
+    if isinstance(expr, Const):
+        return const(int(expr.value), dtype)
+    return expr if expr.dtype is dtype else Cast(dtype, expr)
+
+
+def _tidied(stmt: Stmt, new: set[Var], place: Here) -> Stmt:
+    return map_stmt(stmt, lambda e: _tidy(e, new, place))
+
+
+def _tidy(expr: Expr, new: set[Var], place: Here) -> Expr:
+    """Quasi-affine parts that mention new variables, in their normal form."""
+    if new.isdisjoint(free_vars(expr)):
+        return expr
+    if expr.dtype is DType.BOOL or expr.dtype.is_integer:
+        assert affine_form.propose_expr is not None
+        for form in affine_form.propose_expr(expr, place):
+            return form
+    return with_children(expr, tuple(_tidy(e, new, place) for e in children(expr)))
+
+
+# Loops split where a condition changes --------------------------------------------------------------------------------
+
+
+@rewrite(
+    law="for i in a .. b: s  =  for i in a .. c: s; for i in c .. d: s; for i in d .. b: s",
+    because="the same iterations run in the same order, and each part knows on which side of a condition it is",
+    family="loops",
+)
+def at_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Split a loop where a condition in its body begins and ceases to hold."""
+    if not isinstance(stmt, For) or stmt.kind != "serial":
+        return
+    inner = {v.name for s in walk(stmt.body) for v in bound_var(s)}
+    for cond in _conditions(stmt.body):
+        names = {v.name for v in free_vars(cond)}
+        if stmt.var.name in names and inner.isdisjoint(names) and not has_loads(cond):
+            new = pb.within_budget(lambda c=cond: _split(stmt, c, here), None)
+            if new is not None:
+                yield new
+                return  # the parts propose what else changes in them
+
+
+def _conditions(stmt: Stmt) -> Iterator[Expr]:
+    """Conditions around work that is dear under a mask: sums being accumulated, and functions like exp.
+
+    Elementwise work has its mask for free, as vector code goes.
+    """
+    for inner in walk(stmt):
+        if isinstance(inner, If) and any(_is_dear(s) for s in walk(inner)):
+            yield inner.cond
+        elif isinstance(inner, Store) and _is_dear(inner):
+            yield from (e.cond for e in walk_expr(inner.value) if isinstance(e, Select))
+
+
+def _is_dear(stmt: Stmt) -> bool:
+    return isinstance(stmt, Store) and any(
+        (isinstance(e, Load) and e.buffer == stmt.buffer) or (isinstance(e, (Unary, Binary)) and e.op in SPECIAL)
+        for e in walk_expr(stmt.value)
+    )
+
+
+def _split(loop: For, cond: Expr, here: Here) -> Stmt | None:
+    """The parts of a loop before, in and after the interval where a condition holds; None if there is no such one."""
+    holds = pb.condition(cond)
+    domain = pb.loop_domain(loop.var, loop.start, loop.extent)
+    inside = here.domain.intersect(domain.may)
+    if not (holds.exact and domain.exact) or inside.is_subset(holds.must) or inside.is_disjoint(holds.may):
+        return None
+    true = inside.intersect(holds.must)
+    low, high = _ends(true, loop.var.name)
+    first, last = _ends(inside, loop.var.name)
+    if low is None or high is None or first is None or last is None:
+        return None
+    if not here.domain.is_subset(pb.forget(true, (loop.var.name,))):
+        return None  # in some states the condition never holds, so that the parts have no bounds
+    at = pb.symbol(loop.var.name)
+    if not inside.intersect(at.ge_set(low)).intersect(at.le_set(high)).is_subset(true):
+        return None
+    scope: dict[str, Expr] = {v.name: v for e in (loop.start, loop.extent, cond) for v in free_vars(e)}
+    cuts = [first, low, high.add(pb.number(1)), last.add(pb.number(1))]
+    if any(c.coalesce().n_piece() > 1 for c in cuts):
+        return None
+    parts: list[Stmt] = []
+    for begin, end in pairwise(cuts):
+        count = end.sub(begin)
+        if not here.domain.is_subset(count.eq_set(pb.number(0))):
+            bounds = (readback.expression(f.coalesce(), scope, here.domain) for f in (begin, count))
+            start, extent = (_typed(e, loop.var.dtype) for e in bounds)
+            parts.append(replace(loop, start=start, extent=extent))
+    return seq(*parts)
+
+
+def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
+    """The least and the greatest value of a variable, as functions of the others."""
+    position = region.find_dim_by_name(isl.dim_type.param, name)
+    if position < 0:
+        return None, None
+    line = isl.Set.from_params(region).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1)
+    return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
+
+
+# Loops merged ---------------------------------------------------------------------------------------------------------
+
+
+@rewrite(
+    law="for i in n: s; u; for i in n: t  =  for i in n: (s; t); u   where no t minds u or a later s",
+    because="t changes places with u and with s of later iterations only, and neither touches what the other writes",
+    family="loops",
+)
+def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Merge loops over one range that share a buffer, as many as can be."""
+    if not isinstance(stmt, Seq):
+        return
+    parts = list(flat(stmt))
+    if sum(isinstance(p, For) for p in parts) < 2:
+        return
+    results: list[Stmt] = []
+    for nearest in (True, False):
+        out: list[Stmt] = []
+        for part in parts:
+            found = list(_partners(out, part, here)) if isinstance(part, For) else []
+            if not found:
+                out.append(part)
+            else:
+                at, new = found[0 if nearest else -1]
+                out[at] = new
+        if len(out) < len(parts):
+            results.append(seq(*out))
+    yield from results[:1] if results[1:] == results[:1] else results
+
+
+def _partners(before: Sequence[Stmt], loop: For, here: Here) -> Iterator[tuple[int, For]]:
+    """Earlier loops that a loop may be merged with, nearest first, and what becomes of them; the rest stays behind."""
+    for k in range(len(before) - 1, -1, -1):
+        other = before[k]
+        if isinstance(other, For) and _alike(other, loop) and _may_merge(other, loop, here):
+            yield k, replace(other, body=seq(other.body, loop.body))
+        if not _commute(other, loop, here):
+            return
+
+
+def _alike(first: For, second: For) -> bool:
+    """Whether two loops run over one range, and both do something."""
+    if first.kind != "serial" or second.kind != "serial" or _promises_only(first) or _promises_only(second):
+        return False
+    same = first.var.same(second.var) and first.start.same(second.start) and first.extent.same(second.extent)
+    return same and not has_loads(first.start) and not has_loads(first.extent)
+
+
+def _commute(first: Stmt, second: Stmt, here: Here) -> bool:
+    """Whether no statement touches what the other writes; promises and checks keep their places."""
+    if any(isinstance(s, (Assume, Assert)) for s in (*walk(first), *walk(second))):
+        return False
+    a, b = here.effects(first), here.effects(second)
+    found = here.ask(lambda: _clash(a, b).intersect(here.domain))
+    return found is not None and found.is_empty()
+
+
+def _clash(a: Effects, b: Effects) -> isl.Set:
+    return _meeting(a.may, b.may).union(_meeting(a.may, b.reads)).union(_meeting(a.reads, b.may))
+
+
+def _may_merge(first: For, second: For, here: Here) -> bool:
+    a, b = here.effects(first.body), here.effects(second.body)
+    if not _share(a, b):
+        return False  # nothing to gain
+    # What is known here of variables holds in both loops, since statements change buffers only.
+    bad = here.ask(lambda: _disorder(first, a, b).intersect(here.domain))
+    return bad is not None and bad.is_empty()
+
+
+def _promises_only(loop: For) -> bool:
+    """Whether a loop only assumes something, and vanishes after the search."""
+    return not any(isinstance(s, Store) for s in walk(loop)) and any(isinstance(s, Assume) for s in walk(loop))
+
+
+def _share(a: Effects, b: Effects) -> bool:
+    return any(x in b.may or x in b.reads for x in a.may) or any(x in b.may for x in a.reads)
+
+
+def _disorder(loop: For, first: Effects, second: Effects) -> isl.Set:
+    """Where `first` in a later iteration touches what `second` touches in this one, and either writes it."""
+    name, late = loop.var.name, f"{loop.var.name}'"
+    domain = pb.loop_domain(loop.var, loop.start, loop.extent).may
+    result = pb.never()
+    for here_, there in ((second.may, first.may), (second.reads, first.may), (second.may, first.reads)):
+        result = result.union(_meeting(here_, _later(there, name, late, domain)))
+    return result.intersect(domain).intersect(pb.symbol(name).lt_set(pb.symbol(late)))
+
+
+def _later(regions: Regions, name: str, late: str, domain: isl.Set) -> Regions:
+    return {b: pb.rename(r.intersect_params(domain), {name: late}) for b, r in regions.items()}
+
+
+def _meeting(one: Regions, other: Regions) -> isl.Set:
+    result = pb.never()
+    for buffer, region in one.items():
+        if buffer in other:
+            result = result.union(region.intersect(other[buffer]).params())
+    return result
+
+
+SPLITTING_RULES = (by_layout, at_condition, merged)

@@ -1,0 +1,193 @@
+"""Calls of user-defined functions in emitted code: the JAX expression that the user gave, or the body put in place.
+
+The expression given as `jax=` says how to compute a function, the body says what: before the expression is first
+emitted, it is evaluated on a few arguments and compared with the body.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+from jax import lax
+
+from ir.arith import Scalar, rounded
+from ir.dtypes import DType
+from ir.errors import InterpretError, LowerError
+from ir.functions import functions_in, inlined, placeholder, size, template
+from ir.interpret import Machine, Undefined
+from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
+from ir.traverse import children, map_stmt, walk, with_children
+
+MAX_SIZE = 100_000  # nodes of an expression with its calls expanded; XLA would take minutes for more
+_FLOATS = (-100.0, -6.5, -2.0, -1.0, -0.3, 0.0, 0.25, 0.5, 1.0, 2.5, 6.0, 7.75, 300.0)
+_INTEGERS = (-100, -7, -3, -1, 0, 1, 2, 5, 11, 100)
+_SAMPLES = 64
+
+Array = npt.NDArray[Any]
+
+
+def without_bodies(func: PrimFunc) -> PrimFunc:
+    """`func` with calls put in place, except, in values, those of functions with a JAX expression of their own.
+
+    Raises:
+        LowerError: a JAX expression is wrong, or an expression would become too large.
+    """
+    used = functions_in(func)
+    if not used:
+        return func
+    for function in used:
+        check_expression(function)
+    # Integer bindings may become parts of indices, which lowering has to see through.
+    values = {
+        id(s.value) for s in walk(func.body) if isinstance(s, Store) or (isinstance(s, Let) and s.var.dtype.is_float)
+    }
+
+    def on_expr(expr: Expr) -> Expr:
+        if size(expr) > MAX_SIZE:
+            message = f"an expression has more than {MAX_SIZE} operations once its calls are expanded"
+            raise LowerError("too-large", message, expr.span, help="bind intermediate results to names")
+        return _expanded(expr, keep=id(expr) in values)
+
+    params = tuple(_declared(p) if isinstance(p, Buffer) else p for p in func.params)
+    return replace(func, params=params, body=map_stmt(func.body, on_expr, on_buffer=_declared))
+
+
+def _declared(buffer: Buffer) -> Buffer:
+    return replace(buffer, shape=tuple(_expanded(e, keep=False) for e in buffer.shape))
+
+
+def _expanded(expr: Expr, *, keep: bool) -> Expr:
+    match expr:
+        case Load(buffer=buffer, indices=indices):
+            return replace(expr, buffer=_declared(buffer), indices=tuple(_expanded(i, keep=False) for i in indices))
+        case Call(function=function) if not keep or function.jax is None:
+            return _expanded(inlined(expr), keep=keep)
+        case _:
+            return with_children(expr, tuple(_expanded(e, keep=keep) for e in children(expr)))
+
+
+# JAX expressions -----------------------------------------------------------------------------------------------------
+
+
+def call_code(function: Function, args: Sequence[str]) -> tuple[str, bool]:
+    """The JAX expression of a function with source for its parameters, and whether it binds like a call."""
+    given = {placeholder(p): ast.parse(a, mode="eval").body for p, a in zip(function.params, args, strict=True)}
+    tree = _Filler(given).visit(template(function))
+    return ast.unparse(tree), isinstance(tree, (ast.Call, ast.Attribute, ast.Subscript, ast.Name))
+
+
+class _Filler(ast.NodeTransformer):
+    """Puts expressions in the place of names."""
+
+    def __init__(self, given: dict[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.given.get(node.id, node)
+
+
+@lru_cache(maxsize=1024)
+def check_expression(function: Function) -> None:
+    """Compare the JAX expression of a function, if it has one, with its body on a few arguments.
+
+    Floats may differ by the square root of their precision. Arguments for which the body faults are left out.
+
+    Raises:
+        LowerError: the expression fails, has another shape or dtype, or another value.
+    """
+    if function.jax is None:
+        return
+    samples = list(_samples(function))
+    if not samples:
+        return
+    columns = [np.array(c, p.dtype.numpy) for c, p in zip(zip(*samples, strict=True), function.params, strict=True)]
+    found = _computed(function, columns)
+    wanted = np.array([_meaning(function, s) for s in samples], function.dtype.numpy)
+    if not function.params and found.shape == ():
+        found = np.broadcast_to(found, wanted.shape)
+    if found.shape != wanted.shape or found.dtype != wanted.dtype:
+        _refuse(function, f"it gives {found.dtype}{list(found.shape)} for arguments of shape {list(wanted.shape)}, "
+                          f"but the function gives {wanted.dtype} for each")  # fmt: skip
+    for sample, a, b in zip(samples, found, wanted, strict=True):
+        if not _close(a, b, function.dtype):
+            call = f"{function.name}({', '.join(map(str, sample))})"
+            _refuse(function, f"for {call} it gives {a}, but the body gives {b}")
+
+
+def _refuse(function: Function, what: str, cause: Exception | None = None) -> None:
+    message = f"the JAX expression of {function.name}, {function.jax!r}, is wrong: {what}"
+    hint = "it must compute the body element by element on arrays that broadcast; leave out jax= to emit the body"
+    raise LowerError("jax-expression", message, function.span, help=hint) from cause
+
+
+def _samples(function: Function) -> list[tuple[Scalar, ...]]:
+    """Arguments for which the body does not fault."""
+    rng = np.random.default_rng(0)
+    found: list[tuple[Scalar, ...]] = []
+    for k in range(_SAMPLES):
+        sample = tuple(_sample(p, k, rng) if n == 0 else _sample(p, None, rng) for n, p in enumerate(function.params))
+        if _meaning(function, sample) is not None:
+            found.append(sample)
+    return found
+
+
+def _sample(param: Var, k: int | None, rng: np.random.Generator) -> Scalar:
+    """The k-th hard value of a parameter's dtype, or any of them."""
+    dtype = param.dtype
+    if dtype is DType.BOOL:
+        choices: Sequence[Scalar] = (False, True)
+    elif dtype.is_float:
+        choices = [rounded(x, dtype) for x in _FLOATS]
+    else:
+        choices = [x for x in (*_INTEGERS, dtype.min, dtype.max) if dtype.min <= x <= dtype.max]
+    return choices[int(rng.integers(len(choices))) if k is None else k % len(choices)]
+
+
+def _meaning(function: Function, sample: tuple[Scalar, ...]) -> Scalar | None:
+    """The value of the body, or None where it faults."""
+    scalars = dict(zip(function.params, sample, strict=True))
+    try:
+        value = Machine(False, np.random.default_rng(0), scalars=scalars).value(function.body)
+    except InterpretError:
+        return None
+    return None if isinstance(value, Undefined) else value
+
+
+def _computed(function: Function, columns: Sequence[Array]) -> Array:
+    """What the JAX expression gives, element by element; arguments are also tried as arrays that broadcast."""
+    names = [placeholder(p) for p in function.params]
+    code = compile(ast.Expression(ast.fix_missing_locations(template(function))), "<jax>", "eval")
+
+    def run(args: Sequence[Array]) -> Array:
+        given = {n: jnp.asarray(a) for n, a in zip(names, args, strict=True)}
+        return np.asarray(eval(code, {"jax": jax, "jnp": jnp, "lax": lax, **given}))
+
+    wide = any(d.bits == 64 for d in (function.dtype, *(p.dtype for p in function.params)))
+    try:
+        with jax.ensure_compile_time_eval(), jax.enable_x64(wide):
+            spread = [c[:3].reshape((-1,) + (1,) * (len(columns) - n - 1)) for n, c in enumerate(columns)]
+            wanted = np.broadcast_shapes(*(c.shape for c in spread))
+            grid = run(spread)
+            if grid.shape != wanted:
+                _refuse(function, f"its result has shape {grid.shape} where the arguments broadcast to {wanted}")
+            return run(columns)
+    except LowerError:
+        raise
+    except Exception as error:  # the user's code may raise anything
+        _refuse(function, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", error)
+        raise
+
+
+def _close(a: Any, b: Any, dtype: DType) -> bool:
+    if not dtype.is_float:
+        return bool(a == b)
+    tolerance = float(np.sqrt(float(jnp.finfo(dtype.numpy).eps)))
+    return bool(np.isclose(float(a), float(b), rtol=tolerance, atol=tolerance, equal_nan=True))
