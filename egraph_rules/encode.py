@@ -9,13 +9,14 @@ the answers to the questions its conditions, loads and stores raise.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import assert_never, cast
+from typing import TypeVar, assert_never, cast
 
 from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.engine import Cell
 from egraph_rules.functions import function_number
+from egraph_rules.phases import DEFAULT_BUDGET
 from egraph_rules.proposal import ExprProposal, Here, Proposal
 from egraph_rules.rule import Number, Rule, instantiate
 from ir.dtypes import DType
@@ -48,6 +49,7 @@ from ir.nodes import (
 )
 from ir.traverse import substitute_expr
 
+T = TypeVar("T")
 Tables = dict[str, list[tuple[Cell, ...]]]
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
@@ -251,6 +253,8 @@ class Expander:
     numbering: Numbering
     contexts: Contexts
     rules: tuple[Rule, ...] = ()
+    limit: int = DEFAULT_BUDGET.proposals
+    held_back: set[str] = field(default_factory=lambda: set[str]())  # rules that had proposed that often
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
@@ -360,12 +364,19 @@ class Expander:
             return
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
-            for new in propose(part.stmt, here):
+            for new in self._limited(name, propose(part.stmt, here)):
                 other = self.numbering.number(new, here.depth, _author_names(part))
                 if other.number != part.number:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
                     self.matches[name] += 1
                     self.expand(facts, other, permissions)
+
+    def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
+        """Proposals of a rule, as long as it has not made too many."""
+        if self.matches[name] < self.limit:
+            yield from proposals
+        else:
+            self.held_back.add(name)
 
     def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
         first, second = part.parts
@@ -461,7 +472,7 @@ class Expander:
         """Let rules over expressions say what else the expression equals under these facts."""
         here = Here(self.contexts, facts, NO_PERMISSION)
         for name, propose in self._expr_rules:
-            for new in propose(expr, here):
+            for new in self._limited(name, propose(expr, here)):
                 other = self.numbering.expr(new)
                 if other != number:
                     self.tables["same_expr"].append((facts, number, other))

@@ -16,7 +16,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from egraph_rules.engine import Engine, scratch_folder
-from egraph_rules.rule import Rule, bound_rows, kind_rows
+from egraph_rules.phases import ALL_RULES
+from egraph_rules.rule import Rule, bound_rows, kind_rows, ruleset
 
 SORTS = """
 (sort P) (sort E) (sort L)
@@ -235,7 +236,11 @@ PUSH = "\n".join(
 @lru_cache(maxsize=8)
 def engine_with(rules: tuple[Rule, ...]) -> Engine:
     """An engine that knows these rules; kept, because egglog takes tens of milliseconds to translate them."""
-    engine = Engine((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH, "(ruleset simplify)", *(r.program for r in rules)))
+    families = " ".join(dict.fromkeys(ruleset(r.name) for r in rules))
+    rulesets = "".join(f"(ruleset {family})" for family in families.split())
+    everything = f"(unstable-combined-ruleset {ALL_RULES} {families})"
+    programs = (r.program for r in rules)
+    engine = Engine((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH, rulesets, *programs, everything))
     with scratch_folder() as folder:
         engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows())}, folder)
     return engine

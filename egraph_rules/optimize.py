@@ -24,6 +24,7 @@ from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
+from ir.functions import functions_in
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
 
@@ -167,7 +168,7 @@ class _Session:
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
         self.contexts = Contexts(EffectAnalysis())
-        self.expander = Expander(self.numbering, self.contexts, self.search.rules)
+        self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
         self.part = part = self.numbering.number(self.body)
         self.roots = []
         for priority in Priority:
@@ -277,7 +278,7 @@ def _stores(stmt: Stmt) -> list[tuple[str, str, list[str]]]:
 
 
 def _reserved(func: PrimFunc) -> frozenset[str]:
-    return frozenset({p.name for p in func.params} | {v.name for v in shape_vars(func)})
+    return frozenset(p.name for p in (*func.params, *shape_vars(func), *functions_in(func)))
 
 
 def _distinct(programs: list[tuple[float, Stmt]], keep: int) -> list[tuple[float, Stmt]]:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-# Push to its end before each round of rules: rules see terms in contexts only, and pushing ends, since it follows the
-# program's structure. Four rounds of rules between looks at the size: hand-written indices settle in three to five.
-SCHEDULE = "(repeat 4 (saturate (run push)) (run simplify))"
+ALL_RULES = "all"  # the engine's name for the rules of all families
+
+# Rounds of rules between looks at sizes and questions: hand-written indices settle in three to five.
+ROUNDS = 4
+
+
+def schedule(rulesets: Iterable[str]) -> str:
+    """What the engine does between two looks.
+
+    Pushing goes to its end before each round of rules: rules see terms in contexts only, and pushing ends, since it
+    follows the program's structure.
+    """
+    return f"(repeat {ROUNDS} (saturate (run push)) {' '.join(f'(run {name})' for name in rulesets)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,13 +26,17 @@ class Budget:
 
     `rounds`: alternations of rules and proofs (each removes one more level of nested guards). `nodes`: rows of terms,
     checked between runs. `seconds`: of one search. `restarts`: searches that start from the best program so far (a
-    restart lets permissions use what facts have changed, and the other way round).
+    restart lets permissions use what facts have changed, and the other way round). `matches`: of one family of rules
+    between two looks; a family that has more rests, first for one run, then for two, four, ... (back-off as in egg,
+    Willsey et al., POPL 2021). `proposals`: of one rule in Python in one search.
     """
 
     rounds: int = 200
     nodes: int = 60_000
     seconds: float = 10.0
     restarts: int = 4
+    matches: int = 20_000
+    proposals: int = 1_000
 
 
 DEFAULT_BUDGET = Budget()

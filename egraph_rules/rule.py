@@ -85,10 +85,10 @@ def defined(term: Expr) -> Defined:
 class Rule:
     """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
 
-    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them. `dtype` is the
-    one that operands must have, where functions that the rule calls fix it. `question`
-    is the conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are
-    the functions of rules written as in `egraph_rules.proposal`, which run in Python.
+    `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them.
+    `dtype` is the one that operands must have, where functions that the rule calls fix it. `question` is the
+    conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are the
+    functions of rules written as in `egraph_rules.proposal`, which run in Python.
     """
 
     name: str
@@ -275,7 +275,7 @@ class _Translator:
         return f"{ask}\n{self._rule(self.atoms, self._actions(root, replacement))}"
 
     def _rule(self, atoms: list[str], actions: str, suffix: str = "") -> str:
-        return f'(rule ({" ".join(atoms)}) ({actions}) :ruleset simplify :name "{self.name}{suffix}")'
+        return f'(rule ({" ".join(atoms)}) ({actions}) :ruleset {ruleset(self.name)} :name "{self.name}{suffix}")'
 
     def _row(self, asked: tuple[Expr, ...]) -> str:
         """The question's row: the rule, the facts, and expressions by number or constants by value."""
@@ -424,9 +424,15 @@ def _literal(expr: Const) -> str:
     return repr(float(expr.value)) if expr.dtype.is_float else str(int(expr.value))
 
 
+def ruleset(name: str) -> str:
+    """The engine's ruleset of a rule or family: rules of one family run and rest together."""
+    return f"family-{name.partition('.')[0]}"
+
+
 def statement_rule(name: str, law: str, because: str, query: str, action: str) -> Rule:
     """A rule over statements in a context, written against the tables of `language.py`."""
-    return Rule(name, law, because, Floats.STRICT, f'(rule ({query}) ({action}) :ruleset simplify :name "{name}")')
+    program = f'(rule ({query}) ({action}) :ruleset {ruleset(name)} :name "{name}")'
+    return Rule(name, law, because, Floats.STRICT, program)
 
 
 def kind_rows() -> list[tuple[str, str]]:

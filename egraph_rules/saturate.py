@@ -10,7 +10,8 @@ from typing import cast
 from egraph_rules.encode import Expander
 from egraph_rules.engine import Engine
 from egraph_rules.extract import EXPRESSIONS, STATEMENTS
-from egraph_rules.phases import SCHEDULE, Budget
+from egraph_rules.phases import ALL_RULES, Budget, schedule
+from egraph_rules.rule import ruleset
 
 _TERMS = ("At", "Ate", *STATEMENTS, *EXPRESSIONS)
 
@@ -28,23 +29,60 @@ class Outcome:
 def saturate(engine: Engine, expander: Expander, folder: str, budget: Budget) -> Outcome:
     """Alternate rules and proofs until neither has anything new, or the budget ends."""
     outcome = Outcome()
+    backoff = _Backoff(budget.matches, tuple(dict.fromkeys(r.family for r in expander.rules if r.in_engine)))
     began = time.perf_counter()
     while not outcome.stopped:
         engine.insert(expander.tables, folder)
-        more, matches = engine.saturate(SCHEDULE)
+        more, matches = engine.saturate(schedule(backoff.rulesets()))
+        resting = backoff.record(matches)
         outcome.matches.update(matches)
         outcome.rounds += 1
         outcome.nodes = engine.sizes(_TERMS)
         _answer(engine, expander)
-        if not more and not any(expander.tables.values()):
-            outcome.stopped = "saturated: no rule has anything new to say"
+        if not more and not resting and not any(expander.tables.values()):
+            outcome.stopped = _finished(expander)
         elif outcome.nodes > budget.nodes:
             outcome.stopped = f"node budget: more than {budget.nodes} terms after {outcome.rounds} rounds"
         elif time.perf_counter() - began > budget.seconds:
             outcome.stopped = f"time budget: {budget.seconds:g} s after {outcome.rounds} rounds"
         elif outcome.rounds >= budget.rounds:
             outcome.stopped = f"round budget: {budget.rounds} rounds"
+    if backoff.rested:
+        outcome.stopped += f"; families that rested: {', '.join(sorted(backoff.rested))}"
     return outcome
+
+
+def _finished(expander: Expander) -> str:
+    if expander.held_back:
+        return f"proposal budget: {expander.limit} of {', '.join(sorted(expander.held_back))}"
+    return "saturated: no rule has anything new to say"
+
+
+@dataclass(slots=True)
+class _Backoff:
+    """Which families run next: one with too many matches rests, longer each time."""
+
+    limit: int
+    families: tuple[str, ...]
+    rested: Counter[str] = field(default_factory=lambda: Counter[str]())
+    _resting: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+
+    def rulesets(self) -> list[str]:
+        if not self._resting:
+            return [ALL_RULES]
+        return [ruleset(family) for family in self.families if family not in self._resting]
+
+    def record(self, matches: dict[str, int]) -> bool:
+        """Take note of the matches of a run; gives whether some family does not run next."""
+        self._resting = {family: n - 1 for family, n in self._resting.items() if n > 1}
+        counts: Counter[str] = Counter()
+        for name, count in matches.items():
+            counts[name.partition(".")[0]] += count
+        for family in self.families:
+            if counts[family] > self.limit:
+                self._resting[family] = 2 ** self.rested[family]
+                self.rested[family] += 1
+        return bool(self._resting)
 
 
 def _answer(engine: Engine, expander: Expander) -> None:

@@ -9,10 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from egraph_rules import Term, optimize, rule
+from egraph_rules import Term, optimize, register, rule
 from egraph_rules.cost import CPU
 from egraph_rules.rule import SIGNED
-from egraph_rules.rules import search_rules
 from ir import interpret, to_script
 from ir import script as T
 from lower import compile
@@ -48,10 +47,11 @@ def matvec(W: T.Buffer((8, 16), "int32"), X: T.Buffer((16,), "int32"), Y: T.Buff
 
 
 if __name__ == "__main__":
+    register(recognise_dot4)
     rng = np.random.default_rng(0)
     w, x = rng.integers(-128, 128, (8, 16), np.int32), rng.integers(-128, 128, 16, np.int32)
     for target, used in ((HAS_DOT4, True), (EMULATES_DOT4, False)):
-        best = optimize(matvec, target=target, rules=(*search_rules(), recognise_dot4)).best
+        best = optimize(matvec, target=target).best
         print(f"{target.name}:\n{to_script(best)}")
         assert ("dot4(" in to_script(best.body)) == used
         (expected,), (found,) = interpret(matvec, w, x), compile(best)(w, x)

@@ -6,9 +6,8 @@ where operands are swapped, and the emitted code calls `jax.nn.relu6`. Run this 
 
 import numpy as np
 
-from egraph_rules import Term, optimize, rule
+from egraph_rules import Term, optimize, register, rule
 from egraph_rules.rule import FLOAT
-from egraph_rules.rules import search_rules
 from ir import interpret, to_script
 from ir import script as T
 from lower import compile, emit
@@ -31,7 +30,8 @@ def activation(A: T.Buffer((64,), "float32"), W: T.Buffer((64,), "float32"), B: 
 
 
 if __name__ == "__main__":
-    best = optimize(activation, rules=(*search_rules(), relu6_by_definition)).best
+    register(relu6_by_definition)  # a wrong rule would be refused here, with a counterexample
+    best = optimize(activation).best
     print(to_script(best))
     print(emit(best))
     rng = np.random.default_rng(0)

@@ -1,6 +1,7 @@
-"""The command line: `loopsat optimize`, `bounds`, `rules`: arguments, exit statuses and files. Prints nothing else.
+"""The command line: `loopsat optimize`, `bounds`, `rules`, ...: arguments, exit statuses, files. Prints nothing else.
 
-Exit status 0 is success, 2 a mistake of the user (one message, nothing written), 3 a defect of ours, 130 an interrupt.
+Exit status 0 is success, 1 that a rule is refuted, 2 a mistake of the user (one message, nothing written), 3 a defect
+of ours, 130 an interrupt.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from ir.script.parser import MAX_BYTES, parse
 
 
 class _Command(Protocol):
-    def run(self, options: argparse.Namespace) -> None: ...
+    def run(self, options: argparse.Namespace) -> int | None: ...
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         # Commands load when used: `--help` and `rules` must not wait for JAX.
-        cast("_Command", importlib.import_module(f"lower.commands.{options.command}")).run(options)
+        name = options.command.replace("-", "_")
+        return cast("_Command", importlib.import_module(f"lower.commands.{name}")).run(options) or 0
     except LoopsatError as error:
         print(error, file=sys.stderr)
         return 2
@@ -50,7 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 3
-    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,6 +85,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     bounds.add_argument("--svg", type=Path, metavar="DIR", help="draw the stages and the loop variables into a folder")
     commands.add_parser("rules", help="list the rewrite rules with their laws and reasons")
+    check = commands.add_parser(
+        "check-rules",
+        help="prove and test rewrite rules, and show a counterexample for each that is wrong",
+        description="Checks the built-in rules, or those that a Python file defines, which is executed. z3 proves "
+        "rules over integers and booleans, and all are tested on random programs; the exit status is 1 if one is "
+        "refuted.",
+    )
+    check.add_argument("script", metavar="FILE", type=Path, nargs="?", help="a Python file that defines rules")
+    check.add_argument("--rule", metavar="NAME", help="check only this rule or family")
+    check.add_argument(
+        "--examples", type=_positive, default=200, metavar="N", help="random examples a rule (default: 200)"
+    )
+    check.add_argument("--seed", type=int, default=0, help="seed of the random examples (default: 0)")
     return parser
 
 

@@ -63,7 +63,7 @@ def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
     elif rule.in_engine:
         yield _Test("searched program", Searched(rule, seed).make, 2 * searches)
     else:
-        yield _Test("program", Proposals(rule, seed).make, examples)
+        yield _Test("program", Proposals(rule, seed, examples).make, examples)
 
 
 def _account(noun: str, tally: Tally) -> str:

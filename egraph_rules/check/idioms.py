@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from egraph_rules.check.calling import with_calls
 from egraph_rules.check.draw import Source
 from egraph_rules.check.writer import Scope, Writer, number
 from ir.dtypes import DType
@@ -187,7 +188,8 @@ def bindings(w: Writer) -> Stmt:
         element, x = w.place(w.written(), outside), w.var("x", w.dtype)
         change = Store(element.buffer, element.indices, w.source.pick(x + w.constant(), w.constant(), x * w.constant()))
         target = w.place(w.buffer("B"), scope)
-        return Let(x, element, seq(Store(target.buffer, target.indices, x), change))
+        use = Store(target.buffer, target.indices, x)
+        return Let(x, element, w.source.pick(seq(change, use), seq(use, change)))
 
     match w.source.pick("inside", "outside", "nested", "hoistable", "carried", "alone"):
         case "carried":
@@ -211,7 +213,8 @@ def read_twice(w: Writer) -> Stmt:
     x = w.var("x", w.dtype)
     writable = element.buffer.name != "C"
     spoil = Store(element.buffer, element.indices, Undef(w.dtype)) if writable and w.source.flag() else SKIP
-    between = w.store(Scope()) if w.source.flag(3) else SKIP
+    change = Store(element.buffer, element.indices, w.constant()) if writable else SKIP
+    between = w.source.pick(SKIP, change, w.store(Scope()))
     first, second = (w.place(target, Scope()).indices for _ in range(2))
     use = w.source.pick(x - x, x + x, x * w.constant(), x, Binary("max", x, w.constant()))
     stmt = seq(Store(target, first, use), between, Store(target, second, x))
@@ -219,7 +222,7 @@ def read_twice(w: Writer) -> Stmt:
         case "bound":
             return seq(spoil, Let(x, element, stmt))
         case _:
-            twice = w.source.pick(element - element, element + element, element)
+            twice = w.source.pick(element - element, element - element, element + element, element)
             return seq(spoil, Store(target, first, twice), between, Store(target, second, element))
 
 
@@ -296,7 +299,9 @@ def trip_counts(w: Writer) -> Stmt:
 
     def body(scope: Scope) -> Stmt:
         outside = replace(scope, ranges=scope.ranges[:-1])
-        plain = w.store(w.source.pick(scope, outside))
+        place = w.place(w.written(), outside)
+        same = Store(place.buffer, place.indices, w.constant())
+        plain = w.source.pick(w.store(scope), w.store(outside), same)
         guard = w.condition(w.source.pick(scope, scope, outside))
         if w.source.flag(3):
             guard, change = w.tested(outside)
@@ -468,10 +473,15 @@ def index_arithmetic(w: Writer) -> Stmt:
     return w.loop(Scope(), lambda outer: w.loop(outer, body) if w.source.flag() else body(outer))
 
 
+def calling(w: Writer) -> Stmt:
+    """Statements whose operators are functions of the user's."""
+    return with_calls(w.source, w.source.pick(anything, selections, bindings, index_arithmetic)(w))
+
+
 IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, ordered, overhanging, selections, same_branches, nothing, local_stage,
-    index_arithmetic, anything,
+    index_arithmetic, anything, calling,
 )  # fmt: skip
 
 

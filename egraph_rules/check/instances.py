@@ -70,7 +70,7 @@ _TERMS = {
     "faults": ("scalar", "faulty", "faulty"),
     "ends": ("scalar", "scalar", "load", "shared"),
 }
-_PLAIN = ("faults", "ends")  # examples of these take few values
+_VALUES: dict[str, values.Kind] = {"anything": "any", "undef": "any", "faults": "uneven", "ends": "ends"}
 _UNDEF_TERMS = {
     "anything": ("local", "local", "undef", "outside"),
     "undef": ("local", "undef", "outside", "local"),
@@ -224,7 +224,7 @@ class _Instance:
             case "load":
                 return self.buffer(name, dtype)[index]
             case "constant":
-                return const(values.value(self.source, dtype, self.floats, ends=self.about in _PLAIN), dtype)
+                return const(values.value(self.source, dtype, self.floats, kind=_VALUES[self.about]), dtype)
             case "shared":
                 same = [p for p in self.params.values() if isinstance(p, Var) and p.dtype is dtype]
                 return self.source.pick(*same) if same else self.scalar(name, dtype)
@@ -248,7 +248,7 @@ class _Instance:
         name = f"{name}_" if name in ("i", "out") else name
         if name not in self.params:
             self.params[name] = Var(name, dtype)
-            self.inputs[name] = values.value(self.source, dtype, self.floats, ends=self.about in _PLAIN)
+            self.inputs[name] = values.value(self.source, dtype, self.floats, kind=_VALUES[self.about])
         return Var(name, dtype)
 
     def buffer(self, name: str, dtype: DType) -> Buffer:
@@ -257,7 +257,7 @@ class _Instance:
         if buffer.name not in self.params:
             self.params[buffer.name] = buffer
             self.inputs[buffer.name] = values.array(
-                self.source, (_EXTENT,), dtype, self.floats, ends=self.about in _PLAIN
+                self.source, (_EXTENT,), dtype, self.floats, kind=_VALUES[self.about]
             )
         return buffer
 

@@ -45,16 +45,24 @@ class Rewritten:
     rewritten: PrimFunc
 
 
-def applications(func: PrimFunc, rule: Rule, priority: Priority) -> Iterator[Rewritten]:
-    """The programs that a rule over statements or expressions makes of one, a place each."""
-    numbering, contexts = Numbering(), Contexts(EffectAnalysis())
-    part = numbering.number(func.body)
-    facts = contexts.root(entry_facts(func), priority)
-    walker = _Walker(numbering, contexts, rule)
-    for path, new in walker.proposals(part, facts, NO_PERMISSION):
-        changed = _with(part.stmt, path, new)
-        if changed != part.stmt:
-            yield Rewritten(replace(func, body=readable(part.stmt)), replace(func, body=readable(changed)))
+class Prepared:
+    """A program in canonical form with its contexts, which rules that are checked one after the other share."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+        self.numbering, self.contexts = Numbering(), Contexts(EffectAnalysis())
+        self.part = self.numbering.number(func.body)
+        entry = entry_facts(func)
+        self.roots = {priority: self.contexts.root(entry, priority) for priority in Priority}
+
+    def applications(self, rule: Rule, priority: Priority) -> Iterator[Rewritten]:
+        """The programs that a rule over statements or expressions makes of this one, a place each."""
+        walker = _Walker(self.numbering, self.contexts, rule)
+        for path, new in walker.proposals(self.part, self.roots[priority], NO_PERMISSION):
+            changed = _with(self.part.stmt, path, new)
+            if changed != self.part.stmt:
+                before, after = readable(self.part.stmt), readable(changed)
+                yield Rewritten(replace(self.func, body=before), replace(self.func, body=after))
 
 
 @dataclass(slots=True)
@@ -109,17 +117,17 @@ class _Walker:
                         yield replace(store, indices=(*indices[:k], new, *indices[k + 1 :]))
                 for new in self._exprs(value, facts):
                     yield replace(store, value=new)
-            case If(cond=cond) | Assume(cond=cond) | Assert(cond=cond):
-                for new in self._exprs(cond, facts):
-                    yield replace(stmt, cond=new)
+            case If() | Assume() | Assert() as holder:
+                for new in self._exprs(holder.cond, facts):
+                    yield replace(holder, cond=new)
             case For(start=start, extent=extent) as loop:
                 for new in self._exprs(start, facts):
                     yield replace(loop, start=new)
                 for new in self._exprs(extent, facts):
                     yield replace(loop, extent=new)
-            case Let(value=value) | Evaluate(value=value):
-                for new in self._exprs(value, facts):
-                    yield replace(stmt, value=new)
+            case Let() | Evaluate() as holder:
+                for new in self._exprs(holder.value, facts):
+                    yield replace(holder, value=new)
             case _:
                 pass
 

@@ -7,38 +7,48 @@ parts of it out (`egraph_rules.check.shrink`), which goes further than taking it
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from egraph_rules.check.draw import Dice, Source
 from egraph_rules.check.idioms import IDIOMS, Idiom, program
-from ir.nodes import PrimFunc
+from egraph_rules.check.places import Prepared
 
 _PATIENCE = 3  # how many times as many programs are looked at to find one at all
 _SEEDS = 1 << 20
-_VARIED = (20, 6, 3)  # one in so many decisions of a known program is taken anew
+_VARIED = (30, 15, 6)  # one in so many decisions of a known program is taken anew
+
+
+@lru_cache(maxsize=1024)
+def prepared(idiom: Idiom, decisions: int) -> Prepared:
+    """A program by its seed; kept, since contexts cost more than what a rule does with them."""
+    return Prepared(program(Dice(decisions), idiom))
 
 
 class Pool:
-    """Programs of all kinds, most of them near ones to which a rule applies."""
+    """Programs of all kinds, most of them such as a rule applies to, or near them."""
 
-    def __init__(self, applies: Callable[[PrimFunc], bool], seed: int, wanted: int, limit: int) -> None:
-        """Look at up to `limit` programs, kind by kind, for so many to which the rule applies; at more to find one."""
+    def __init__(self, applies: Callable[[Prepared], bool], seed: int, limit: int, wanted: int) -> None:
+        """Look at `limit` programs, kind by kind, for so many that a rule applies to; at more for the first one."""
         self.found: dict[Idiom, list[int]] = {}
         left = wanted
         for k in range(_PATIENCE * limit):
             if left == 0 or (k >= limit and self.found):
                 break
-            idiom, decisions = IDIOMS[k % len(IDIOMS)], seed * limit + k
-            if applies(program(Dice(decisions), idiom)):
+            idiom, decisions = IDIOMS[k % len(IDIOMS)], seed * _PATIENCE * limit + k
+            if applies(prepared(idiom, decisions)):
                 self.found.setdefault(idiom, []).append(decisions)
                 left -= 1
 
-    def draw(self, source: Source) -> PrimFunc:
+    def draw(self, source: Source) -> Prepared:
         """A program."""
         dice = Dice(source.integer(0, _SEEDS))
-        if not self.found or dice.flag(4):
-            return program(dice, dice.pick(*(self.found if dice.flag() and self.found else IDIOMS)))
+        if not self.found or dice.flag(6):
+            return Prepared(program(dice, dice.pick(*(self.found or IDIOMS))))
         idiom = dice.pick(*self.found)
-        return program(_Varied(Dice(dice.pick(*self.found[idiom])), dice), idiom)
+        base = dice.pick(*self.found[idiom])
+        if dice.flag():
+            return prepared(idiom, base)
+        return Prepared(program(_Varied(Dice(base), dice), idiom))
 
 
 class _Varied(Source):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from egraph_rules.check.draw import Source
 from egraph_rules.check.inputs import inputs_for
-from egraph_rules.check.places import Rewritten, applications
+from egraph_rules.check.places import Prepared, Rewritten
 from egraph_rules.check.pool import Pool
 from egraph_rules.check.trial import Trial, refutation
 from egraph_rules.check.verdict import Counterexample
@@ -18,26 +18,26 @@ from ir.inputs import Inputs
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 
-_SCOUTED, _WANTED = 150, 60  # programs that are looked at for such as the rule applies to, until so many are found
-_PLACES = 3  # applications of one program that are tested
-_RUNS = 2
+_MAX_SCOUTED = 500  # programs that are looked at for such as the rule applies to
+_PLACES = 4  # applications of one program that are tested
+_RUNS = 3
 _TRIES = 3  # programs to which the rule may not apply, until one is given up
 
 
-def applied(rule: Rule, func: PrimFunc, priority: Priority) -> list[Rewritten]:
+def applied(rule: Rule, given: Prepared, priority: Priority) -> list[Rewritten]:
     """What a rule makes of a program.
 
     Raises:
         RuleError: the rule's function fails.
     """
     try:
-        return list(applications(func, rule, priority))
+        return list(given.applications(rule, priority))
     except LoopsatError:
         raise
     except Exception as error:  # whatever a user's function raises
         message = f"rule {rule.name} fails: {type(error).__name__}: {error}"
         help = "the function must yield statements, or nothing"
-        raise RuleError("rule-fails", message, notes=[f"on the program\n{to_script(func)}"], help=help) from error
+        raise RuleError("rule-fails", message, notes=[f"on the program\n{to_script(given.func)}"], help=help) from error
 
 
 @dataclass(slots=True)
@@ -46,27 +46,28 @@ class Proposals:
 
     rule: Rule
     seed: int
+    examples: int
     pool: Pool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pool = Pool(self._applies, self.seed, _WANTED, _SCOUTED)
+        self.pool = Pool(self._applies, self.seed, min(2 * self.examples, _MAX_SCOUTED), self.examples)
 
-    def _applies(self, func: PrimFunc) -> bool:
-        return bool(applied(self.rule, func, Priority.FACTS))
+    def _applies(self, given: Prepared) -> bool:
+        return bool(applied(self.rule, given, Priority.FACTS))
 
     def make(self, source: Source) -> list[Trial]:
         """A program, and some of what the rule makes of it; nothing if it does not apply."""
         for _ in range(_TRIES):
-            func = self.pool.draw(source)
-            found = applied(self.rule, func, source.pick(*Priority))
+            found = applied(self.rule, self.pool.draw(source), source.pick(*Priority))
             if found:
                 return self._trials(source, found)
         return []
 
     def retest(self, func: PrimFunc, inputs: Inputs) -> Counterexample | None:
         """What is wrong with the rule on one program and its inputs."""
+        given = Prepared(func)
         for priority in Priority:
-            for each in applied(self.rule, func, priority):
+            for each in applied(self.rule, given, priority):
                 trial = Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True)
                 found = refutation(trial)
                 if found is not None:

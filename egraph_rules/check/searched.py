@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from egraph_rules.check.draw import Source
 from egraph_rules.check.inputs import inputs_for
+from egraph_rules.check.places import Prepared
 from egraph_rules.check.pool import Pool
 from egraph_rules.check.run import compare
 from egraph_rules.check.trial import Trial, refutation
@@ -49,10 +50,10 @@ class Searched:
     pool: Pool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pool = Pool(self._applies, self.seed, _WANTED, _SCOUTED if self.instance is None else 0)
+        self.pool = Pool(self._applies, self.seed, _SCOUTED if self.instance is None else 0, _WANTED)
 
-    def _applies(self, func: PrimFunc) -> bool:
-        result = search(func, (self.rule, *self._others()), CPU, DEFAULT_FLOATS)
+    def _applies(self, given: Prepared) -> bool:
+        result = search(given.func, (self.rule, *self._others()), CPU, DEFAULT_FLOATS)
         return result.report.matches[self.rule.name] > 0
 
     def _others(self) -> tuple[Rule, ...]:
@@ -102,7 +103,7 @@ class Searched:
         if self.instance is not None and not source.flag(4):
             trials = self.instance(source)
             return (trials[0].original, trials[0].inputs) if trials else (None, None)
-        return self.pool.draw(source), None
+        return self.pool.draw(source).func, None
 
 
 def search(func: PrimFunc, rules: tuple[Rule, ...], target: Target, floats: Floats) -> Result:

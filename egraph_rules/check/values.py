@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ from egraph_rules.check.draw import Source
 from egraph_rules.rule import Floats
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
+
+Kind = Literal["any", "ends", "uneven"]  # ends: of the range; uneven: floats that round, ends of integers
 
 _SMALL = (0, 1, 2, -1, 3, -2, 4, 5, -3, 7, 8, -4, 6, -7, 16, 10)
 _FLOATS = (0.0, 1.0, -1.0, 0.5, 2.0, -0.0, 3.0, -2.25, 0.1, 1.7, 1 / 3)
@@ -32,6 +35,11 @@ def interesting(dtype: DType, floats: Floats) -> tuple[Scalar, ...]:
     return tuple(dict.fromkeys(v for v in (*_SMALL, *ends) if dtype.min <= v <= dtype.max))
 
 
+def uneven(dtype: DType) -> tuple[Scalar, ...]:
+    """Floats whose sums and products round."""
+    return tuple(rounded(v, dtype) for v in (0.1, 1 / 3, -0.7, 1e4, -1e4, 3.0))
+
+
 def extreme(dtype: DType, floats: Floats) -> tuple[Scalar, ...]:
     """The values of a dtype that most often tell a wrong rule."""
     if dtype is DType.BOOL:
@@ -41,9 +49,11 @@ def extreme(dtype: DType, floats: Floats) -> tuple[Scalar, ...]:
     return tuple(dict.fromkeys((dtype.max, dtype.min, 0, 1, -1 if dtype.is_signed else 2)))
 
 
-def value(source: Source, dtype: DType, floats: Floats, *, ends: bool = False) -> Scalar:
+def value(source: Source, dtype: DType, floats: Floats, *, kind: Kind = "any") -> Scalar:
     """One of the interesting values, or any small one."""
-    if ends:
+    if kind == "uneven" and dtype.is_float:
+        return source.pick(*uneven(dtype))
+    if kind != "any":
         return source.pick(*extreme(dtype, floats))
     if dtype.is_integer and source.flag(4):
         return source.integer(max(dtype.min, -20), 20)
@@ -51,8 +61,8 @@ def value(source: Source, dtype: DType, floats: Floats, *, ends: bool = False) -
 
 
 def array(
-    source: Source, shape: tuple[int, ...], dtype: DType, floats: Floats, *, ends: bool = False
+    source: Source, shape: tuple[int, ...], dtype: DType, floats: Floats, *, kind: Kind = "any"
 ) -> npt.NDArray[np.generic]:
     """An array of such values."""
-    flat = [value(source, dtype, floats, ends=ends) for _ in range(math.prod(shape))]
+    flat = [value(source, dtype, floats, kind=kind) for _ in range(math.prod(shape))]
     return np.array(flat, dtype.numpy).reshape(shape)

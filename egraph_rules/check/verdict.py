@@ -94,12 +94,15 @@ class Verdict:
 
 
 def refuse(verdict: Verdict) -> RuleError:
-    """The error for a rule that was refuted."""
-    notes = [str(verdict.counterexample)] if verdict.counterexample is not None else []
+    """The error for a rule that may not be relied on: refuted, or never tested by any example."""
+    if verdict.counterexample is None:
+        message = f"rule {verdict.rule} could not be checked: {verdict.how}"
+        help = "register it with `unchecked=True` if you know that it holds"
+        return RuleError("rule-unchecked", message, help=help)
     return RuleError(
         "rule-refuted",
-        f"rule {verdict.rule} does not hold: {verdict.how}",
-        notes=notes,
+        f"rule {verdict.rule} does not hold",
+        notes=[str(verdict.counterexample)],
         help="add the side condition that excludes this, or register it with `unchecked=True` if you know better",
     )
 

@@ -255,9 +255,9 @@ class Writer:
         var = self.var("i")
         if extent is not None:
             return For(var, number(0), number(extent), body(scope.binding(var, 0, extent)))
-        low, high = 0, self.source.pick(3, 2, 4, 1, 0)
+        low, high = 0, self.source.pick(3, 2, 4, 1, 0, 0)
         start, count = number(0), number(high)
-        match self.source.pick("plain", "plain", "plain", "start", "scalar", "inner"):
+        match self.source.pick("plain", "plain", "scalar", "start", "scalar", "inner"):
             case "start":
                 low = self.source.pick(1, -1, 2)
                 start, high = number(low), high + low

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import pairwise
 
 import islpy as isl
 
@@ -136,16 +135,31 @@ def _through_lets(stmt: Stmt, values: Mapping[Var, Expr]) -> Iterator[Expr]:
     family="conditionals",
 )
 def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Adjacent branches of which the first condition decides the second: identical or complementary ones."""
+    """Adjacent branches of which the first condition decides the others: identical or complementary ones."""
     if not isinstance(stmt, Seq):
         return
     parts = list(flat(stmt))
-    for k, (first, second) in enumerate(pairwise(parts)):
-        one, other = _branch(first), _branch(second)
-        arms = None if one is None or other is None else _decisions(one.cond, other.cond, here)
-        if one is not None and arms is not None:
-            yes, no = (seq(_arm(first, truth), _arm(second, arms[not truth])) for truth in (True, False))
-            yield seq(*parts[:k], If(one.cond, yes, no), *parts[k + 2 :])
+    if sum(_branch(part) is not None for part in parts) < 2:
+        return
+    out = [parts[0]]
+    for part in parts[1:]:
+        joined = _joined(out[-1], part, here)
+        if joined is None:
+            out.append(part)
+        else:
+            out[-1] = joined
+    if len(out) < len(parts):
+        yield seq(*out)
+
+
+def _joined(first: Stmt, second: Stmt, here: Here) -> Stmt | None:
+    """Two branches as one; None if the condition of the first does not decide the second."""
+    one, other = _branch(first), _branch(second)
+    arms = None if one is None or other is None else _decisions(one.cond, other.cond, here)
+    if one is None or arms is None:
+        return None
+    yes, no = (seq(_arm(first, truth), _arm(second, arms[not truth])) for truth in (True, False))
+    return If(one.cond, yes, no)
 
 
 def _branch(stmt: Stmt) -> If | None:

@@ -15,6 +15,7 @@ import islpy as isl
 from ir import presburger as pb
 from ir.dtypes import DType
 from ir.errors import ScheduleError, Span, suggest
+from ir.functions import functions_in
 from ir.nodes import (
     TRUE,
     Alloc,
@@ -202,8 +203,8 @@ def forget_regions(block: Block, names: set[str]) -> Block:
 
 
 def names_in(func: PrimFunc) -> set[str]:
-    """Every name that a function uses for variables, buffers and blocks."""
-    used = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+    """Every name that a function uses for variables, buffers, blocks and the functions it calls."""
+    used = {p.name for p in (*func.params, *shape_vars(func), *functions_in(func))}
     for stmt in walk(func.body):
         used |= {v.name for v in bound_var(stmt)}
         if isinstance(stmt, Alloc):

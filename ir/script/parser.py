@@ -113,8 +113,8 @@ def parse_function(node: ast.FunctionDef, source: Source, constants: Mapping[str
         ) from error
 
 
-def parse_expr(text: str, names: Mapping[str, str | DType]) -> Expr:
-    """An expression over variables whose dtypes are given by name, e.g. `{"x": "int32"}`.
+def parse_expr(text: str, names: Mapping[str, str | DType | Function]) -> Expr:
+    """An expression over variables whose dtypes are given by name, e.g. `{"x": "int32"}`, and functions given likewise.
 
     Raises:
         ParseError: the text or a dtype is not understood.
@@ -123,6 +123,9 @@ def parse_expr(text: str, names: Mapping[str, str | DType]) -> Expr:
     source = Source.of(text, "<expression>")
     scope = Scope()
     for name, dtype in names.items():
+        if isinstance(dtype, Function):
+            scope.bindings[name] = dtype
+            continue
         found = dtype if isinstance(dtype, DType) else from_name(dtype)
         if found is None:
             near = suggest(str(dtype), (d.value for d in DType))

@@ -136,7 +136,7 @@ def _function(func: PrimFunc, indent: str) -> Iterator[str]:
 def _handle_names(func: PrimFunc, buffers: list[Buffer]) -> list[str]:
     """Parameter names for buffers that T.match_buffer gives, other than any name the function uses."""
     taken = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
-    taken |= {e.name for e in all_exprs(func.body) if isinstance(e, Var)}
+    taken |= {e.name for e in all_exprs(func.body) if isinstance(e, Var)} | {f.name for f in functions_in(func)}
     for stmt in walk(func.body):
         taken |= {v.name for v in bound_var(stmt)}
         if isinstance(stmt, Alloc):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from compare import assert_refines
-from egraph_rules import Term, Truth, defined, optimize, prove, rule, simplify
+from egraph_rules import Here, Term, Truth, defined, optimize, prove, rewrite_expr, rule, simplify
+from egraph_rules.check import check_rule
 from egraph_rules.context import Contexts, Priority
 from egraph_rules.cost import CPU, call_cost
 from egraph_rules.functions import function_number, function_numbered
 from egraph_rules.rule import FLOAT, SIGNED, Rule
 from egraph_rules.rules import search_rules
+from egraph_rules.rules.functions import body_of_call
 from functions import with_calls
 from ir import PrimFunc, interpret, parse, to_script
 from ir import presburger as pb
@@ -22,8 +25,8 @@ from ir import script as T
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import RuleError
-from ir.functions import functions_in
-from ir.nodes import Function, If, Var
+from ir.functions import functions_in, inlined
+from ir.nodes import Call, Expr, Function, If, Var
 from ir.traverse import walk
 from strategies import programs
 
@@ -119,7 +122,8 @@ def test_a_program_whose_function_is_read_from_text_is_the_rules_function() -> N
 
 
 def test_a_rule_is_about_the_dtype_of_its_functions_only() -> None:
-    text = 'A: T.Buffer((4,), "{0}"), B: T.Buffer((4,), "{0}")):\n    for i in T.serial(4):\n        B[i] = A[i] * A[i] + A[i]\n'
+    body = "    for i in T.serial(4):\n        B[i] = A[i] * A[i] + A[i]\n"
+    text = 'A: T.Buffer((4,), "{0}"), B: T.Buffer((4,), "{0}")):\n' + body
 
     @rule(on=FLOAT, because="the definition of fma64", family="own")
     def to_fma64(a: Term, b: Term, c: Term):
@@ -301,6 +305,37 @@ def test_when_a_call_cannot_fault() -> None:
     assert not total(buffer[successor(i)])
 
 
+def test_seeing_through_a_call_is_checked() -> None:
+    assert check_rule(body_of_call).ok
+
+    @rewrite_expr(law="f(x) = the body of f", because="wrong: the body faults where it chooses by undef", family="own")
+    def whatever_the_arguments(expr: Expr, here: Here) -> Iterator[Expr]:
+        del here
+        if isinstance(expr, Call):
+            yield inlined(expr)
+
+    verdict = check_rule(whatever_the_arguments)
+    assert not verdict.ok
+    assert "refuted" in str(verdict)
+
+
+@pytest.mark.parametrize(
+    ("call", "inside"),
+    [
+        ("choose(i > 3, A[i], B[i])", True),
+        ("choose(A[i] > 0, A[i], B[i])", False),  # the body would fault where A[i] is undef
+        ("choose(i > 3, A[i], sure(16 // (i + 1)))", True),
+        ("choose(i > 3, A[i], sure(16 // i))", False),  # the call faults where the body would not look
+    ],
+)
+def test_when_the_search_sees_through_a_call(call: str, inside: bool) -> None:
+    head = to_script(replace(choose, cost=99.0))
+    head += '@T.function\ndef sure(k: T.int32) -> T.float32:\n    return T.cast(k, "float32")\n'
+    best = optimize(kernel(call, head)).best
+    assert ("choose(" not in to_script(best.body)) == inside
+
+
+@settings(max_examples=10)
 @given(programs())
 def test_random_programs_with_calls_are_refined(func: PrimFunc) -> None:
     called = with_calls(func, every=2)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from compare import assert_refines
 from functions import with_calls
-from ir import PrimFunc, interpret, parse, to_script
+from ir import PrimFunc, interpret, parse, parse_expr, te, to_script
 from ir import presburger as pb
 from ir import script as T
 from ir.dtypes import DType
@@ -15,6 +16,7 @@ from ir.errors import InterpretError, LoopsatError, ParseError, VerifyError
 from ir.functions import always_used, deciding, functions_in, inline_calls, inlined
 from ir.interpret import interpret_with_undef
 from ir.nodes import Call, Function, Load, Store, Undef, Var
+from ir.schedule import Schedule
 from ir.traverse import all_exprs, walk
 from ir.verify import verify
 from strategies import programs
@@ -79,6 +81,32 @@ def test_calls_in_python_take_numbers_and_widen() -> None:
 
 def _square(k: T.int64) -> T.int64:
     return k * k
+
+
+def test_expressions_in_text_may_call_functions() -> None:
+    expr = parse_expr("relu6(x + 1) * 2", {"x": "float32", "relu6": relu6})
+    assert expr.same(relu6(T.float32("x") + 1.0) * 2.0)
+
+
+def test_scheduling_keeps_calls_and_their_names() -> None:
+    x = te.placeholder((8,), name="A")
+    y = te.compute((8,), lambda i: relu6(x[i]), name="B")
+    func = te.create_prim_func([x, te.compute((8,), lambda i: twice(y[7 - i]), name="C")])
+    sch = Schedule(func)
+    sch.compute_inline("B")
+    outer, _ = sch.split(sch.get_loops("C")[0], [None, 3])
+    assert "twice(relu6(A[" in to_script(sch.func.body)
+    assert outer.name not in ("relu6", "twice")
+    assert assert_refines(func, sch.func, np.random.default_rng(0)) == 3
+    assert parse(to_script(sch.func)).funcs[0] == sch.func
+
+
+def test_a_new_loop_is_not_called_like_a_function() -> None:
+    text = program("B[i] = i_0(A[i])", DEFINITION.replace("def g", "def i_0"))
+    sch = Schedule(parse(text).funcs[0])
+    sch.split(sch.get_loops()[0], [2, 2])
+    verify(sch.func)
+    assert parse(to_script(sch.func)).funcs[0] == sch.func
 
 
 def test_inlining_puts_all_arguments_in_at_once() -> None:

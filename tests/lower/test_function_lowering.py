@@ -151,6 +151,7 @@ def test_kernels_with_functions_are_exported() -> None:
 @given(programs())
 def test_random_programs_with_calls(func: PrimFunc) -> None:
     check(with_calls(func, every=2), 0)
+    check(with_calls(func, every=2, jax=True), 0)
 
 
 # Wrong expressions ---------------------------------------------------------------------------------------------------
