@@ -1,9 +1,11 @@
 """Equality saturation over loop programs: contexts, rules, cost and extraction."""
 
+from egraph_rules.check import check_rule
+from egraph_rules.check.registration import register
 from egraph_rules.expressions import prove, simplify
 from egraph_rules.optimize import Report, Result, optimize
 from egraph_rules.proposal import Here, rewrite, rewrite_expr
-from egraph_rules.registry import register, registered_rules, unregister
+from egraph_rules.registry import registered_rules, unregister
 from egraph_rules.rule import Floats, Number, Rule, Term, Truth, defined, rule
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "Rule",
     "Term",
     "Truth",
+    "check_rule",
     "defined",
     "optimize",
     "prove",

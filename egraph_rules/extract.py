@@ -12,14 +12,14 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from itertools import product
-from math import prod
 from typing import cast
 
 from egraph_rules.context import Trip
-from egraph_rules.cost import Target, call_cost, operator_cost
+from egraph_rules.cost import Target
 from egraph_rules.encode import Numbering
 from egraph_rules.engine import Row
 from egraph_rules.functions import function_numbered
+from egraph_rules.prices import LITERAL_COST, Prices, accumulates
 from ir.dtypes import DType
 from ir.nodes import (
     COMPARE_OPS,
@@ -44,19 +44,16 @@ from ir.nodes import (
     Store,
     Unary,
     UnaryOp,
-    Undef,
     Var,
     seq,
 )
-from ir.traverse import all_exprs, children, loads, map_stmt, stmt_children, substitute_expr, walk_expr
+from ir.traverse import all_exprs, map_stmt, substitute_expr
 
 ClassId = Hashable
 STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf")
 EXPRESSIONS = ("Load", "Call", "Bin", "Un", "Cast", "Select")
 # Tables that extraction reads.
 EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
-_NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
-_LITERAL_COST = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +89,7 @@ class Extractor:
     numbering: Numbering
     target: Target
     keep: int
+    prices: Prices = field(init=False)
     trips: Callable[[int], tuple[Trip, ...]] = lambda facts: ()
     places: dict[ClassId, list[Place]] = field(default_factory=lambda: defaultdict(list))
     _nodes: dict[ClassId, list[tuple[str, Row]]] = field(default_factory=lambda: defaultdict(list))
@@ -103,6 +101,7 @@ class Extractor:
     _choices: dict[ClassId, list[Choice]] = field(default_factory=lambda: dict[ClassId, list[Choice]]())
 
     def __post_init__(self) -> None:
+        self.prices = Prices(self.target)
         for kind in STATEMENTS:
             for row in self.tables[kind]:
                 self._nodes[row.output].append((kind, row))
@@ -142,7 +141,7 @@ class Extractor:
         for row in self.tables["Ate"]:
             expr = self.numbering.exprs[cast(int, row.inputs[1])]
             dtypes[row.output] = expr.dtype
-            self._improves(row.output, self.expr_cost(expr), expr)
+            self._improves(row.output, self.prices.expr(expr), expr)
         for kind in ("Int", "Flt"):
             for row in self.tables[kind]:
                 dtypes[row.output] = DType(row.inputs[0])
@@ -161,7 +160,7 @@ class Extractor:
                 if dtype is not None:
                     value = cast("int | float", row.output)
                     literal = Const(bool(value) if dtype is DType.BOOL else value, dtype)
-                    self._improves(row.inputs[0], _LITERAL_COST, literal)
+                    self._improves(row.inputs[0], LITERAL_COST, literal)
 
     def _candidate(self, kind: str, inputs: tuple[object, ...]) -> tuple[float, Expr] | None:
         if kind == "Load":
@@ -175,7 +174,7 @@ class Extractor:
             if args is None:
                 return None
             call = Call(function_numbered(cast(int, inputs[0])), tuple(e for _, e in args))
-            return sum(c for c, _ in args) + self._operator(call), call
+            return sum(c for c, _ in args) + self.prices.operator(call), call
         start = {"Bin": 2, "Un": 2, "Cast": 1, "Select": 1}[kind]
         parts = [self._best.get(c) for c in inputs[start:]]
         if any(p is None for p in parts):
@@ -190,35 +189,12 @@ class Extractor:
                 expr = Cast(DType(inputs[0]), *exprs)
             case _:
                 expr = Select(*exprs)
-        return sum(costs) + self._operator(expr), expr
-
-    def _operator(self, expr: Expr) -> float:
-        match expr:
-            case Binary(op=op) | Unary(op=op):
-                return operator_cost(self.target, op)
-            case Call(function=function):
-                return call_cost(self.target, function)
-            case Select():
-                return self.target.mask
-            case _:
-                return self.target.arith
+        return sum(costs) + self.prices.operator(expr), expr
 
     def expression(self, facts: int, number: int) -> Expr:
         """The best form of a numbered expression under facts."""
         at = next(row.output for row in self.tables["Ate"] if row.inputs == (facts, number))
         return self._best[at][1]
-
-    def expr_cost(self, expr: Expr) -> float:
-        """Cost of an expression as it stands."""
-        match expr:
-            case Const():
-                return _LITERAL_COST
-            case Load(indices=indices):
-                return self.target.load + self.target.index * sum(map(self.expr_cost, indices))
-            case _ if not children(expr):
-                return _NAME_COST
-            case _:
-                return sum(map(self.expr_cost, children(expr))) + self._operator(expr)
 
     def _indices(self, at: ClassId) -> list[tuple[float, Expr]] | None:
         out: list[tuple[float, Expr]] = []
@@ -230,51 +206,6 @@ class Extractor:
             out.append(best)
             cell = self._lists.get(cell[1])
         return out
-
-    def stmt_cost(self, stmt: Stmt) -> float:
-        """Cost of a program as it stands, by the measure of `choices`."""
-        return self._plain(stmt, ())[0]
-
-    def _plain(self, stmt: Stmt, trips: tuple[Trip, ...]) -> tuple[float, bool]:
-        """Cost of a statement inside of loops, and whether it accumulates."""
-        t = self.target
-        match stmt:
-            case Store(indices=indices, value=value):
-                places = sum(map(self.expr_cost, indices))
-                return self._store_cost(trips, stmt, places, self.expr_cost(value)), accumulates(stmt)
-            case If(cond=cond, then=yes, other=no):
-                (a, x), (b, y) = self._plain(yes, trips), self._plain(no, trips)
-                return self._branch_cost(self._weight(trips), self.expr_cost(cond), a + b, masked=x or y), x or y
-            case For(body=body) as loop:
-                cost, masked = self._plain(body, (*trips, Trip.of(loop)))
-                return (t.loop + cost if cost else 0.0), masked
-            case Let(value=value, body=body):
-                cost, masked = self._plain(body, trips)
-                return (self._weight(trips) * self.expr_cost(value) + cost if cost else 0.0), masked
-            case Alloc(body=body):
-                cost, masked = self._plain(body, trips)
-                return t.kernel + cost, masked
-            case _:
-                parts = [self._plain(s, trips) for s in stmt_children(stmt)]
-                return sum(c for c, _ in parts), any(m for _, m in parts)
-
-    def _store_cost(self, trips: tuple[Trip, ...], store: Store, places: float, value: float) -> float:
-        if isinstance(store.value, Undef):
-            return 0.0
-        t = self.target
-        part = t.reduction_slice if accumulates(store) and _reads_part(store, trips) else 0.0
-        return t.kernel + self._weight(trips) * (t.store + t.index * places + value + part)
-
-    def _branch_cost(self, weight: float, cond: float, arms: float, *, masked: bool) -> float:
-        """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""
-        t = self.target
-        mask = t.reduction_mask if masked else t.mask
-        return weight * (cond + mask) + t.guarded * arms if arms else 0.0
-
-    def _weight(self, trips: tuple[Trip, ...]) -> float:
-        """How often a place inside of loops runs."""
-        extents = (self.target.default_extent if t.extent is None else max(t.extent, 0) for t in trips)
-        return float(prod(extents))
 
     # Statements -----------------------------------------------------------------------------------------------------
 
@@ -318,7 +249,7 @@ class Extractor:
                 ]
             case "Let":
                 cost, value = self._best[rest[1]]
-                cost *= self._weight(self.trips(f))
+                cost *= self.prices.weight(self.trips(f))
                 return [
                     Choice("let", cost + b.cost if b.cost else 0.0, b.accumulates, (f, rest[0], value), (b,), at)
                     for b in self.choices(rest[2])
@@ -333,7 +264,7 @@ class Extractor:
 
     def _branch(self, at: ClassId, facts: int, cost: float, cond: Expr, yes: Choice, no: Choice) -> Choice:
         masked = yes.accumulates or no.accumulates
-        total = self._branch_cost(self._weight(self.trips(facts)), cost, yes.cost + no.cost, masked=masked)
+        total = self.prices.branch(self.trips(facts), cost, yes.cost + no.cost, masked=masked)
         return Choice("if", total, masked, (cond,), (yes, no), at)
 
     def _store(self, at: ClassId, facts: int, rest: tuple[object, ...]) -> list[Choice]:
@@ -344,26 +275,8 @@ class Extractor:
         cost, value = self._best[rest[2]]
         places = tuple(e for _, e in indices)
         store = Store(buffer, places, value)
-        cost = self._store_cost(self.trips(facts), store, sum(c for c, _ in indices), cost)
+        cost = self.prices.store(self.trips(facts), store, sum(c for c, _ in indices), cost)
         return [Choice("store", cost, accumulates(store), (buffer, places, value), (), at)]
-
-
-def accumulates(store: Store) -> bool:
-    """Whether a store updates an element from its old value."""
-    return any(load.buffer == store.buffer and load.indices == store.indices for load in loads(store.value))
-
-
-def _reads_part(store: Store, trips: tuple[Trip, ...]) -> bool:
-    """Whether a sum is over a part of an axis or another order of elements, so that its operand is no whole array."""
-    loops = {t.var: t for t in trips}
-    accesses = [(store.indices, store.buffer), *((e.indices, e.buffer) for e in loads(store.value))]
-    for index, extent in (pair for i, b in accesses for pair in zip(i, b.shape, strict=True)):
-        if any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index)):
-            return True
-        trip = loops.get(index.name) if isinstance(index, Var) else None
-        if trip is not None and isinstance(extent, Const) and (trip.start, trip.extent) != (0, extent.value):
-            return True
-    return False
 
 
 @dataclass(slots=True)

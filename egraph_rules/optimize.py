@@ -17,6 +17,7 @@ from egraph_rules.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
 from egraph_rules.functions import check_names
 from egraph_rules.language import engine_with
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
+from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
 from egraph_rules.saturate import Outcome, saturate
@@ -87,7 +88,9 @@ def optimize(
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros)
-    found = _distinct([(cost, erase(body)) for cost, body in search.run()], search.keep)
+    prices = Prices(chosen)
+    erased = [erase(body) for _, body in search.run()]
+    found = _distinct([(prices.program(body), body) for body in erased], search.keep)
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
     return Result(variants[0][0], variants, search.cost_before, report)
@@ -215,7 +218,7 @@ class _Session:
 
     def original_cost(self) -> float:
         """What the program costs as it stands, by the same measure."""
-        return self.extractor.stmt_cost(self.body)
+        return self.extractor.prices.program(self.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Rules of users beside the built-in ones: registered once checked, and then part of every search."""
+"""Which rules a search uses: the built-in ones and those that users have registered, by family."""
 
 from __future__ import annotations
 
@@ -11,25 +11,15 @@ from ir.errors import RuleError, suggest
 _registered: dict[str, Rule] = {}
 
 
-def register(rule: Rule, *, unchecked: bool = False) -> Rule:
-    """Add a rule to all later searches, after checking it; gives the rule back.
-
-    A rule that is registered already is replaced if it has the same name. `unchecked=True` skips the check.
+def add(rule: Rule) -> None:
+    """Make a rule part of all later searches, in place of a registered one of the same name.
 
     Raises:
-        RuleError: the check refutes the rule; the error shows the smallest counterexample found. Or a built-in rule has
-            this name.
+        RuleError: a built-in rule has this name.
     """
     if any(r.name == rule.name for r in all_rules()):
         raise RuleError("rule", f"there is a built-in rule `{rule.name}`", help="give the rule another name or family")
-    if not unchecked:
-        from egraph_rules.check import check_rule, refuse  # costs hypothesis and z3: only who registers rules pays
-
-        verdict = check_rule(rule)
-        if not verdict.ok:
-            raise refuse(verdict)
     _registered[rule.name] = rule
-    return rule
 
 
 def unregister(name: str) -> None:

@@ -10,7 +10,7 @@ from egraph_rules.check.instances import Instances
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.proposals import Proposals
 from egraph_rules.check.searched import Searched
-from egraph_rules.check.trial import Tally, Trial, run_trials
+from egraph_rules.check.trial import Tally, Trial, refutation, run_trials
 from egraph_rules.check.verdict import Verdict
 from egraph_rules.rule import Rule
 
@@ -36,6 +36,10 @@ def check_rule(rule: Rule, *, examples: int = 200, seed: int = 0) -> Verdict:
         RuleError: the rule's function fails on a program.
     """
     proof = attempt(rule)
+    for trial in proof.trials:
+        found = refutation(trial)
+        if found is not None:
+            return Verdict(rule.name, "refuted", f"{found.difference.what} (found by z3)", 1, found)
     done: list[str] = []
     matched = 0
     for test in _tests(rule, examples, seed):

@@ -191,7 +191,7 @@ def bindings(w: Writer) -> Stmt:
         use = Store(target.buffer, target.indices, x)
         return Let(x, element, w.source.pick(seq(change, use), seq(use, change)))
 
-    match w.source.pick("inside", "outside", "nested", "hoistable", "carried", "alone"):
+    match w.source.pick("inside", "outside", "nested", "hoistable", "carried", "carried", "alone"):
         case "carried":
             return w.loop(Scope(), carried)
         case "hoistable":
@@ -212,7 +212,7 @@ def read_twice(w: Writer) -> Stmt:
     target = w.buffer("B" if element.buffer.name == "A" else "A")
     x = w.var("x", w.dtype)
     writable = element.buffer.name != "C"
-    spoil = Store(element.buffer, element.indices, Undef(w.dtype)) if writable and w.source.flag() else SKIP
+    spoil = Store(element.buffer, element.indices, Undef(w.dtype)) if writable and w.source.flag(3) else SKIP
     change = Store(element.buffer, element.indices, w.constant()) if writable else SKIP
     between = w.source.pick(SKIP, change, w.store(Scope()))
     first, second = (w.place(target, Scope()).indices for _ in range(2))

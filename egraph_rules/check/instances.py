@@ -128,8 +128,6 @@ class Instances:
     def make(self, source: Source) -> list[Trial]:
         """Two programs that store the value of the pattern and of the replacement; none if no constants fit."""
         rule = self.rule
-        assert rule.pattern is not None
-        assert rule.replacement is not None
         dtype = source.pick(*DTYPES[rule.kinds]) if rule.dtype is None else rule.dtype
         combinations = self._constants(dtype)
         if not combinations:
@@ -137,7 +135,28 @@ class Instances:
         instance = _Instance(source, dtype, rule.floats)
         names = (v.name for v in self.variables if isinstance(v, Number))
         given = dict(zip(names, source.pick(*combinations), strict=True))
-        exprs = {n: const(v, dtype) for n, v in given.items()} | self._terms(instance)
+        return [self._trial(instance, given, self._terms(instance))]
+
+    def given(self, dtype: DType, chosen: dict[str, Scalar | None]) -> Trial | None:
+        """The instance with these values, None being undef; None if the rule's constants do not allow it."""
+        constants = {v.name: chosen[v.name] for v in self.variables if isinstance(v, Number)}
+        numbers = {name: value for name, value in constants.items() if value is not None}
+        if not self._fits(dtype, numbers):
+            return None
+        instance = _Instance(_First(), dtype, self.rule.floats)
+        terms: dict[str, Expr] = {}
+        for variable in self.variables:
+            if variable.name not in numbers:
+                boolean = isinstance(variable, Truth) or variable.dtype is DType.BOOL
+                own = DType.BOOL if boolean else dtype
+                terms[variable.name] = instance.fixed(variable.name, own, chosen[variable.name])
+        return self._trial(instance, numbers, terms)
+
+    def _trial(self, instance: _Instance, given: dict[str, Scalar], terms: dict[str, Expr]) -> Trial:
+        rule, dtype = self.rule, instance.dtype
+        assert rule.pattern is not None
+        assert rule.replacement is not None
+        exprs = {n: const(v, dtype) for n, v in given.items()} | terms
         before = instantiate(rule.pattern, exprs, dtype)
         after = instantiate(self._settled(rule.replacement, dtype, given), exprs, dtype)
         assumed = None
@@ -145,7 +164,7 @@ class Instances:
             wide = _INT64 if dtype.is_signed and rule.dtype is None else dtype
             widened = {n: e if e.dtype is wide or e.dtype is DType.BOOL else Cast(wide, e) for n, e in exprs.items()}
             assumed = instantiate(rule.question, widened, wide)
-        return [instance.trial(rule.name.rpartition(".")[2], before, after, assumed)]
+        return instance.trial(rule.name.rpartition(".")[2], before, after, assumed)
 
     def _terms(self, instance: _Instance) -> dict[str, Expr]:
         needed = [c.term for c in self.rule.conditions if isinstance(c, Defined)]
@@ -200,6 +219,14 @@ def _computed(expr: Expr) -> list[Expr]:
     return [part for e in children(expr) for part in _computed(e)]
 
 
+class _First(Source):
+    """The simplest decisions."""
+
+    def integer(self, low: int, high: int) -> int:
+        del high
+        return low
+
+
 class _Instance:
     """One program under construction: its parameters with their values."""
 
@@ -242,6 +269,15 @@ class _Instance:
                 return Undef(dtype)
             case _:
                 return self.scalar(name, dtype)
+
+    def fixed(self, name: str, dtype: DType, value: Scalar | None) -> Expr:
+        """A parameter with a value, or an element that is undef."""
+        if value is None:
+            self.local.append(Buffer(f"local_{name}", (const(_EXTENT, DType.INT32),), dtype))
+            return self.local[-1][0]
+        var = self.scalar(name, dtype)
+        self.inputs[var.name] = value
+        return var
 
     def scalar(self, name: str, dtype: DType) -> Var:
         """A parameter."""

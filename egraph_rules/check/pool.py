@@ -15,6 +15,7 @@ from egraph_rules.check.places import Prepared
 
 _PATIENCE = 3  # how many times as many programs are looked at to find one at all
 _SEEDS = 1 << 20
+_FEW = 200  # where fewer programs than that are known, most examples are others
 _VARIED = (30, 15, 6)  # one in so many decisions of a known program is taken anew
 
 
@@ -29,26 +30,23 @@ class Pool:
 
     def __init__(self, applies: Callable[[Prepared], bool], seed: int, limit: int, wanted: int) -> None:
         """Look at `limit` programs, kind by kind, for so many that a rule applies to; at more for the first one."""
-        self.found: dict[Idiom, list[int]] = {}
-        left = wanted
+        self.found: list[tuple[Idiom, int]] = []
         for k in range(_PATIENCE * limit):
-            if left == 0 or (k >= limit and self.found):
+            if len(self.found) == wanted or (k >= limit and self.found):
                 break
             idiom, decisions = IDIOMS[k % len(IDIOMS)], seed * _PATIENCE * limit + k
             if applies(prepared(idiom, decisions)):
-                self.found.setdefault(idiom, []).append(decisions)
-                left -= 1
+                self.found.append((idiom, decisions))
 
     def draw(self, source: Source) -> Prepared:
         """A program."""
         dice = Dice(source.integer(0, _SEEDS))
-        if not self.found or dice.flag(6):
-            return Prepared(program(dice, dice.pick(*(self.found or IDIOMS))))
-        idiom = dice.pick(*self.found)
-        base = dice.pick(*self.found[idiom])
-        if dice.flag():
+        if not self.found or dice.flag(12):
+            return Prepared(program(dice, dice.pick(*IDIOMS)))
+        idiom, base = dice.pick(*self.found)
+        if dice.integer(0, _FEW) < len(self.found):
             return prepared(idiom, base)
-        return Prepared(program(_Varied(Dice(base), dice), idiom))
+        return Prepared(program(_Varied(Dice(base), dice) if dice.flag() else dice, idiom))
 
 
 class _Varied(Source):

@@ -113,7 +113,7 @@ class Writer:
         if scope.ranges:
             var, low, high = self.source.pick(*scope.ranges)
             choices.append((var + scope.ranges[0][0]) % extent)
-            choices += [(var // 2) % extent, var + 1, Binary("min", var, number(extent - 1))]
+            choices += [(var // 2) % extent, var + 1, Binary("max", Binary("min", var, number(extent - 1)), number(0))]
             if low >= 0 and high <= 4:
                 choices.append(Binary("floormod", self.buffer("I")[var], number(extent)))
         choices.append(Binary("floormod", self.n, number(extent)))

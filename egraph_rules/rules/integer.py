@@ -108,7 +108,7 @@ def floormod_one(x: Term):
 
 @rule(on=SIGNED, because="adding q*c moves the floor of the quotient by q")
 def floordiv_of_multiple(x: Term, y: Term, c: Number):
-    return (x * c + y) // c, x + y // c, c != 0
+    return (x * c + y) // c, x + y // c, c != 0, c != -1  # the least value // -1 leaves the dtype
 
 
 @rule(on=SIGNED, because="q*c // c is q")
@@ -128,7 +128,7 @@ def floordiv_common_factor(x: Term, a: Number, c: Number):
 
 @rule(on=SIGNED, because="adding q*c moves the floor of the quotient by q")
 def floordiv_of_offset(x: Term, a: Number, c: Number):
-    return (x + a) // c, x // c + a // c, c != 0, a % c == 0, a != 0
+    return (x + a) // c, x // c + a // c, c != 0, c != -1, a % c == 0, a != 0
 
 
 @rule(on=SIGNED, because="multiples of c leave the remainder alone")

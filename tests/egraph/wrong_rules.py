@@ -414,13 +414,6 @@ always_then = statement_rule(
 any_store_is_noop = statement_rule(
     "wrong.any_store_is_noop", "A[i] = e  =  skip", "wrong", "(= x (At f k d)) (p_store k b i e)", "(noop x)"
 )
-may_fault = statement_rule(
-    "wrong.may_fault",
-    "if c: s else: skip  =  s   if s does nothing where c is false",
-    "wrong: s may fault there",
-    "(= x (At f k d)) (p_if k c s 0) (= n (f_else f c)) (only_writes_dead n s d)",
-    "(union x (At f s d))",
-)
 last_loop = statement_rule("wrong.last_loop", "for i in n: s  =  skip", "wrong", "(= x (For f d k lo n y))", "(noop x)")
 select_first = statement_rule(
     "wrong.select_first", "select(c, a, b)  =  a", "wrong", "(= x (Ate f e)) (e_sel e t c a b)", "(union x (Ate f a))"

@@ -1,0 +1,115 @@
+"""What expressions and statements cost on a target: one measure for extraction and for programs as they stand.
+
+Costs are those of a whole run and add up: work counts as often as the loops around it run, a store has the price of a
+kernel once. What is erased after the search costs nothing: assumptions, stores of undef, and what only holds such.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from egraph_rules.context import Trip
+from egraph_rules.cost import Target, call_cost, operator_cost
+from ir.nodes import Alloc, Binary, Call, Const, Expr, For, If, Let, Load, Select, Stmt, Store, Unary, Undef, Var
+from ir.traverse import children, loads, stmt_children, walk_expr
+
+NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
+LITERAL_COST = 0.01
+
+Trips = tuple[Trip, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The prices of a target, applied."""
+
+    target: Target
+
+    def program(self, stmt: Stmt) -> float:
+        """Cost of a program."""
+        return self._statement(stmt, ())[0]
+
+    def _statement(self, stmt: Stmt, trips: Trips) -> tuple[float, bool]:
+        """Cost of a statement inside of loops, and whether it accumulates."""
+        t = self.target
+        match stmt:
+            case Store(indices=indices, value=value):
+                places = sum(map(self.expr, indices))
+                return self.store(trips, stmt, places, self.expr(value)), accumulates(stmt)
+            case If(cond=cond, then=yes, other=no):
+                (a, x), (b, y) = self._statement(yes, trips), self._statement(no, trips)
+                return self.branch(trips, self.expr(cond), a + b, masked=x or y), x or y
+            case For(body=body) as loop:
+                cost, masked = self._statement(body, (*trips, Trip.of(loop)))
+                return (t.loop + cost if cost else 0.0), masked
+            case Let(value=value, body=body):
+                cost, masked = self._statement(body, trips)
+                return (self.weight(trips) * self.expr(value) + cost if cost else 0.0), masked
+            case Alloc(body=body):
+                cost, masked = self._statement(body, trips)
+                return t.kernel + cost, masked
+            case _:
+                parts = [self._statement(s, trips) for s in stmt_children(stmt)]
+                return sum(c for c, _ in parts), any(m for _, m in parts)
+
+    def store(self, trips: Trips, store: Store, places: float, value: float) -> float:
+        """Cost of a store whose indices and value cost that much each time."""
+        if isinstance(store.value, Undef):
+            return 0.0
+        t = self.target
+        part = t.reduction_slice if accumulates(store) and _reads_part(store, trips) else 0.0
+        return t.kernel + self.weight(trips) * (t.store + t.index * places + value + part)
+
+    def branch(self, trips: Trips, cond: float, arms: float, *, masked: bool) -> float:
+        """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""
+        t = self.target
+        mask = t.reduction_mask if masked else t.mask
+        return self.weight(trips) * (cond + mask) + t.guarded * arms if arms else 0.0
+
+    def weight(self, trips: Trips) -> float:
+        """How often a place inside of loops runs."""
+        extents = (self.target.default_extent if t.extent is None else max(t.extent, 0) for t in trips)
+        return float(prod(extents))
+
+    def expr(self, expr: Expr) -> float:
+        """Cost of an expression as it stands."""
+        match expr:
+            case Const():
+                return LITERAL_COST
+            case Load(indices=indices):
+                return self.target.load + self.target.index * sum(map(self.expr, indices))
+            case _ if not children(expr):
+                return NAME_COST
+            case _:
+                return sum(map(self.expr, children(expr))) + self.operator(expr)
+
+    def operator(self, expr: Expr) -> float:
+        """Cost of an operation, operands not counted."""
+        match expr:
+            case Binary(op=op) | Unary(op=op):
+                return operator_cost(self.target, op)
+            case Call(function=function):
+                return call_cost(self.target, function)
+            case Select():
+                return self.target.mask
+            case _:
+                return self.target.arith
+
+
+def accumulates(store: Store) -> bool:
+    """Whether a store updates an element from its old value."""
+    return any(load.buffer == store.buffer and load.indices == store.indices for load in loads(store.value))
+
+
+def _reads_part(store: Store, trips: Trips) -> bool:
+    """Whether a sum is over a part of an axis or another order of elements, so that its operand is no whole array."""
+    loops = {t.var: t for t in trips}
+    accesses = [(store.indices, store.buffer), *((e.indices, e.buffer) for e in loads(store.value))]
+    for index, extent in (pair for i, b in accesses for pair in zip(i, b.shape, strict=True)):
+        if any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index)):
+            return True
+        trip = loops.get(index.name) if isinstance(index, Var) else None
+        if trip is not None and isinstance(extent, Const) and (trip.start, trip.extent) != (0, extent.value):
+            return True
+    return False
