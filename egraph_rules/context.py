@@ -10,7 +10,7 @@ location is given to one side wherever a context is split, by the `Priority` of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import assert_never, cast
@@ -92,13 +92,26 @@ class Facts:
     priority: Priority
     scope: tuple[Var, ...] = ()
     trips: tuple[Trip, ...] = ()
+    assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, for a second prover
+
+
+Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 
 
 class Contexts:
-    """All contexts of one search, and the questions about them. Ids are stable and equal derivations share one."""
+    """All contexts of one search, and the questions about them. Ids are stable and equal derivations share one.
 
-    def __init__(self, effects: EffectAnalysis) -> None:
+    A second `prover` gets conditions on variables that sets leave open, and those that led to the place; it is for
+    contexts without statements, in which nothing changes.
+    """
+
+    def __init__(
+        self, effects: EffectAnalysis, prover: Prover | None = None, operations: int = pb.MAX_OPERATIONS
+    ) -> None:
+        """Start without any context; `operations` of isl are the budget of a question."""
         self.effects = effects
+        self.prover = prover
+        self.operations = operations
         self._facts: list[Facts] = []
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
@@ -219,7 +232,10 @@ class Contexts:
                 known[key] = known[key].union(region) if key in known else region
         parts = _conjuncts(cond, truth)
         data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
-        return self._add_facts(replace(f, domain=domain, known=known, conditions=(*f.conditions, *data)))
+        assumed = (*f.assumed, (cond, truth))
+        return self._add_facts(
+            replace(f, domain=domain, known=known, conditions=(*f.conditions, *data), assumed=assumed)
+        )
 
     def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
         f, d = self._facts[facts], self._permissions[permissions]
@@ -306,7 +322,7 @@ class Contexts:
     def _ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
         if key not in self._answers:
             self.questions += 1
-            self._answers[key] = pb.within_budget(question, otherwise)
+            self._answers[key] = pb.within_budget(question, otherwise, self.operations)
         return self._answers[key]
 
     def truth(self, facts: int, cond: Expr) -> bool | None:
@@ -317,13 +333,19 @@ class Contexts:
             if known.same(cond):
                 return value
 
-        def prove() -> bool | None:
+        def prove() -> bool | str | None:
             holds = pb.condition(cond)
             if f.domain.is_subset(holds.must):
                 return True
-            return False if f.domain.is_disjoint(holds.may) else None
+            if f.domain.is_disjoint(holds.may):
+                return False
+            return "depends" if holds.exact and not f.conditions else None
 
-        return cast("bool | None", self._ask(("truth", self._domain_of[facts], cond), prove, None))
+        found = self._ask(("truth", self._domain_of[facts], bool(f.conditions), cond), prove, None)
+        if found is None and self.prover is not None:
+            prover = self.prover
+            found = self._ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        return found if isinstance(found, bool) else None
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""

@@ -257,6 +257,7 @@ class Expander:
     held_back: set[str] = field(default_factory=lambda: set[str]())  # rules that had proposed that often
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
+    applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
@@ -368,6 +369,7 @@ class Expander:
                 other = self.numbering.number(new, here.depth, _author_names(part))
                 if other.number != part.number:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
+                    self.applied[facts, part.number, permissions].append((other, name))
                     self.matches[name] += 1
                     self.expand(facts, other, permissions)
 

@@ -29,11 +29,13 @@ class Decision:
 
 def explain(choice: Choice, extractor: Extractor, contexts: Contexts, rebuilder: Rebuilder) -> list[Decision]:
     """Decisions of a choice: every place where the class holds a source statement that the choice does not keep."""
-    return _Explainer(extractor, contexts, rebuilder).visit(choice, {})
+    return Explainer(extractor, contexts, rebuilder).visit(choice, {})
 
 
 @dataclass(slots=True)
-class _Explainer:
+class Explainer:
+    """Finds decisions, and what is known where they are made."""
+
     extractor: Extractor
     contexts: Contexts
     rebuilder: Rebuilder
@@ -68,7 +70,7 @@ class _Explainer:
         elsewhere = self.contexts.assume(place.facts, stmt.cond, not kept_then)
         arm = stmt.then if kept_then else stmt.other
         name = "overcompute.then" if kept_then else "overcompute.else"
-        evidence = self._evidence(elsewhere, place.permissions, arm, stmt.cond, env, holds=not kept_then)
+        evidence = self.evidence(elsewhere, place.permissions, arm, stmt.cond, env, holds=not kept_then)
         return self._decision(name, header, stmt, evidence)
 
     def _members(self, place: Place) -> list[Place]:
@@ -77,9 +79,10 @@ class _Explainer:
                 return places
         return []
 
-    def _evidence(
+    def evidence(
         self, facts: int, permissions: int, arm: Stmt, cond: Expr, env: dict[Var, Expr], *, holds: bool
     ) -> str:
+        """Why both branches agree where the condition holds, or where it does not."""
         where = f"where `{self._text(cond, env)}` {'holds' if holds else 'does not hold'}"
         if facts == IMPOSSIBLE:
             return f"{where}: never happens"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from egraph_rules.context import NO_PERMISSION, Contexts, Priority
 from egraph_rules.cost import Target, target_named
+from egraph_rules.derivation import Step, Trace, derive
 from egraph_rules.encode import Expander, Numbering, Part
 from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.erase import erase
@@ -35,6 +36,7 @@ class Report:
     """What a search did: decisions on the way to the best program, sizes, times (s), and why it ended."""
 
     decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
+    traces: list[Trace] = field(default_factory=lambda: list[Trace]())
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     seconds: float = 0.0
     nodes: int = 0
@@ -60,6 +62,11 @@ class Result:
     variants: list[tuple[PrimFunc, float]]
     cost_before: float
     report: Report
+    source: PrimFunc
+
+    def derivation(self) -> list[Step]:
+        """The rewrites from the source program to `best`, in order; worked out when asked for."""
+        return derive(self.source, self.best, self.report.traces)
 
 
 def optimize(
@@ -93,7 +100,7 @@ def optimize(
     found = _distinct([(prices.program(body), body) for body in erased], search.keep)
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
-    return Result(variants[0][0], variants, search.cost_before, report)
+    return Result(variants[0][0], variants, search.cost_before, report, func)
 
 
 def search_within(
@@ -197,6 +204,11 @@ class _Session:
             found += [(choice, inside) for choice in extractor.choices(classes[inside.place])]
         found.sort(key=lambda pair: (round(pair[0].cost, 6), pair[0].size))
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
+        kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
+        laws = {r.name: r.law for r in search.rules}
+        edges = self.expander.applied
+        trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, laws)
+        search.report.traces.append(trace)
         search.report.decisions += explain(found[0][0], extractor, self.contexts, rebuilder)
         return _distinct(programs, search.keep)
 

@@ -73,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     optimize.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
     optimize.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    explain = commands.add_parser("explain", help="show the rewrites that lead from a kernel to the cheapest program")
+    explain.add_argument(
+        "script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several"
+    )
+    explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
+    explain.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
     bounds = commands.add_parser(
         "bounds",
         help="run a script and tabulate the bounds of its staged programs",

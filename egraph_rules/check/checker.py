@@ -36,10 +36,6 @@ def check_rule(rule: Rule, *, examples: int = 200, seed: int = 0) -> Verdict:
         RuleError: the rule's function fails on a program.
     """
     proof = attempt(rule)
-    for trial in proof.trials:
-        found = refutation(trial)
-        if found is not None:
-            return Verdict(rule.name, "refuted", f"{found.difference.what} (found by z3)", 1, found)
     done: list[str] = []
     matched = 0
     for test in _tests(rule, examples, seed):
@@ -49,6 +45,10 @@ def check_rule(rule: Rule, *, examples: int = 200, seed: int = 0) -> Verdict:
             how = f"{tally.counterexample.difference.what} (after {_count(tally.examples, test.noun)})"
             return Verdict(rule.name, "refuted", how, matched, tally.counterexample)
         done.append(_account(test.noun, tally))
+    for trial in proof.trials:  # after the random ones, which are simpler
+        found = refutation(trial)
+        if found is not None:
+            return Verdict(rule.name, "refuted", f"{found.difference.what} (found by z3)", matched, found)
     tested = ", ".join(done) if done else "not tested"
     how = f"{proof.how}; {tested}" if proof.how else tested
     if matched == 0:
@@ -63,9 +63,10 @@ def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
         instances = Instances(rule)
         yield _Test("instance", instances.make, examples)
         if rule.in_engine:
-            yield _Test("searched program", Searched(rule, seed, instances.make).make, searches)
+            yield _Test("searched program", Searched(rule, seed, searches, instances.make).make, searches)
     elif rule.in_engine:
-        yield _Test("searched program", Searched(rule, seed).make, 2 * searches)
+        searches *= 3
+        yield _Test("searched program", Searched(rule, seed, searches).make, searches)
     else:
         yield _Test("program", Proposals(rule, seed, examples).make, examples)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from egraph_rules.check import values
 from egraph_rules.check.draw import Source
+from egraph_rules.check.values import interesting
 from egraph_rules.rule import Floats
 from ir.dtypes import DType
 from ir.errors import LoopsatError
@@ -48,7 +48,7 @@ def _disturb(func: PrimFunc, inputs: Inputs, rng: np.random.Generator, floats: F
     for buffer in func.buffers:
         array = inputs[buffer.name]
         if isinstance(array, np.ndarray) and buffer.name not in _FIXED and array.size:
-            options = values.interesting(buffer.dtype, floats)
+            options = interesting(buffer.dtype, floats)
             for _ in range(1 + array.size // 3):
                 place = tuple(int(rng.integers(n)) for n in array.shape)
                 array[place] = options[int(rng.integers(len(options)))]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import cast
 
-from egraph_rules.check import values
 from egraph_rules.check.draw import Source
 from egraph_rules.check.trial import Trial
+from egraph_rules.check.values import ValueKind, interesting, pick_array, pick_value
 from egraph_rules.rule import (
     ANY,
     BOOL,
@@ -70,7 +70,7 @@ _TERMS = {
     "faults": ("scalar", "faulty", "faulty"),
     "ends": ("scalar", "scalar", "load", "shared"),
 }
-_VALUES: dict[str, values.Kind] = {"anything": "any", "undef": "any", "faults": "uneven", "ends": "ends"}
+_VALUES: dict[str, ValueKind] = {"anything": "any", "undef": "any", "faults": "uneven", "ends": "ends"}
 _UNDEF_TERMS = {
     "anything": ("local", "local", "undef", "outside"),
     "undef": ("local", "undef", "outside", "local"),
@@ -180,7 +180,7 @@ class Instances:
         """Values of the rule's constants that its conditions allow and whose results have the dtype."""
         if dtype not in self._numbers:
             numbers = [v for v in self.variables if isinstance(v, Number)]
-            candidates = values.interesting(dtype, self.rule.floats)[: _NUMBERS.get(len(numbers), 4)]
+            candidates = interesting(dtype, self.rule.floats)[: _NUMBERS.get(len(numbers), 4)]
             if len(numbers) > 2 and dtype.is_integer:
                 candidates = (*candidates[:-1], dtype.max)
             candidates = tuple(c for c in candidates if c == c)
@@ -251,7 +251,7 @@ class _Instance:
             case "load":
                 return self.buffer(name, dtype)[index]
             case "constant":
-                return const(values.value(self.source, dtype, self.floats, kind=_VALUES[self.about]), dtype)
+                return const(pick_value(self.source, dtype, self.floats, kind=_VALUES[self.about]), dtype)
             case "shared":
                 same = [p for p in self.params.values() if isinstance(p, Var) and p.dtype is dtype]
                 return self.source.pick(*same) if same else self.scalar(name, dtype)
@@ -284,7 +284,7 @@ class _Instance:
         name = f"{name}_" if name in ("i", "out") else name
         if name not in self.params:
             self.params[name] = Var(name, dtype)
-            self.inputs[name] = values.value(self.source, dtype, self.floats, kind=_VALUES[self.about])
+            self.inputs[name] = pick_value(self.source, dtype, self.floats, kind=_VALUES[self.about])
         return Var(name, dtype)
 
     def buffer(self, name: str, dtype: DType) -> Buffer:
@@ -292,9 +292,7 @@ class _Instance:
         buffer = Buffer(f"data_{name}", (const(_EXTENT, DType.INT32),), dtype)
         if buffer.name not in self.params:
             self.params[buffer.name] = buffer
-            self.inputs[buffer.name] = values.array(
-                self.source, (_EXTENT,), dtype, self.floats, kind=_VALUES[self.about]
-            )
+            self.inputs[buffer.name] = pick_array(self.source, (_EXTENT,), dtype, self.floats, kind=_VALUES[self.about])
         return buffer
 
     def compound(self, name: str, dtype: DType) -> Expr:
@@ -327,7 +325,7 @@ class _Instance:
                 body = For(self.loop, const(0, DType.INT32), const(_EXTENT, DType.INT32), body)
             funcs.append(self._function(name, body, before, after, assumed, guard, out))
         inputs = {n: v for n, v in self.inputs.items() if any(p.name == n for p in funcs[0].params)}
-        inputs["out"] = values.array(self.source, out_shape(out), out.dtype, self.floats)
+        inputs["out"] = pick_array(self.source, out_shape(out), out.dtype, self.floats)
         return Trial(funcs[0], funcs[1], inputs, self.floats, equal=True)
 
     def _function(

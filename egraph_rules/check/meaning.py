@@ -50,10 +50,12 @@ class Bounds:
 class Translator:
     """Translates expressions over pattern variables; without `bounds`, no result leaves its range.
 
-    `facts` collects what defines the quotients and remainders that occur.
+    `context` is z3's: a fresh one for each rule, so that answers do not depend on what was asked before. `facts`
+    collects what defines the quotients and remainders that occur.
     """
 
-    bounds: Bounds | None
+    context: Formula
+    bounds: Bounds | None = None
     real: bool = False
     facts: list[Formula] = field(default_factory=list[Formula])
 
@@ -62,8 +64,8 @@ class Translator:
         lib = z3()
         boolean = isinstance(var, Truth) or var.dtype is DType.BOOL
         make = lib.Bool if boolean else lib.Real if self.real else lib.Int
-        undef = lib.BoolVal(False) if isinstance(var, Number) else lib.Bool(undef_name(var))
-        return Meaning(make(var.name), undef, lib.BoolVal(False))
+        undef = lib.BoolVal(False, self.context) if isinstance(var, Number) else lib.Bool(undef_name(var), self.context)
+        return Meaning(make(var.name, self.context), undef, lib.BoolVal(False, self.context))
 
     def meaning(self, expr: Expr) -> Meaning:
         """What an expression means.
@@ -72,16 +74,20 @@ class Translator:
             Untranslatable: an operator has no translation.
         """
         lib = z3()
-        no = lib.BoolVal(False)
+        no = lib.BoolVal(False, self.context)
         match expr:
             case Const(value=value, dtype=dtype):
                 return Meaning(self._literal(value, dtype), no, no)
             case Term() | Number() | Truth():
                 return self.variable(expr)
             case Undef(dtype=DType.BOOL):
-                return Meaning(no, lib.BoolVal(True), no)
+                return Meaning(no, lib.BoolVal(True, self.context), no)
             case Undef():
-                return Meaning(lib.RealVal(0) if self.real else lib.IntVal(0), lib.BoolVal(True), no)
+                return Meaning(
+                    lib.RealVal(0, self.context) if self.real else lib.IntVal(0, self.context),
+                    lib.BoolVal(True, self.context),
+                    no,
+                )
             case Unary(op=op, operand=a):
                 return self._unary(op, self.meaning(a))
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
@@ -101,12 +107,12 @@ class Translator:
     def _literal(self, value: float, dtype: DType) -> Formula:
         lib = z3()
         if dtype is DType.BOOL:
-            return lib.BoolVal(bool(value))
+            return lib.BoolVal(bool(value), self.context)
         if not self.real:
-            return lib.IntVal(int(value))
+            return lib.IntVal(int(value), self.context)
         if value - value != 0:
             raise Untranslatable("infinity")
-        return lib.RealVal(str(value))
+        return lib.RealVal(str(value), self.context)
 
     def _unary(self, op: str, a: Meaning) -> Meaning:
         lib = z3()
@@ -123,7 +129,7 @@ class Translator:
     def _logic(self, op: str, a: Meaning, b: Meaning) -> Meaning:
         """The right operand is evaluated only where the left one does not decide."""
         lib = z3()
-        decisive = lib.BoolVal(op == "or")
+        decisive = lib.BoolVal(op == "or", self.context)
         left = lib.And(lib.Not(a.undef), a.value == decisive)
         right = lib.And(lib.Not(b.undef), b.value == decisive)
         value = lib.And(a.value, b.value) if op == "and" else lib.Or(a.value, b.value)
@@ -150,7 +156,11 @@ class Translator:
                 zero = lib.Or(lib.And(lib.Not(a.undef), x == 0), lib.And(lib.Not(b.undef), y == 0))
                 product = self._ranged(x * y, undef, fault)
                 return Meaning(
-                    lib.If(lib.And(undef, zero), lib.RealVal(0) if self.real else lib.IntVal(0), product.value),
+                    lib.If(
+                        lib.And(undef, zero),
+                        lib.RealVal(0, self.context) if self.real else lib.IntVal(0, self.context),
+                        product.value,
+                    ),
                     lib.And(undef, lib.Not(zero)),
                     product.fault,
                 )
@@ -172,7 +182,7 @@ class Translator:
         lib = z3()
         kind = op[:5]
         name = f"{kind} {x.sexpr()} by {y.sexpr()}"
-        quotient, rest = lib.Int(f"quotient of {name}"), lib.Int(f"rest of {name}")
+        quotient, rest = lib.Int(f"quotient of {name}", self.context), lib.Int(f"rest of {name}", self.context)
         size = lib.If(y < 0, -y, y)
         if kind == "floor":
             small = lib.If(y > 0, lib.And(rest >= 0, rest < size), lib.And(rest <= 0, -rest < size))

@@ -13,7 +13,7 @@ from egraph_rules.check.draw import Dice, Source
 from egraph_rules.check.idioms import IDIOMS, Idiom, program
 from egraph_rules.check.places import Prepared
 
-_PATIENCE = 3  # how many times as many programs are looked at to find one at all
+_PATIENCE = 2  # how many times as many programs are looked at to find one at all
 _SEEDS = 1 << 20
 _FEW = 200  # where fewer programs than that are known, most examples are others
 _VARIED = (30, 15, 6)  # one in so many decisions of a known program is taken anew

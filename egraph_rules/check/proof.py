@@ -9,13 +9,14 @@ from typing import Any, Literal
 from egraph_rules.check.instances import Instances, pattern_variables
 from egraph_rules.check.meaning import Bounds, Formula, Meaning, Translator, Untranslatable, undef_name, z3
 from egraph_rules.check.trial import Trial
-from egraph_rules.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Floats, Number, Rule, Truth, is_number
+from egraph_rules.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Floats, Number, Rule, Term, Truth, is_number
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.nodes import Binary, Const, Expr, Select, Unary, Var
+from ir.traverse import walk_expr
 
 # Steps of z3, which are the same on every machine, unlike seconds; about a second.
-_STEPS = 20_000_000
+_STEPS = 6_000_000
 _LEAST = 128  # the smallest signed dtype reaches from -128 to 127
 
 Answer = Literal["proven", "refuted", "time-out"]
@@ -32,17 +33,18 @@ class Attempt:
 
 def attempt(rule: Rule) -> Attempt:
     """Try to prove a rule for all values of its variables."""
-    if rule.pattern is None or rule.replacement is None or rule.kinds is ANY:
+    if rule.pattern is None or rule.replacement is None:
         return Attempt()
     real = rule.kinds is FLOAT
     if real and Floats.REASSOCIATE not in rule.floats and Floats.FINITE not in rule.floats:
         return Attempt()  # exact to the bit, of which real numbers tell nothing
     how: list[str] = []
+    context = z3().Context()
     try:
-        for case in _cases(rule):
-            answer, model = _ask(rule, case, real=real)
+        for case in _cases(rule, context):
+            answer, model = _ask(rule, case, context, real=real)
             if answer != "proven" and case.parts:  # too hard at once, or wrong for a range that no dtype has
-                answer, model = _each(rule, case)
+                answer, model = _each(rule, case, context)
             if answer == "refuted":
                 return Attempt(how="z3 finds a counterexample", trials=_trials(rule, case, model))
             if answer == "time-out":
@@ -52,7 +54,8 @@ def attempt(rule: Rule) -> Attempt:
         return Attempt(how=f"not proven: z3 gets no {problem}")
     if real:
         return Attempt(how="proven by z3 over the reals, which do not round")
-    return Attempt(proven=True, how=f"proven by z3 for {' and '.join(how)}")
+    scope = how[0] if len(how) == 1 else f"{how[0]}, signed of any width and {how[1]} to {how[-1]}"
+    return Attempt(proven=True, how=f"proven by z3 for {scope}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,45 +73,57 @@ _SIGNED = (DType.INT8, DType.INT16, DType.INT32, DType.INT64)
 _UNSIGNED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)
 
 
-def _cases(rule: Rule) -> Iterator[_Case]:
+def _cases(rule: Rule, context: Formula) -> Iterator[_Case]:
     lib = z3()
-    yes = lib.BoolVal(True)
+    yes = lib.BoolVal(True, context)
     if rule.kinds is BOOL:
         yield _Case("all booleans", None, yes, DType.BOOL)
+    elif rule.kinds is ANY:
+        _only_selects(rule)
+        yield _Case("all values", None, yes, DType.INT32)
     elif rule.kinds is FLOAT:
         yield _Case("the reals", None, yes, DType.FLOAT64)
     else:
         # One proof for a range of any size is one for every signed dtype, and for integers without bounds.
-        reach = lib.Int("reach of the dtype")
+        reach = lib.Int("reach of the dtype", context)
         yield _Case("all integers", Bounds(-reach, reach - 1), reach >= _LEAST, DType.INT32, _SIGNED)
         if rule.kinds is INTEGER:
             for dtype in _UNSIGNED:
                 yield _Case(str(dtype), Bounds(dtype.min, dtype.max, dtype.max + 1), yes, dtype)
 
 
-def _each(rule: Rule, case: _Case) -> tuple[Answer, Any]:
+def _only_selects(rule: Rule) -> None:
+    """Check that a rule for every dtype moves values about and computes none, so that integers can stand for all."""
+    for part in (rule.pattern, rule.replacement, *(c for c in rule.conditions if isinstance(c, Expr))):
+        assert part is not None
+        for expr in walk_expr(part):
+            if not isinstance(expr, (Select, Term, Truth)) and expr.dtype is not DType.BOOL:
+                raise Untranslatable("arithmetic of any dtype")
+
+
+def _each(rule: Rule, case: _Case, context: Formula) -> tuple[Answer, Any]:
     """One dtype after the other, where their common proof fails."""
-    yes = z3().BoolVal(True)
+    yes = z3().BoolVal(True, context)
     for dtype in case.parts:
-        answer, model = _ask(rule, _Case(str(dtype), Bounds(dtype.min, dtype.max), yes, dtype), real=False)
+        answer, model = _ask(rule, _Case(str(dtype), Bounds(dtype.min, dtype.max), yes, dtype), context, real=False)
         if answer != "proven":
             return answer, model
     return "proven", None
 
 
-def _ask(rule: Rule, case: _Case, *, real: bool) -> tuple[Answer, Any]:
+def _ask(rule: Rule, case: _Case, context: Formula, *, real: bool) -> tuple[Answer, Any]:
     lib = z3()
-    solver = lib.Solver()
+    solver = lib.Solver(ctx=context)
     solver.set("rlimit", _STEPS)
     solver.set("random_seed", 0)
-    solver.add(case.assume, lib.Not(claim(rule, case.bounds, real=real)))
+    solver.add(case.assume, lib.Not(claim(rule, context, case.bounds, real=real)))
     found = solver.check()
     if found == lib.unsat:
         return "proven", None
     return ("refuted", solver.model()) if found == lib.sat else ("time-out", None)
 
 
-def claim(rule: Rule, bounds: Bounds | None, *, real: bool = False) -> Formula:
+def claim(rule: Rule, context: Formula, bounds: Bounds | None = None, *, real: bool = False) -> Formula:
     """That a rule holds: where its conditions do and the pattern does not fault, the replacement means the same.
 
     Raises:
@@ -118,7 +133,7 @@ def claim(rule: Rule, bounds: Bounds | None, *, real: bool = False) -> Formula:
     assert rule.replacement is not None
     lib = z3()
     given: list[Formula] = []
-    exact, ranged = Translator(None, real, given), Translator(bounds, real, given)
+    exact, ranged = Translator(context, None, real, given), Translator(context, bounds, real, given)
     for variable in pattern_variables(rule):
         if bounds is not None and not isinstance(variable, Truth) and variable.dtype is not DType.BOOL:
             name = exact.variable(variable).value
@@ -172,7 +187,7 @@ def _trials(rule: Rule, case: _Case, model: Any) -> tuple[Trial, ...]:
     lib = z3()
     values: dict[str, Scalar | None] = {}
     for variable in pattern_variables(rule):
-        undefined = not isinstance(variable, Number) and lib.is_true(model[lib.Bool(undef_name(variable))])
+        undefined = not isinstance(variable, Number) and lib.is_true(model[lib.Bool(undef_name(variable), model.ctx)])
         values[variable.name] = None if undefined else _value(variable, model)
     instances = Instances(rule)
     dtypes = case.parts if case.parts else (case.dtype,)
@@ -183,11 +198,11 @@ def _trials(rule: Rule, case: _Case, model: Any) -> tuple[Trial, ...]:
 def _value(variable: Var, model: Any) -> Scalar:
     lib = z3()
     if isinstance(variable, Truth) or variable.dtype is DType.BOOL:
-        return bool(lib.is_true(model[lib.Bool(variable.name)]))
+        return bool(lib.is_true(model[lib.Bool(variable.name, model.ctx)]))
     if variable.dtype.is_float:
-        found = model[lib.Real(variable.name)]
+        found = model[lib.Real(variable.name, model.ctx)]
         return 0.0 if found is None else float(found.as_fraction())
-    found = model[lib.Int(variable.name)]
+    found = model[lib.Int(variable.name, model.ctx)]
     return 0 if found is None else int(found.as_long())
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 
 from egraph_rules.check.draw import Source
 from egraph_rules.check.inputs import inputs_for
@@ -13,16 +15,17 @@ from egraph_rules.check.run import compare
 from egraph_rules.check.trial import Trial, refutation
 from egraph_rules.check.verdict import Counterexample
 from egraph_rules.cost import CPU, Target
-from egraph_rules.optimize import Result, optimize
+from egraph_rules.optimize import optimize, search_within
 from egraph_rules.phases import Budget
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
 from egraph_rules.rules.statements import STATEMENT_RULES
 from ir.inputs import Inputs
-from ir.nodes import PrimFunc
+from ir.nodes import Block, PrimFunc
+from ir.traverse import walk
 
 _BUDGET = Budget(rounds=8, nodes=6_000, seconds=1e9, restarts=0)  # steps, not seconds: the same on every machine
 _VARIANTS = 3
-_SCOUTED, _WANTED = 60, 8  # programs that are looked at for such as the rule applies to, until so many are found
+_SCOUTED = 60  # programs that are looked at for such as the rule applies to
 _TRIES = 2  # programs to which the rule may not apply, until one is given up
 
 Instance = Callable[[Source], list[Trial]]
@@ -46,15 +49,22 @@ class Searched:
 
     rule: Rule
     seed: int
+    examples: int
     instance: Instance | None = None
     pool: Pool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pool = Pool(self._applies, self.seed, _SCOUTED if self.instance is None else 0, _WANTED)
+        scouted = min(_SCOUTED, 4 * self.examples) if self.instance is None else 0
+        self.pool = Pool(self._applies, self.seed, scouted, max(2, self.examples // 5))
 
     def _applies(self, given: Prepared) -> bool:
-        result = search(given.func, (self.rule, *self._others()), CPU, DEFAULT_FLOATS)
-        return result.report.matches[self.rule.name] > 0
+        used = _Used(CPU, DEFAULT_FLOATS, self._others())
+        return self.rule.name in _matched(given, self._rules(used)) or self._in_blocks(given.func, used) is not None
+
+    def _rules(self, used: _Used) -> tuple[Rule, ...]:
+        """The rules of a search; a built-in one beside the others always gives the same, whose engine is kept."""
+        together = used.others and any(r.name == self.rule.name for r in STATEMENT_RULES)
+        return STATEMENT_RULES if together else (self.rule, *used.others)
 
     def _others(self) -> tuple[Rule, ...]:
         return tuple(r for r in STATEMENT_RULES if r.name != self.rule.name)
@@ -78,15 +88,15 @@ class Searched:
 
     def _variants(self, used: _Used, func: PrimFunc, inputs: Inputs) -> list[Trial]:
         """What a search makes of a program; nothing if the rule does not apply."""
-        result = search(func, (self.rule, *used.others), used.target, used.floats)
-        if not result.report.matches[self.rule.name]:
+        variants = self._search(func, used)
+        if variants is None:
             return []
 
         def blameless() -> bool:
             """Whether the same happens without the rule: erasing undef stores may uncover a fault."""
             return any(
                 compare(func, f, inputs, used.floats, equal=False).difference is not None
-                for f, _ in search(func, used.others, used.target, used.floats).variants
+                for f in search(func, used.others, used)[0]
             )
 
         def again(smaller: PrimFunc, values: Inputs) -> Counterexample | None:
@@ -95,9 +105,25 @@ class Searched:
 
         return [
             Trial(func, variant, inputs, used.floats, equal=False, blameless=blameless, again=again)
-            for variant, _ in result.variants
+            for variant in variants
             if variant != func
         ]
+
+    def _search(self, func: PrimFunc, used: _Used) -> list[PrimFunc] | None:
+        """What a search finds with the rule; None if the rule does not apply."""
+        named = self._in_blocks(func, used)
+        if named is not None:
+            return [named]
+        variants, matches = search(func, self._rules(used), used)
+        return variants if matches[self.rule.name] else None
+
+    def _in_blocks(self, func: PrimFunc, used: _Used) -> PrimFunc | None:
+        """What a search that keeps the names of blocks finds by the rule; `optimize` drops them."""
+        if not any(isinstance(s, Block) for s in walk(func.body)):
+            return None
+        rules = self._rules(used), used.others
+        found, without = (search_within(func, None, r, used.target, used.floats) for r in rules)
+        return found if found != without else None
 
     def _program(self, source: Source) -> tuple[PrimFunc | None, Inputs | None]:
         if self.instance is not None and not source.flag(4):
@@ -106,9 +132,17 @@ class Searched:
         return self.pool.draw(source).func, None
 
 
-def search(func: PrimFunc, rules: tuple[Rule, ...], target: Target, floats: Floats) -> Result:
-    """What `optimize` finds with these rules only."""
-    return optimize(func, target, _VARIANTS, _BUDGET, floats, rules)
+def search(func: PrimFunc, rules: tuple[Rule, ...], used: _Used) -> tuple[list[PrimFunc], Counter[str]]:
+    """What a search with these rules finds, and how often each matched; names of blocks are lost."""
+    result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules)
+    return [variant for variant, _ in result.variants], result.report.matches
+
+
+@lru_cache(maxsize=4096)
+def _matched(given: Prepared, rules: tuple[Rule, ...]) -> frozenset[str]:
+    """The rules that match in a search; kept for rules that are checked one after the other."""
+    matches = search(given.func, rules, _Used(CPU, DEFAULT_FLOATS, ()))[1]
+    return frozenset(name for name, count in matches.items() if count)
 
 
 def prices(source: Source) -> Target:

@@ -36,7 +36,7 @@ from ir.nodes import (
 )
 from ir.traverse import all_exprs, children, substitute, walk, with_children
 
-_TRIES = 250
+_TRIES = 150
 
 Retest = Callable[[PrimFunc, Inputs], Counterexample | None]
 

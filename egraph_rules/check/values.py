@@ -13,7 +13,7 @@ from egraph_rules.rule import Floats
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 
-Kind = Literal["any", "ends", "uneven"]  # ends: of the range; uneven: floats that round, ends of integers
+ValueKind = Literal["any", "ends", "uneven"]  # ends: of the range; uneven: floats that round, ends of integers
 
 _SMALL = (0, 1, 2, -1, 3, -2, 4, 5, -3, 7, 8, -4, 6, -7, 16, 10)
 _FLOATS = (0.0, 1.0, -1.0, 0.5, 2.0, -0.0, 3.0, -2.25, 0.1, 1.7, 1 / 3)
@@ -49,7 +49,7 @@ def extreme(dtype: DType, floats: Floats) -> tuple[Scalar, ...]:
     return tuple(dict.fromkeys((dtype.max, dtype.min, 0, 1, -1 if dtype.is_signed else 2)))
 
 
-def value(source: Source, dtype: DType, floats: Floats, *, kind: Kind = "any") -> Scalar:
+def pick_value(source: Source, dtype: DType, floats: Floats, *, kind: ValueKind = "any") -> Scalar:
     """One of the interesting values, or any small one."""
     if kind == "uneven" and dtype.is_float:
         return source.pick(*uneven(dtype))
@@ -60,9 +60,9 @@ def value(source: Source, dtype: DType, floats: Floats, *, kind: Kind = "any") -
     return source.pick(*interesting(dtype, floats))
 
 
-def array(
-    source: Source, shape: tuple[int, ...], dtype: DType, floats: Floats, *, kind: Kind = "any"
+def pick_array(
+    source: Source, shape: tuple[int, ...], dtype: DType, floats: Floats, *, kind: ValueKind = "any"
 ) -> npt.NDArray[np.generic]:
     """An array of such values."""
-    flat = [value(source, dtype, floats, kind=kind) for _ in range(math.prod(shape))]
+    flat = [pick_value(source, dtype, floats, kind=kind) for _ in range(math.prod(shape))]
     return np.array(flat, dtype.numpy).reshape(shape)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from egraph_rules.rule import Rule
 from egraph_rules.rules.affine import AFFINE_RULES
+from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
@@ -19,6 +20,7 @@ FAMILIES: dict[str, str] = {
     "integer": "integer arithmetic, with floor division and modulo",
     "floating": "floating point arithmetic, as far as the caller grants freedoms",
     "boolean": "conditions, comparisons and selections",
+    "algebra": "products, quotients by unknowns, minima, bits and casts, for single expressions",
     "functions": "calls of the user's own functions",
     "overcompute": "running one arm of a branch or selection everywhere, where that has no visible effect",
     "branch": "branches whose condition is known, or whose arms are the same",
@@ -35,7 +37,7 @@ EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES, *FUNCTION_RULE
 
 def all_rules() -> tuple[Rule, ...]:
     """Every built-in rule; some serve directed steps and `simplify` only."""
-    return tuple(dict.fromkeys((*search_rules(), *AFFINE_RULES, *CASE_RULES, binding)))
+    return tuple(dict.fromkeys((*search_rules(), *AFFINE_RULES, *ALGEBRA_RULES, *CASE_RULES, binding)))
 
 
 def search_rules() -> tuple[Rule, ...]:

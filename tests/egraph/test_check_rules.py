@@ -24,7 +24,7 @@ BUILT_IN = all_rules()
 
 @pytest.mark.parametrize("item", BUILT_IN, ids=lambda r: r.name)
 def test_built_in_rules_pass(item: Rule) -> None:
-    assert check_rule(item, examples=8)
+    assert check_rule(item, examples=6)
 
 
 @pytest.mark.fuzz
@@ -37,7 +37,7 @@ def test_built_in_rules_pass_many_examples(item: Rule) -> None:
 
 @pytest.mark.parametrize("item", WRONG, ids=lambda r: r.name)
 def test_wrong_rules_are_refuted(item: Rule) -> None:
-    verdict = check_rule(item, examples=400)
+    verdict = check_rule(item)
     assert verdict.refuted, str(verdict)
     assert not verdict
     assert not verdict.ok

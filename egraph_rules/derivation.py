@@ -1,0 +1,259 @@
+"""How the chosen program follows from the source: one program after each rewrite. Owns the descent through a search.
+
+Each step replaces a statement by another member of its class in the same context, so that it is an equality there
+whatever rule is named. Parts before the place are final already, those after it are still as they were.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+from egraph_rules.context import Contexts
+from egraph_rules.erase import count_erased, erase
+from egraph_rules.explain import Explainer
+from egraph_rules.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
+from ir.nodes import SKIP, Alloc, Block, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
+from ir.script.printer import to_script
+from ir.traverse import map_stmt, substitute_expr
+
+if TYPE_CHECKING:
+    from egraph_rules.encode import Part
+
+GROUPED = "several rules"
+ERASE = "erase"
+_KINDS: dict[type[Stmt], str] = {
+    Seq: "seq", If: "if", For: "for", Let: "let", Alloc: "alloc", Block: "block", Store: "store",
+}  # fmt: skip
+Edges = dict[tuple[int, int, int], list[tuple["Part", str]]]
+Names = dict[Var, Expr]
+Wrap = Callable[[Stmt], Stmt]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rewrite: rule (or `several rules`, `erase`), law, place, the fact used, and the programs around it."""
+
+    rule: str
+    law: str
+    place: str
+    fact: str
+    before: PrimFunc
+    after: PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What is kept of a search, to derive its steps later: its start, and the choices with their programs."""
+
+    body: Stmt
+    part: Part
+    found: list[tuple[Choice, Place, Stmt]]
+    extractor: Extractor
+    contexts: Contexts
+    rebuilder: Rebuilder
+    edges: Edges
+    laws: dict[str, str]
+
+
+Move = tuple[str, str, str, Stmt]  # rule, place, fact, whole program after it
+
+
+def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
+    """The steps from `func` to `best`, through the searches that led there."""
+    wanted, legs = best.body, list[tuple[Trace, int]]()
+    for trace in reversed(traces):
+        bodies = [erase(b) if not legs else b for _, _, b in trace.found]
+        at = next((k for k, b in enumerate(bodies) if b == wanted), None)
+        if at is not None:
+            legs.insert(0, (trace, at))
+            wanted = trace.body
+    steps: list[Step] = []
+    current = func
+    for trace, at in legs:
+        choice, root, final = trace.found[at]
+        moves = list(_Descent(trace).visit(trace.part, root, choice, {}, lambda s: s))
+        if (moves[-1][3] if moves else trace.body) != final:
+            moves.append((GROUPED, func.name, "equal here by the search", final))
+        for rule, place, fact, body in moves:
+            after = replace(func, body=body)
+            if after != current:
+                steps.append(Step(rule, trace.laws.get(rule, ""), place, fact, current, after))
+                current = after
+    if current != best:
+        assumptions, stores = count_erased(current.body)
+        fact = f"{assumptions} assumptions and {stores} stores of undef have done their work"
+        steps.append(Step(ERASE, "assume(c); A[i] = undef  >=  skip", func.name, fact, current, best))
+    return steps
+
+
+class _Descent:
+    """Walks a choice and the statement it replaces, side by side."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.classes: dict[Place, ClassId] = {p: at for at, ps in trace.extractor.places.items() for p in ps}
+        self.edges: Edges = defaultdict(list, trace.edges)
+
+    def visit(self, part: Part, at: Place, choice: Choice, env: Names, wrap: Wrap) -> Iterator[Move]:
+        """The programs after each rewrite of a part, whose final form is the choice."""
+        path = self._path(part, at, choice, env)
+        if path is None:
+            yield GROUPED, _line(part, env), "equal here by the search", wrap(self._final(choice, env))
+            return
+        for rule, fact, new in path:
+            yield rule, _line(part, env), fact, wrap(printed(new, env))
+            part, at = new, Place(at.facts, new.number, at.permissions)
+        if choice.kind == "skip":
+            if part.number != 0:
+                dead = self.trace.contexts.only_writes_dead(at.facts, at.permissions, part.stmt)
+                fact = "what it writes is overwritten, arbitrary or unused afterwards" if dead else "no effect here"
+                yield "noop.dead" if dead else "noop.is_skip", _line(part, env), fact, wrap(SKIP)
+            return
+        yield from self._inside(part, at, choice, env, wrap)
+
+    def _inside(self, part: Part, at: Place, choice: Choice, env: Names, wrap: Wrap) -> Iterator[Move]:
+        inner = self.trace.rebuilder.scope_of(choice, env) if choice.kind in ("for", "let") else env
+        done = [printed(p, inner) for p in part.parts]
+        around = self._around(choice, env, inner)
+        rule = (GROUPED, _line(part, env), "its expressions are equal here")
+        if choice.kind in ("if", "for", "let", "store"):
+            yield *rule, wrap(around(done))
+        for k, (child, place) in enumerate(zip(part.parts, self._places(part, at), strict=True)):
+
+            def hole(new: Stmt, k: int = k, done: tuple[Stmt, ...] = tuple(done)) -> Stmt:
+                return wrap(around([*done[:k], new, *done[k + 1 :]]))
+
+            yield from self.visit(child, place, choice.parts[k], inner, hole)
+            done[k] = self._final(choice.parts[k], inner)
+
+    def _around(self, choice: Choice, env: Names, inner: Names) -> Callable[[list[Stmt]], Stmt]:
+        """The final node of a choice, around any parts."""
+
+        def build(parts: list[Stmt]) -> Stmt:
+            match choice.kind:
+                case "seq":
+                    return seq(*parts)
+                case "if":
+                    return branch(substitute_expr(cast(Expr, choice.payload[0]), env), *parts)
+                case "for" | "let" | "alloc" | "block":
+                    stmts = self.trace.rebuilder.numbering.stmts
+                    number = cast(int, choice.payload[1 if choice.kind in ("for", "let") else 0])
+                    old = cast("For | Let | Alloc | Block", stmts[number])
+                    if isinstance(old, (Alloc, Block)):
+                        return replace(old, body=parts[0])
+                    var = cast(Var, inner[old.var])
+                    if isinstance(old, Let):
+                        return Let(var, substitute_expr(cast(Expr, choice.payload[2]), env), parts[0], old.span)
+                    start, extent = (substitute_expr(e, env) for e in cast("tuple[Expr, Expr]", choice.payload[2:]))
+                    return replace(old, var=var, start=start, extent=extent, body=parts[0])
+                case _:
+                    return self._final(choice, env)
+
+        return build
+
+    def _final(self, choice: Choice, env: Names) -> Stmt:
+        return self.trace.rebuilder.build(choice, env)
+
+    def _path(self, part: Part, at: Place, choice: Choice, env: Names) -> list[tuple[str, str, Part]] | None:
+        """The shortest chain of rules to a member of the class that the choice is made of."""
+        queue: list[tuple[Part, list[tuple[str, str, Part]]]] = [(part, [])]
+        seen = {part.number}
+        for here, path in queue:
+            place = Place(at.facts, here.number, at.permissions)
+            if choice.kind == "skip" or self._matches(here, place, choice):
+                return path
+            for new, rule, fact in self._moves(here, place, choice, env):
+                if new.number not in seen:
+                    seen.add(new.number)
+                    queue.append((new, [*path, (rule, fact, new)]))
+        return None
+
+    def _moves(self, part: Part, at: Place, choice: Choice, env: Names) -> Iterator[tuple[Part, str, str]]:
+        for new, rule in self.edges[at.facts, part.number, at.permissions]:
+            yield new, rule, "the rule's conditions are proven here"
+        if not isinstance(part.stmt, If):
+            return
+        known = self.trace.contexts.truth(at.facts, part.stmt.cond)
+        for k, arm in enumerate(part.parts):
+            if self.classes.get(Place(at.facts, arm.number, at.permissions)) != choice.origin:
+                continue
+            if known is not None:
+                rule, fact = f"branch.{str(known).lower()}", f"the condition is always {str(known).lower()} here"
+            elif part.parts[0].number == part.parts[1].number:
+                rule, fact = "branch.identical", "both branches are the same"
+            else:
+                rule = "overcompute.else" if k else "overcompute.then"
+                fact = self._agreement(part.stmt, k, at, env)
+            yield arm, rule, fact
+
+    def _agreement(self, stmt: If, kept: int, at: Place, env: Names) -> str:
+        """Why an arm may run where the condition chooses the other one."""
+        t = self.trace
+        elsewhere = t.contexts.assume(at.facts, stmt.cond, kept == 1)
+        arm = stmt.other if kept else stmt.then
+        explainer = Explainer(t.extractor, t.contexts, t.rebuilder)
+        return explainer.evidence(elsewhere, at.permissions, arm, stmt.cond, env, holds=kept == 1)
+
+    def _matches(self, part: Part, at: Place, choice: Choice) -> bool:
+        """Whether the choice is the node of this statement, its parts being members of the same classes."""
+        if _KINDS.get(type(part.stmt), "leaf") != choice.kind:
+            return False
+        match choice.kind:
+            case "leaf":
+                return choice.payload[0] == part.number
+            case "store":
+                return choice.payload[0] == cast(Store, part.stmt).buffer
+            case _:
+                found = [self.classes.get(p) for p in self._places(part, at)]
+                return found == [c.origin for c in choice.parts]
+
+    def _places(self, part: Part, at: Place) -> list[Place]:
+        """The contexts of a statement's parts."""
+        contexts, f, d = self.trace.contexts, at.facts, at.permissions
+        match part.stmt:
+            case Seq(stmts=(_, _)):
+                between, dead = contexts.sequence(f, d, part.parts[0].stmt, part.parts[1].stmt)
+                inner = [(f, dead), (between, d)]
+            case If(cond=cond):
+                inner = [(contexts.assume(f, cond, True), d), (contexts.assume(f, cond, False), d)]
+            case For() as loop:
+                inner = [contexts.loop(f, d, loop)]
+            case Let() as let:
+                inner = [(contexts.let(f, let), d)]
+            case Alloc() as alloc:
+                inner = [contexts.alloc(f, d, alloc)]
+            case _:
+                inner = [(f, d)] * len(part.parts)
+        return [Place(g, p.number, e) for p, (g, e) in zip(part.parts, inner, strict=True)]
+
+
+def printed(part: Part, env: Names) -> Stmt:
+    """A canonical statement with the author's names."""
+    match part.stmt:
+        case Seq():
+            return seq(*(printed(p, env) for p in part.parts))
+        case If(cond=cond) as stmt:
+            yes, no = (printed(p, env) for p in part.parts)
+            return If(substitute_expr(cond, env), yes, no, stmt.span)
+        case For() | Let() as stmt:
+            taken = {v.name for v in env.values() if isinstance(v, Var)}
+            name = part.name if part.name not in ("", *taken) else f"{part.name}_{stmt.var.name[1:]}"
+            var = Var(name, stmt.var.dtype)
+            body = printed(part.parts[0], {**env, stmt.var: var})
+            if isinstance(stmt, Let):
+                return Let(var, substitute_expr(stmt.value, env), body, stmt.span)
+            bounds = substitute_expr(stmt.start, env), substitute_expr(stmt.extent, env)
+            return replace(stmt, var=var, start=bounds[0], extent=bounds[1], body=body)
+        case Alloc() | Block() as stmt:
+            return replace(stmt, body=printed(part.parts[0], env))
+        case stmt:
+            return map_stmt(stmt, lambda e: substitute_expr(e, env))
+
+
+def _line(part: Part, env: Names) -> str:
+    """The first line of a statement, with its source line."""
+    first = (to_script(printed(part, env)).splitlines() or ["pass"])[0]
+    return f"{first} ({part.stmt.span})" if part.stmt.span is not None else first

@@ -1,0 +1,283 @@
+"""Proofs by z3 about integer and boolean expressions that isl cannot express or takes too long for.
+
+That signed arithmetic stays in its range is part of what is given, since leaving it is a fault; that no divisor is zero
+is part of what is to be proven. Budgets are z3's own steps (`rlimit`), which are the same on every machine. The checker
+of rules translates on its own account, so that a mistake in one does not prove itself right in the other.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, cast
+
+from ir.dtypes import DType
+from ir.functions import inline_calls
+from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+
+Formula = Any  # z3 has no types of its own
+STEPS = 400_000  # some tenths of a second
+
+
+class _NoFormulaError(Exception):
+    """The expression depends on data or floats, or has an operator without a formula."""
+
+
+@cache
+def _z3() -> Any:
+    """The library, loaded when the first question comes."""
+    return importlib.import_module("z3")
+
+
+def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool | None:
+    """Whether a condition always (True) or never (False) holds where the given ones have the given truth.
+
+    It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
+    has no formula, or the steps ran out.
+    """
+    assumed = list(given)
+    for ranges in (False, True):  # ranges of dtypes are seldom needed, and hide what matters in products
+        found = _decide(cond, assumed, steps, ranges=ranges)
+        if found is not None:
+            return found
+    return None
+
+
+def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | None:
+    lib = _z3()
+    meaning = _Meaning(ranges)
+    try:
+        claim = meaning.condition(inline_calls(cond))
+    except _NoFormulaError:
+        return None
+    duties, known = meaning.duties, list[Formula]()
+    meaning.duties = known  # what was given was evaluated, so its divisors are not zero
+    for expr, truth in given:
+        with suppress(_NoFormulaError):  # then less is known
+            value = meaning.condition(inline_calls(expr))
+            known.append(value if truth else lib.Not(value))
+    for truth, value in ((True, claim), (False, lib.Not(claim))):
+        solver = lib.Solver()
+        solver.set("rlimit", steps)
+        solver.set("random_seed", 0)
+        solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
+        if solver.check() == lib.unsat:
+            return truth
+    return None
+
+
+@dataclass(slots=True)
+class _Meaning:
+    """Formulas for expressions.
+
+    `sides` holds what else is true, such as what quotients are and, with `ranges`, that values fit their dtypes;
+    `duties` what must be true for the expressions to have values.
+    """
+
+    ranges: bool
+    duties: list[Formula] = field(default_factory=lambda: list[Formula]())
+    sides: list[Formula] = field(default_factory=lambda: list[Formula]())
+    _known: dict[Expr, Formula] = field(default_factory=lambda: dict[Expr, Formula]())
+    _divisions: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]] = field(
+        default_factory=lambda: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]]()
+    )
+    _reached: list[Formula] = field(default_factory=lambda: list[Formula]())
+
+    def condition(self, expr: Expr) -> Formula:
+        """The formula of a boolean expression.
+
+        Raises:
+            _NoFormulaError: there is none.
+        """
+        if expr.dtype is not DType.BOOL:
+            raise _NoFormulaError
+        return self._value(expr)
+
+    def _here(self, fact: Formula) -> Formula:
+        """A fact about where the current part is evaluated."""
+        lib = _z3()
+        return lib.Implies(lib.And(*self._reached), fact) if self._reached else fact
+
+    def _side(self, fact: Formula) -> None:
+        self.sides.append(self._here(fact))
+
+    def _under(self, cond: Formula, expr: Expr) -> Formula:
+        """The value of a part that is evaluated only where a condition holds."""
+        self._reached.append(cond)
+        try:
+            return self._value(expr)
+        finally:
+            self._reached.pop()
+
+    def _value(self, expr: Expr) -> Formula:
+        if self._reached:
+            return self._translate(expr)  # its sides hold here only
+        if expr not in self._known:
+            self._known[expr] = self._translate(expr)
+        return self._known[expr]
+
+    def _translate(self, expr: Expr) -> Formula:
+        lib = _z3()
+        if expr.dtype.is_float:
+            raise _NoFormulaError
+        match cast(AnyExpr, expr):
+            case Const(value=value, dtype=dtype):
+                return lib.BoolVal(bool(value)) if dtype is DType.BOOL else lib.IntVal(int(value))
+            case Var(name=name, dtype=DType.BOOL):
+                return lib.Bool(name)
+            case Var(name=name):
+                return self._within(lib.Int(name), expr.dtype)
+            case Select(cond=c, then=a, other=b):
+                test = self._value(c)
+                return lib.If(test, self._under(test, a), self._under(lib.Not(test), b))
+            case Unary(op=op, operand=a):
+                return self._unary(op, self._value(a), expr.dtype)
+            case Cast(dtype=dtype, operand=a):
+                return self._cast(self._value(a), a.dtype, dtype)
+            case Binary(op="and", lhs=a, rhs=b):
+                left = self._value(a)
+                return lib.And(left, self._under(left, b))
+            case Binary(op="or", lhs=a, rhs=b):
+                left = self._value(a)
+                return lib.Or(left, self._under(lib.Not(left), b))
+            case Binary(op=op, lhs=a, rhs=b):
+                return self._binary(op, a, b, expr.dtype)
+            case Load() | Undef() | Call():
+                raise _NoFormulaError  # two readings need not agree
+
+    def _within(self, value: Formula, dtype: DType) -> Formula:
+        if self.ranges or not dtype.is_signed:
+            self._side(value >= dtype.min)
+            self._side(value <= dtype.max)
+        return value
+
+    def _result(self, value: Formula, dtype: DType) -> Formula:
+        """What arithmetic gives: wrapped if unsigned, within the range if signed, since all else is a fault."""
+        return self._within(value, dtype) if dtype.is_signed else value % (dtype.max + 1)
+
+    def _unary(self, op: str, a: Formula, dtype: DType) -> Formula:
+        lib = _z3()
+        match op:
+            case "not":
+                return lib.Not(a)
+            case "neg":
+                return self._result(-a, dtype)
+            case "abs":
+                return self._result(lib.If(a < 0, -a, a), dtype)
+            case "bitnot":
+                return -a - 1 if dtype.is_signed else dtype.max - a
+            case _:
+                raise _NoFormulaError
+
+    def _cast(self, a: Formula, source: DType, dtype: DType) -> Formula:
+        lib = _z3()
+        if source.is_float:
+            raise _NoFormulaError
+        if dtype is DType.BOOL:
+            return a if source is DType.BOOL else a != 0
+        if source is DType.BOOL:
+            return lib.If(a, lib.IntVal(1), lib.IntVal(0))
+        if dtype.min <= source.min and source.max <= dtype.max:
+            return a
+        return (a - dtype.min) % (dtype.max - dtype.min + 1) + dtype.min
+
+    def _binary(self, op: str, lhs: Expr, rhs: Expr, dtype: DType) -> Formula:
+        lib = _z3()
+        if lhs.dtype.is_float:
+            raise _NoFormulaError
+        a, b = self._value(lhs), self._value(rhs)
+        match op:
+            case "eq":
+                return a == b
+            case "ne":
+                return a != b
+            case "lt" | "le" | "gt" | "ge" if lhs.dtype is DType.BOOL:
+                raise _NoFormulaError
+            case "lt":
+                return a < b
+            case "le":
+                return a <= b
+            case "gt":
+                return a > b
+            case "ge":
+                return a >= b
+            case "min":
+                return lib.If(a <= b, a, b)
+            case "max":
+                return lib.If(a >= b, a, b)
+            case "add":
+                return self._result(a + b, dtype)
+            case "sub":
+                return self._result(a - b, dtype)
+            case "mul":
+                return self._result(a * b, dtype)
+            case "floordiv" | "floormod" | "truncdiv" | "truncmod":
+                return self._divide(op, lhs, rhs, a, b)
+            case "shl" | "shr" | "bitand" | "bitor" | "bitxor":
+                return self._bits(op, a, b, (lhs, rhs), dtype)
+            case _:
+                raise _NoFormulaError
+
+    def _divide(self, op: str, lhs: Expr, rhs: Expr, a: Formula, b: Formula) -> Formula:
+        """Quotient or remainder: a = q * b + r, with r on the divisor's side of zero, or on the dividend's."""
+        lib = _z3()
+        if isinstance(rhs, Const) and int(rhs.value) > 0 and op.startswith("floor"):
+            return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
+        key = (op[:5], lhs, rhs)
+        if key not in self._divisions:
+            self._divisions[key] = lib.FreshInt("quotient"), lib.FreshInt("rest")
+        quotient, rest = self._divisions[key]
+        self.duties.append(self._here(b != 0))
+        side = b if op.startswith("floor") else a
+        signs = lib.If(side >= 0, rest >= 0, rest <= 0)
+        below = lib.If(b > 0, lib.And(rest < b, rest > -b), lib.And(rest > b, rest < -b))
+        self._side(lib.Implies(b != 0, lib.And(a == quotient * b + rest, signs, below)))
+        return quotient if op.endswith("div") else rest
+
+    def _bits(self, op: str, a: Formula, b: Formula, exprs: tuple[Expr, Expr], dtype: DType) -> Formula:
+        right = exprs[1]
+        if op in ("shl", "shr"):
+            if not isinstance(right, Const) or not 0 <= int(right.value) < dtype.bits:
+                raise _NoFormulaError
+            factor = 2 ** int(right.value)
+            return a / factor if op == "shr" else self._result(a * factor, dtype)
+        if isinstance(exprs[0], Const):
+            a, b, exprs = b, a, (exprs[1], exprs[0])
+        common = self._and_mask(a, int(exprs[1].value), dtype) if isinstance(exprs[1], Const) else self._and(a, b)
+        match op:
+            case "bitand":
+                return common
+            case "bitor":
+                return a + b - common
+            case _:
+                return a + b - 2 * common
+
+    def _and_mask(self, a: Formula, mask: int, dtype: DType) -> Formula:
+        """`a & mask`, run of ones by run of ones; a negative mask leaves what its complement takes."""
+        if mask < 0:
+            return a - self._and_mask(a, -mask - 1, dtype)
+        total: Formula = _z3().IntVal(0)
+        bit = 0
+        while mask >> bit:
+            if mask >> bit & 1:
+                end = bit
+                while mask >> end & 1:
+                    end += 1
+                total = total + (a / 2**bit) % 2 ** (end - bit) * 2**bit
+                bit = end
+            bit += 1
+        return total
+
+    def _and(self, a: Formula, b: Formula) -> Formula:
+        """`a & b` of two unknowns: a number of which little is said."""
+        lib = _z3()
+        both = lib.Function("bits in common", lib.IntSort(), lib.IntSort(), lib.IntSort())
+        found = both(a, b)
+        self._side(found == both(b, a))
+        self._side(lib.Implies(a >= 0, lib.And(found >= 0, found <= a)))
+        self._side(lib.Implies(b >= 0, lib.And(found >= 0, found <= b)))
+        self._side(lib.Implies(a == b, found == a))
+        return found

@@ -1,0 +1,50 @@
+"""`loopsat explain`: the rewrites that lead from a kernel to its cheapest equivalent, each with a diff."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+
+from rich.console import Console
+from rich.syntax import Syntax
+
+from egraph_rules import Floats, optimize
+from egraph_rules.derivation import Step
+from egraph_rules.rule import DEFAULT_FLOATS
+from ir.script.printer import to_script
+from ir.verify import verify
+from lower.cli import load_kernel
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the chain of rewrites.
+
+    Raises:
+        LoopsatError: the script or the kernel is at fault.
+    """
+    _, func = load_kernel(options.script)
+    verify(func)
+    result = optimize(func, target=options.target, floats=Floats.STRICT if options.strict_floats else DEFAULT_FLOATS)
+    console = Console(highlight=False, soft_wrap=True)
+    steps = result.derivation()
+    cost = result.variants[0][1]
+    count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    summary = f"{func.name}, target {options.target}: {count}, cost {result.cost_before:,.0f} to {cost:,.0f}"
+    console.print(summary, markup=False)
+    for number, step in enumerate(steps, 1):
+        _show(console, number, step)
+    if not steps:
+        console.print("no rule found anything cheaper", markup=False)
+
+
+def _show(console: Console, number: int, step: Step) -> None:
+    console.print(f"\n{number}. {step.rule}: {step.place}", markup=False, style="bold")
+    if step.law:
+        console.print(f"   law:  {step.law}", markup=False)
+    console.print(f"   fact: {step.fact}", markup=False)
+    before, after = to_script(step.before).splitlines(), to_script(step.after).splitlines()
+    diff = "\n".join(difflib.unified_diff(before, after, "before", "after", lineterm=""))
+    if console.is_terminal:
+        console.print(Syntax(diff, "diff", background_color="default"))
+    else:
+        console.print(diff, markup=False)

@@ -1,0 +1,59 @@
+"""`loopsat explain`: what it prints for two small kernels, and how it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lower.cli import main
+
+SMALL = Path(__file__).parent.parent / "examples" / "padded_row_sum_small.py"
+
+DEAD_STORE = """from ir import script as T
+
+
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in T.serial(4):
+        B[i] = 7
+        B[i] = A[i]
+"""
+
+
+def explained(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    assert main(["explain", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_padded_reduction(capsys: pytest.CaptureFixture[str]) -> None:
+    out = explained(capsys, SMALL)
+    golden = (
+        "overcompute.then: if 4 * jo + ji < 14:",
+        "fact: where `4 * jo + ji < 14` does not hold, A[i, jo, ji] is 0.0",
+        "-            if 4 * jo + ji < 14:",
+        "+            B[i] = B[i] + A[i, jo, ji]",
+        "erase: row_sum",
+        "-        T.assume(4 * jo + ji < 14 or A[i, jo, ji] == 0.0)",
+    )
+    at = [out.find(part) for part in golden]
+    assert -1 not in at, out
+    assert at == sorted(at), out
+
+
+def test_a_dead_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(DEAD_STORE)
+    out = explained(capsys, f"{path}:f")
+    assert "1 steps" not in out
+    assert "noop.dead: B[i] = 7" in out
+    assert "fact: what it writes is overwritten, arbitrary or unused afterwards" in out
+    assert "-        B[i] = 7" in out
+    assert "+" not in [line[:1] for line in out.splitlines() if not line.startswith("+++")]
+
+
+def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", str(tmp_path / "none.py")]) == 2
+    assert "cannot read" in capsys.readouterr().err
+    assert main(["explain", f"{SMALL}:row_sun"]) == 2
+    assert "did you mean `row_sum`?" in capsys.readouterr().err
