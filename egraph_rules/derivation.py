@@ -76,7 +76,7 @@ def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
         choice, root, final = trace.found[at]
         moves = list(_Descent(trace).visit(trace.part, root, choice, {}, lambda s: s))
         if (moves[-1][3] if moves else trace.body) != final:
-            moves.append((GROUPED, func.name, "equal here by the search", final))
+            moves.append((GROUPED, func.name, "equal here by the search; the order of rules is not worked out", final))
         for rule, place, fact, body in moves:
             after = replace(func, body=body)
             if after != current:
@@ -101,7 +101,12 @@ class _Descent:
         """The programs after each rewrite of a part, whose final form is the choice."""
         path = self._path(part, at, choice, env)
         if path is None:
-            yield GROUPED, _line(part, env), "equal here by the search", wrap(self._final(choice, env))
+            yield (
+                GROUPED,
+                _line(part, env),
+                "equal here by the search; the order of rules is not worked out",
+                wrap(self._final(choice, env)),
+            )
             return
         for rule, fact, new in path:
             yield rule, _line(part, env), fact, wrap(printed(new, env))
@@ -118,7 +123,7 @@ class _Descent:
         inner = self.trace.rebuilder.scope_of(choice, env) if choice.kind in ("for", "let") else env
         done = [printed(p, inner) for p in part.parts]
         around = self._around(choice, env, inner)
-        rule = (GROUPED, _line(part, env), "its expressions are equal here")
+        rule = (GROUPED, _line(part, env), "its expressions are equal here; the order of rules is not worked out")
         if choice.kind in ("if", "for", "let", "store"):
             yield *rule, wrap(around(done))
         for k, (child, place) in enumerate(zip(part.parts, self._places(part, at), strict=True)):

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from egraph_rules import smt
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
 from egraph_rules.cost import CPU
 from egraph_rules.encode import Expander, Numbering
@@ -23,6 +22,7 @@ from egraph_rules.rule import DEFAULT_FLOATS, Floats
 from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.saturate import saturate
+from egraph_rules.smt import prove as prove_by_smt
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
@@ -48,13 +48,13 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     _require_bool(cond)
     found = place.truth(cond)
     if found is None:
-        found = smt.prove(cond, place.given, 2 * _STEPS)
+        found = prove_by_smt(cond, place.given, 2 * _STEPS)
     if found is None:
         simpler = _search(cond, place, DEFAULT_FLOATS)
         if isinstance(simpler, Const):
             return bool(simpler.value)
         for form in (simpler, cond) if not simpler.same(cond) else (cond,):
-            found = smt.prove(form, place.given)
+            found = prove_by_smt(form, place.given)
             if found is not None:
                 break
     return found
@@ -94,7 +94,7 @@ class _Place:
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
-        contexts = Contexts(EffectAnalysis(), lambda c, g: smt.prove(c, g, _STEPS), _OPERATIONS)
+        contexts = Contexts(EffectAnalysis(), lambda c, g: prove_by_smt(c, g, _STEPS), _OPERATIONS)
         facts = contexts.root(pb.always(), Priority.FACTS)
         conditions = tuple(given)
         for cond in conditions:

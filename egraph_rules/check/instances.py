@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from typing import cast
@@ -49,7 +50,7 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import all_exprs, children, walk_expr, with_children
+from ir.traverse import all_exprs, children, free_vars, walk_expr, with_children
 
 _SIGNED = (DType.INT32, DType.INT8, DType.INT64, DType.INT16)
 _UNSIGNED = (DType.UINT8, DType.UINT32, DType.UINT64)
@@ -137,8 +138,8 @@ class Instances:
         given = dict(zip(names, source.pick(*combinations), strict=True))
         return [self._trial(instance, given, self._terms(instance))]
 
-    def given(self, dtype: DType, chosen: dict[str, Scalar | None]) -> Trial | None:
-        """The instance with these values, None being undef; None if the rule's constants do not allow it."""
+    def given(self, dtype: DType, chosen: Mapping[str, Scalar | None], faults: Collection[str]) -> Trial | None:
+        """The instance with these values, None being undef, and terms that fault; None if the constants do not fit."""
         constants = {v.name: chosen[v.name] for v in self.variables if isinstance(v, Number)}
         numbers = {name: value for name, value in constants.items() if value is not None}
         if not self._fits(dtype, numbers):
@@ -149,7 +150,8 @@ class Instances:
             if variable.name not in numbers:
                 boolean = isinstance(variable, Truth) or variable.dtype is DType.BOOL
                 own = DType.BOOL if boolean else dtype
-                terms[variable.name] = instance.fixed(variable.name, own, chosen[variable.name])
+                name = variable.name
+                terms[name] = instance.failing(name, own) if name in faults else instance.fixed(name, own, chosen[name])
         return self._trial(instance, numbers, terms)
 
     def _trial(self, instance: _Instance, given: dict[str, Scalar], terms: dict[str, Expr]) -> Trial:
@@ -278,6 +280,13 @@ class _Instance:
         var = self.scalar(name, dtype)
         self.inputs[var.name] = value
         return var
+
+    def failing(self, name: str, dtype: DType) -> Expr:
+        """An expression that faults for the parameter's value."""
+        expr = self.faulty(name, dtype)
+        for var in free_vars(expr):
+            self.inputs[var.name] = 0
+        return expr
 
     def scalar(self, name: str, dtype: DType) -> Var:
         """A parameter."""

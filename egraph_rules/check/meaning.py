@@ -60,12 +60,13 @@ class Translator:
     facts: list[Formula] = field(default_factory=list[Formula])
 
     def variable(self, var: Var) -> Meaning:
-        """A pattern variable; a constant is defined, a term may be undef."""
+        """A pattern variable; a term stands for any expression, which may be undef or fault, a constant is neither."""
         lib = z3()
         boolean = isinstance(var, Truth) or var.dtype is DType.BOOL
-        make = lib.Bool if boolean else lib.Real if self.real else lib.Int
-        undef = lib.BoolVal(False, self.context) if isinstance(var, Number) else lib.Bool(undef_name(var), self.context)
-        return Meaning(make(var.name, self.context), undef, lib.BoolVal(False, self.context))
+        value = (lib.Bool if boolean else lib.Real if self.real else lib.Int)(var.name, self.context)
+        if isinstance(var, Number):
+            return Meaning(value, lib.BoolVal(False, self.context), lib.BoolVal(False, self.context))
+        return Meaning(value, lib.Bool(undef_name(var), self.context), lib.Bool(fault_name(var), self.context))
 
     def meaning(self, expr: Expr) -> Meaning:
         """What an expression means.
@@ -206,3 +207,8 @@ class Translator:
 def undef_name(var: Var) -> str:
     """The name of what says that a variable is undef."""
     return f"{var.name} is undef"
+
+
+def fault_name(var: Var) -> str:
+    """The name of what says that evaluating a variable's expression faults."""
+    return f"{var.name} faults"

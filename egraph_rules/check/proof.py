@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from egraph_rules.check.instances import Instances, pattern_variables
-from egraph_rules.check.meaning import Bounds, Formula, Meaning, Translator, Untranslatable, undef_name, z3
+from egraph_rules.check.meaning import Bounds, Formula, Meaning, Translator, Untranslatable, fault_name, undef_name, z3
 from egraph_rules.check.trial import Trial
 from egraph_rules.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Floats, Number, Rule, Term, Truth, is_number
 from ir.arith import Scalar
@@ -46,7 +46,9 @@ def attempt(rule: Rule) -> Attempt:
             if answer != "proven" and case.parts:  # too hard at once, or wrong for a range that no dtype has
                 answer, model = _each(rule, case, context)
             if answer == "refuted":
-                return Attempt(how="z3 finds a counterexample", trials=_trials(rule, case, model))
+                return Attempt(
+                    how="z3 finds a counterexample that does not show when run", trials=_trials(rule, case, model)
+                )
             if answer == "time-out":
                 return Attempt(how=f"z3: time-out for {case.name}")
             how.append(case.name)
@@ -186,12 +188,15 @@ def _trials(rule: Rule, case: _Case, model: Any) -> tuple[Trial, ...]:
     """z3's counterexample as programs, in the dtypes that hold its values; the interpreter has the last word."""
     lib = z3()
     values: dict[str, Scalar | None] = {}
+    faults: set[str] = set()
     for variable in pattern_variables(rule):
-        undefined = not isinstance(variable, Number) and lib.is_true(model[lib.Bool(undef_name(variable), model.ctx)])
-        values[variable.name] = None if undefined else _value(variable, model)
+        undef, fault = (lib.Bool(name, model.ctx) for name in (undef_name(variable), fault_name(variable)))
+        values[variable.name] = None if lib.is_true(model[undef]) else _value(variable, model)
+        if lib.is_true(model[fault]):
+            faults.add(variable.name)
     instances = Instances(rule)
     dtypes = case.parts if case.parts else (case.dtype,)
-    found = [instances.given(dtype, values) for dtype in dtypes if _fit(dtype, rule, values)]
+    found = [instances.given(dtype, values, faults) for dtype in dtypes if _fit(dtype, rule, values)]
     return tuple(trial for trial in found if trial is not None)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from egraph_rules import registry
 from egraph_rules.check.checker import check_rule
 from egraph_rules.check.verdict import refuse
+from egraph_rules.registry import add
 from egraph_rules.rule import Rule
 
 
@@ -21,5 +21,5 @@ def register(rule: Rule, *, unchecked: bool = False) -> Rule:
         verdict = check_rule(rule)
         if not verdict.ok:
             raise refuse(verdict)
-    registry.add(rule)
+    add(rule)
     return rule

@@ -143,16 +143,16 @@ def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     out = [parts[0]]
     for part in parts[1:]:
-        joined = _joined(out[-1], part, here)
-        if joined is None:
+        both = joined(out[-1], part, here)
+        if both is None:
             out.append(part)
         else:
-            out[-1] = joined
+            out[-1] = both
     if len(out) < len(parts):
         yield seq(*out)
 
 
-def _joined(first: Stmt, second: Stmt, here: Here) -> Stmt | None:
+def joined(first: Stmt, second: Stmt, here: Here) -> Stmt | None:
     """Two branches as one; None if the condition of the first does not decide the second."""
     one, other = _branch(first), _branch(second)
     arms = None if one is None or other is None else _decisions(one.cond, other.cond, here)

@@ -15,6 +15,7 @@ import islpy as isl
 from egraph_rules.cost import SPECIAL
 from egraph_rules.proposal import Here, flat, rewrite
 from egraph_rules.rules.affine import affine_form
+from egraph_rules.rules.cases import joined
 from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import Effects, Regions
@@ -298,14 +299,23 @@ def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     yield from results[:1] if results[1:] == results[:1] else results
 
 
-def _partners(before: Sequence[Stmt], loop: For, here: Here) -> Iterator[tuple[int, For]]:
+def _partners(before: Sequence[Stmt], loop: For, here: Here) -> Iterator[tuple[int, Stmt]]:
     """Earlier loops that a loop may be merged with, nearest first, and what becomes of them; the rest stays behind."""
     for k in range(len(before) - 1, -1, -1):
         other = before[k]
         if isinstance(other, For) and _alike(other, loop) and _may_merge(other, loop, here):
-            yield k, replace(other, body=seq(other.body, loop.body))
+            yield k, _fused(other, loop, here)
         if not _commute(other, loop, here):
             return
+
+
+def _fused(first: Stmt, second: Stmt, here: Here) -> Stmt:
+    """One statement after the other, as one loop or branch where that can be, down to the innermost."""
+    if isinstance(first, For) and isinstance(second, For) and _alike(first, second) and _may_merge(first, second, here):
+        inside = here.domain.intersect(pb.loop_domain(first.var, first.start, first.extent).may)
+        return replace(first, body=_fused(first.body, second.body, here.at(inside)))
+    both = joined(first, second, here)
+    return seq(first, second) if both is None else both
 
 
 def _alike(first: For, second: For) -> bool:
