@@ -17,6 +17,7 @@ from typing import assert_never, cast
 
 import islpy as isl
 
+from egraph_rules import intervals
 from ir import presburger as pb
 from ir.analysis import effects as fx
 from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
@@ -537,9 +538,9 @@ class Contexts:
 
         def prove() -> bool:
             pa = pb.affine(expr)
-            if pa is None:
-                return False
             domain = self._facts[facts].domain
+            if pa is None:
+                return intervals.fits(expr, domain)
             for var in free_vars(expr):
                 if var.dtype.is_integer:
                     at = pb.symbol(var.name)

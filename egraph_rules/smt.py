@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 from typing import Any, cast
 
@@ -39,34 +40,46 @@ def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) ->
     has no formula, or the steps ran out.
     """
     assumed = list(given)
-    for ranges in (False, True):  # ranges of dtypes are seldom needed, and hide what matters in products
-        found = _decide(cond, assumed, steps, ranges=ranges)
-        if found is not None:
-            return found
-    return None
+    found = _decide(cond, assumed, steps, ranges=False)
+    if found is not _Open.REFUTED:
+        return found if isinstance(found, bool) else None
+    # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
+    found = _decide(cond, assumed, steps, ranges=True)
+    return found if isinstance(found, bool) else None
 
 
-def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | None:
+class _Open(Enum):
+    """Why a question stays open."""
+
+    REFUTED = "there are values for which it holds, and some for which it does not"
+    UNKNOWN = "no formula, or the steps ran out"
+
+
+def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | _Open:
     lib = _z3()
     meaning = _Meaning(ranges)
     try:
         claim = meaning.condition(inline_calls(cond))
     except _NoFormulaError:
-        return None
+        return _Open.UNKNOWN
     duties, known = meaning.duties, list[Formula]()
     meaning.duties = known  # what was given was evaluated, so its divisors are not zero
     for expr, truth in given:
         with suppress(_NoFormulaError):  # then less is known
             value = meaning.condition(inline_calls(expr))
             known.append(value if truth else lib.Not(value))
+    answer = _Open.REFUTED
     for truth, value in ((True, claim), (False, lib.Not(claim))):
         solver = lib.Solver()
         solver.set("rlimit", steps)
         solver.set("random_seed", 0)
         solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
-        if solver.check() == lib.unsat:
+        found = solver.check()
+        if found == lib.unsat:
             return truth
-    return None
+        if found == lib.unknown:
+            answer = _Open.UNKNOWN
+    return answer
 
 
 @dataclass(slots=True)
@@ -228,7 +241,7 @@ class _Meaning:
             return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
         key = (op[:5], lhs, rhs)
         if key not in self._divisions:
-            self._divisions[key] = lib.FreshInt("quotient"), lib.FreshInt("rest")
+            self._divisions[key] = tuple(lib.Int(f"{what} {len(self._divisions)}") for what in ("quotient", "rest"))
         quotient, rest = self._divisions[key]
         self.duties.append(self._here(b != 0))
         side = b if op.startswith("floor") else a

@@ -48,12 +48,13 @@ class Counterexample:
 
     def __str__(self) -> str:
         values = "\n".join(f"    {name} = {_shown(v)}" for name, v in self.inputs.items())
+        given = f"with\n{values}" if values else "without inputs"
         found = self.difference
         return (
             f"{found.what}\n"
             f"the program\n{_indented(to_script(self.original))}\n"
             f"becomes\n{_indented(to_script(self.rewritten))}\n"
-            f"with\n{values}\n"
+            f"{given}\n"
             f"the original gives\n{_results(found.original)}\n"
             f"the rewritten one gives\n{_results(found.rewritten)}"
         )
@@ -111,7 +112,8 @@ def _results(outcome: Outcome) -> str:
     if outcome.fault is not None:
         notes = "".join(f" ({note})" for note in outcome.fault.notes)
         return f"    {outcome.fault.code}: {outcome.fault.message}{notes}"
-    return "\n".join(f"    {name} = {_shown(v, undef)}" for name, (v, undef) in outcome.results.items())
+    lines = [f"    {name} = {_shown(v, undef)}" for name, (v, undef) in outcome.results.items()]
+    return "\n".join(lines) if lines else "    no fault"
 
 
 def _shown(value: object, undef: npt.NDArray[np.bool_] | None = None) -> str:

@@ -167,7 +167,9 @@ class Writer:
         leaves += [self.n, number(self.source.integer(-3, 8))]
         if depth == 0:
             return self.source.pick(*leaves)
-        match self.source.pick("leaf", "add", "div", "mod", "mul", "sub", "min", "max", "select", "split"):
+        match self.source.pick(
+            "leaf", "add", "div", "mod", "mul", "sub", "min", "max", "select", "split", "bits", "cast"
+        ):
             case "add":
                 return self.whole(scope, depth - 1) + self.whole(scope, depth - 1)
             case "sub":
@@ -182,6 +184,12 @@ class Writer:
                 return Binary(op, self.whole(scope, depth - 1), self.whole(scope, depth - 1))
             case "select":
                 return Select(self.condition(scope, 0), self.whole(scope, depth - 1), self.whole(scope, depth - 1))
+            case "bits":
+                inner = self.whole(scope, depth - 1)
+                return self.source.pick(inner & 3, inner >> 1, inner << 2, inner & 7, inner | 1)
+            case "cast":
+                through = self.source.pick(DType.INT64, DType.INT8, DType.UINT8, DType.INT16)
+                return Cast(INDEX, Cast(through, self.whole(scope, depth - 1)))
             case "split":
                 factor = self.source.pick(2, 3, 4)
                 inner = self.source.pick(*leaves)

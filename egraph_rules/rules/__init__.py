@@ -10,6 +10,7 @@ from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
 from egraph_rules.rules.functions import FUNCTION_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
+from egraph_rules.rules.lets import LET_RULES, SHARING_RULES
 from egraph_rules.rules.loops import LOOP_RULES, binding
 from egraph_rules.rules.padding import PADDING_RULES
 from egraph_rules.rules.splitting import SPLITTING_RULES
@@ -28,6 +29,7 @@ FAMILIES: dict[str, str] = {
     "padding": "indices kept inside their buffer, so that a guard may go",
     "loops": "loops shortened, grouped by a layout, split, merged and removed",
     "hoist": "conditions and bindings that no iteration changes, taken out of their loop",
+    "let": "names for values, taken out and brought in",
     "conditionals": "branches beside or inside each other",
     "guard": "branches around work that does nothing visible for some iterations",
 }
@@ -37,12 +39,12 @@ EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES, *FUNCTION_RULE
 
 def all_rules() -> tuple[Rule, ...]:
     """Every built-in rule; some serve directed steps and `simplify` only."""
-    return tuple(dict.fromkeys((*search_rules(), *AFFINE_RULES, *ALGEBRA_RULES, *CASE_RULES, binding)))
+    return tuple(dict.fromkeys((*search_rules(), *AFFINE_RULES, *ALGEBRA_RULES, *CASE_RULES, binding, *SHARING_RULES)))
 
 
 def search_rules() -> tuple[Rule, ...]:
     """The built-in rules that a search uses unless told otherwise."""
     return (
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *BRANCH_RULES, *LOOP_RULES, *SPLITTING_RULES,
-        *INVARIANT_RULES,
+        *INVARIANT_RULES, *LET_RULES,
     )  # fmt: skip

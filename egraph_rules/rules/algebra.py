@@ -25,7 +25,7 @@ from ir.traverse import children, walk_expr
 
 @rule(on=SIGNED, because="adding x * m moves the floor of the quotient by x", family="algebra")
 def floordiv_of_product(x: Term, y: Term, m: Term):
-    return (x * m + y) // m, x + y // m, m != 0
+    return (x * m + y) // m, x + y // m, m != 0, m != -1  # the least value // -1 leaves the dtype
 
 
 @rule(on=SIGNED, because="multiples of m leave the remainder alone", family="algebra")
@@ -159,7 +159,7 @@ def polynomial_form(expr: Expr, here: Here) -> Iterator[Expr]:
         return
     if any(isinstance(e, (Load, Undef)) for e in walk_expr(expr)):
         return  # two readings of undef may differ
-    atoms = _Atoms()
+    atoms = Atoms()
     terms = atoms.polynomial(expr)
     if terms is None:
         return
@@ -174,7 +174,7 @@ def _is_ring(expr: Expr) -> bool:
     )
 
 
-class _Atoms:
+class Atoms:
     """What sums of products are made of: expressions that are neither sums nor products, by number."""
 
     def __init__(self) -> None:

@@ -65,7 +65,7 @@ NEAR = [  # where a side condition fails by one, less follows
     ("(x * m) // m", [], "x * m // m"),
     ("(x * m + y) // m", ["m > 0", "0 <= y", "y <= m"], "x + y // m"),
     ("x // x", ["x >= 0"], "x // x"),
-    ("abs(x)", ["x >= -1"], "abs(x)"),
+    ("abs(x)", ["x >= -1"], "T.abs(x)"),
     ("x & 7", ["0 <= x", "x < 9"], "x & 7"),
     ("T.int32(T.int8(x))", ["-130 < x", "x < 5"], 'T.cast(T.cast(x, "int8"), "int32")'),
     ("T.min(T.max(x, 0), 7)", ["-1 <= x", "x <= 7"], "T.max(x, 0)"),

@@ -26,6 +26,7 @@ from ir.nodes import (
     Alloc,
     Assume,
     Binary,
+    Cast,
     Const,
     Expr,
     For,
@@ -173,6 +174,24 @@ def multiple_of_factor(expr: Expr, here: Here) -> Iterator[Expr]:
     match expr:
         case Binary(op="floordiv", lhs=a, rhs=Const(value=v)) if v > 1 and here.truth(a >= 0):
             yield binary("truncdiv", a + 1, expr.rhs)
+        case _:
+            pass
+
+
+@rewrite_expr(law="cast(t, cast(u, x))  =  x", because="wrong: u may keep fewer bits than t", family="wrong")
+def cast_there_and_back(expr: Expr, here: Here) -> Iterator[Expr]:
+    match expr:
+        case Cast(dtype=dtype, operand=Cast(operand=x)) if x.dtype is dtype:
+            yield x
+        case _:
+            pass
+
+
+@rewrite_expr(law="x >> k  =  x / 2**k, truncated", because="wrong: a shift rounds down", family="wrong")
+def shift_truncates(expr: Expr, here: Here) -> Iterator[Expr]:
+    match expr:
+        case Binary(op="shr", lhs=x, rhs=Const(value=k)):
+            yield Binary("truncdiv", x, const(2 ** int(k), x.dtype))
         case _:
             pass
 
@@ -425,7 +444,8 @@ EXPRESSIONS = (
     select_swapped, reassociate, times_zero, plus_zero, equals_itself, not_below,
 )  # fmt: skip
 PROPOSALS = (
-    difference_of_equals, multiple_of_factor, merge_branches, condition_past_let, hoist_element, inline_anything,
+    difference_of_equals, multiple_of_factor, cast_there_and_back, shift_truncates,
+    merge_branches, condition_past_let, hoist_element, inline_anything,
     share, unswitch, undef_store_is_skip, stale_assumption, one_side_of_disjunction, shorter_assumption,
     forget_assumption, true_assumption, guard_of_other_region, swap_stores, overwritten_later, store_out_of_loop,
     merge_loops, inline_without_predicate, unguarded_init, guard_dropped, one_iteration_less, interchange, reverse,

@@ -1,0 +1,80 @@
+"""Ranges of integer expressions with products of variables, which sets of quasi-affine constraints cannot express.
+
+isl bounds what is quasi-affine; only products and what is around them are bounded operand by operand.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir.dtypes import DType
+from ir.nodes import Binary, Expr, Unary
+from ir.traverse import free_vars
+
+Range = tuple[int, int]
+
+
+def fits(expr: Expr, domain: isl.Set) -> bool:
+    """Whether an integer expression stays within its dtype for all values of its variables in `domain`.
+
+    Its operands must do so.
+    """
+    found = _operation(expr, domain)
+    return found is not None and expr.dtype.min <= found[0] and found[1] <= expr.dtype.max
+
+
+def _range(expr: Expr, domain: isl.Set) -> Range:
+    """The least and the greatest value of an expression, or bounds on them; its dtype's at worst."""
+    limits = expr.dtype.min, expr.dtype.max
+    exact = _affine_range(expr, domain)
+    found = _operation(expr, domain) if exact is None else exact
+    return limits if found is None else (max(found[0], limits[0]), min(found[1], limits[1]))
+
+
+def _affine_range(expr: Expr, domain: isl.Set) -> Range | None:
+    value = pb.affine(expr)
+    if value is None:
+        return None
+    for var in free_vars(expr):
+        if var.dtype.is_integer:
+            domain = domain.intersect(within(var.name, var.dtype))
+    values = isl.Set.from_pw_aff(value).intersect_params(domain)
+    values = pb.forget(values, pb.variables(values))
+    if values.is_empty():
+        return 0, 0  # nothing runs here
+    low, high = values.dim_min_val(0), values.dim_max_val(0)
+    return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
+
+
+def within(name: str, dtype: DType) -> isl.Set:
+    """The values that a variable of an integer dtype can have, as a params set; all where isl cannot hold the limits."""
+    at = pb.symbol(name)
+    low, high = pb.number(max(dtype.min, -(2**62))), pb.number(min(dtype.max, 2**62))
+    if dtype.min < -(2**62) or dtype.max > 2**62:
+        return pb.always()
+    return at.ge_set(low).intersect(at.le_set(high))
+
+
+def _operation(expr: Expr, domain: isl.Set) -> Range | None:
+    """Bounds on the mathematical result of an operation, before its dtype limits it; None if there are none."""
+    match expr:
+        case Unary(op="neg", operand=a):
+            low, high = _range(a, domain)
+            return -high, -low
+        case Binary(op="add" | "sub" | "mul" | "min" | "max" as op, lhs=a, rhs=b):
+            (a0, a1), (b0, b1) = _range(a, domain), _range(b, domain)
+            match op:
+                case "add":
+                    return a0 + b0, a1 + b1
+                case "sub":
+                    return a0 - b1, a1 - b0
+                case "mul":
+                    corners = (a0 * b0, a0 * b1, a1 * b0, a1 * b1)
+                    return min(corners), max(corners)
+                case "min":
+                    return min(a0, b0), min(a1, b1)
+                case "max":
+                    return max(a0, b0), max(a1, b1)
+        case _:
+            return None

@@ -1,0 +1,222 @@
+"""Bindings: names put in place of what they stand for, dropped, and introduced for what is computed more than once.
+
+What is bound here reads no buffer and is never undef: a binding freezes undef, and two readings of an element that is
+undef may differ, so that a name and what it stands for would not be equal. Naming or un-naming a value of variables
+alone changes nothing but where it is evaluated, so it remains to see that evaluating it there cannot fault.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from egraph_rules.context import bound_to
+from egraph_rules.proposal import Here, flat, rewrite
+from ir import presburger as pb
+from ir.dtypes import DType
+from ir.nodes import (
+    Alloc,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Undef,
+    Var,
+    const,
+    seq,
+)
+from ir.traverse import bound_var, children, free_vars, stmt_children, stmt_exprs, substitute, walk, walk_expr
+from ir.traverse import with_children as with_operands
+
+
+@rewrite(
+    law="let v = e: s  =  s with e for v   where e reads nothing, and cannot fault unless s does",
+    because="v is e wherever s uses it",
+    family="let",
+)
+def inline(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Put values in place of their names: those of a binding, and of all bindings inside it that allow it."""
+    if isinstance(stmt, Let):
+        new = _inlined(stmt, here)
+        if new is not stmt:
+            yield new
+
+
+@rewrite(law="let v = e: s  =  s   where s does not use v", because="nothing looks at the value", family="let")
+def unused(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Drop a binding that nothing uses; a value that would fault is a fault less."""
+    del here
+    if isinstance(stmt, Let) and not _uses(stmt.body, stmt.var):
+        yield stmt.body
+
+
+@rewrite(
+    law="s  =  let v = e: s with v for e   where e occurs more than once, and cannot fault unless s does",
+    because="e reads nothing, so that it has one value wherever s evaluates it",
+    family="let",
+)
+def common(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Bind expressions that a statement, or one inside it, evaluates more than once.
+
+    A whole nest is done at once, each expression being bound as far out as its variables allow.
+    """
+    if is_root(stmt, here) and _repeats(stmt):
+        new = _shared(stmt, here, Names.of(stmt, here), frozenset())
+        if new != stmt:
+            yield new
+
+
+LET_RULES = (inline, unused, common)
+
+
+# What may be bound, and where ------------------------------------------------------------------------------------------
+
+
+def is_root(stmt: Stmt, here: Here) -> bool:
+    """Whether bindings are looked for from here on: at whole nests, and at blocks, which may be all that may change."""
+    return isinstance(stmt, Block) or (not here.in_loop and isinstance(stmt, (For, Seq, Store, If, Let)))
+
+
+def is_work(expr: Expr) -> bool:
+    """Whether an expression is worth a name: an operation on numbers."""
+    return expr.dtype is not DType.BOOL and any(not isinstance(c, Const) for c in children(expr))
+
+
+def is_fixed(expr: Expr) -> bool:
+    """Whether an expression depends on nothing but variables, and is never undef."""
+    return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
+
+
+def may_bind(expr: Expr, stmt: Stmt, here: Here) -> bool:
+    """Whether evaluating an expression of variables bound outside before a statement cannot fault, or only if it does."""
+    if here.decided(expr):
+        return True
+    match stmt:
+        case Seq():
+            for part in flat(stmt):
+                if may_bind(expr, part, here):
+                    return True
+                if isinstance(part, (Assert, Assume)):
+                    return False  # what follows may never run
+            return False
+        case Store() | Evaluate():
+            return any(map(lambda e: _evaluates(e, expr), stmt_exprs(stmt)))
+        case If(cond=cond, then=yes, other=no):
+            arms = ((cond, True, yes), (cond, False, no))
+            return _evaluates(cond, expr) or all(_within(expr, *arm, here) for arm in arms)
+        case For(start=start, extent=extent):
+            if _evaluates(start, expr) or _evaluates(extent, expr):
+                return True
+            runs = Binary("gt", extent, const(0, extent.dtype))
+            if not is_fixed(extent):
+                return False
+            never, some = here.under(runs, False), here.under(runs, True)
+            return (never is None or never.decided(expr)) and (
+                some is None or may_bind(expr, stmt.body, inside(stmt, some))
+            )
+        case Let(value=value, body=body):
+            return _evaluates(value, expr) or may_bind(expr, body, inside(stmt, here))
+        case Alloc(body=body) | Block(body=body):
+            return may_bind(expr, body, here)
+        case _:
+            return False
+
+
+def _within(expr: Expr, cond: Expr, truth: bool, arm: Stmt, here: Here) -> bool:
+    place = under(cond, here, truth=truth)
+    return place is None or may_bind(expr, arm, place)
+
+
+def _evaluates(whole: Expr, part: Expr) -> bool:
+    """Whether evaluating one expression always evaluates another."""
+    if whole.same(part):
+        return True
+    lazy = isinstance(whole, Select) or (isinstance(whole, Binary) and whole.op in ("and", "or"))
+    return any(_evaluates(c, part) for c in (children(whole)[:1] if lazy else children(whole)))
+
+
+def inside(stmt: For | Let, here: Here) -> Here:
+    """The body of a loop or binding, which need not be part of the program: only ranges of variables are known there."""
+    # not `here.inside`, which remembers its answers by the statement's identity
+
+    def domain() -> isl.Set:
+        match stmt:
+            case For(var=var, start=start, extent=extent):
+                return here.domain.intersect(pb.loop_domain(var, start, extent).may)
+            case Let(var=var, value=value):
+                return here.domain.intersect(bound_to(var, value))
+
+    found = here.ask(domain)
+    return here.at(here.domain if found is None else found)
+
+
+def under(cond: Expr, here: Here, *, truth: bool) -> Here | None:
+    """An arm of a branch, as far as variables are concerned; None if it never runs."""
+    return here.under(cond, truth) if is_fixed(cond) else here
+
+
+def following(stmt: Stmt, here: Here) -> Here | None:
+    """What is known of variables after a statement; None if nothing runs there."""
+    match stmt:
+        case Assume(cond=cond) | Assert(cond=cond):
+            return under(cond, here, truth=True)
+        case _:
+            return here
+
+
+@dataclass(slots=True)
+class Names:
+    """Names for new bindings, told apart from all names around."""
+
+    taken: set[str]
+    own: set[str]  # canonical names that the statement binds, whose printed names are known
+
+    @staticmethod
+    def of(stmt: Stmt, here: Here) -> Names:
+        """Names that differ from all in a statement and around it."""
+        own = {v.name for s in walk(stmt) for v in bound_var(s)}
+        used = {v.name for s in walk(stmt) for e in stmt_exprs(s) for v in free_vars(e)}
+        buffers = {s.buffer.name for s in walk(stmt) if isinstance(s, (Store, Alloc))}
+        read = {e.buffer.name for s in walk(stmt) for x in stmt_exprs(s) for e in walk_expr(x) if isinstance(e, Load)}
+        return Names(own | used | buffers | read | {v.name for v in here.scope}, own)
+
+    def new(self, stem: str, dtype: DType, near: str = "") -> Var:
+        """A variable, named after a loop's if that belongs to the statement: `i_term`."""
+        stem = f"{near}._{stem}" if near in self.own else stem
+        name, count = stem, 1
+        while name in self.taken:
+            count += 1
+            name = f"{stem}_{count}"
+        self.taken.add(name)
+        return Var(name, dtype)
+
+
+# Putting values in place of names --------------------------------------------------------------------------------------
+
+
+def _inlined(stmt: Let, here: Here) -> Stmt:
+    place = inside(stmt, here)
+    body = _inlined(stmt.body, place) if isinstance(stmt.body, Let) else stmt.body
+    if not is_fixed(stmt.value) or not _uses(body, stmt.var):
+        return stmt if body is stmt.body else replace(stmt, body=body)
+    if here.decided(stmt.value) or may_bind(stmt.var, _certain(body, stmt.var), here):
+        return substitute(body, {stmt.var: stmt.value})
+    return stmt if body is stmt.body else replace(stmt, body=body)
+
+
+def _uses(stmt: Stmt, var: Var) -> bool:
+    return any(var in free_vars(e) for s in walk(stmt) for e in stmt_exprs(s))
