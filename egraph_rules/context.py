@@ -17,7 +17,7 @@ from typing import assert_never, cast
 
 import islpy as isl
 
-from egraph_rules import intervals
+import egraph_rules.intervals as intervals
 from ir import presburger as pb
 from ir.analysis import effects as fx
 from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before

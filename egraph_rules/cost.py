@@ -23,6 +23,7 @@ class Target:
     transcendental function. `index`: factor for arithmetic inside an index, most of which becomes a slice.
     `mask`: a guard around an elementwise store, per element. `reduction_mask`: a guard around an accumulation.
     `reduction_slice`: an accumulation over a part of an axis, per element.
+    `binding`: a value given a name, besides what the value costs, each time.
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -35,6 +36,7 @@ class Target:
     division: float = 1.0
     special: float = 4.0
     index: float = 0.2
+    binding: float = 0.0
     mask: float = 0.25
     reduction_mask: float = 6.0
     reduction_slice: float = 3.0

@@ -6,22 +6,29 @@ whatever rule is named. Parts before the place are final already, those after it
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from egraph_rules.chains import KNOWN, Link, chain
 from egraph_rules.context import Contexts
 from egraph_rules.erase import count_erased, erase
 from egraph_rules.explain import Explainer
 from egraph_rules.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
-from ir.nodes import SKIP, Alloc, Block, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
+from egraph_rules.rule import Rule
+from ir import presburger as pb
+from ir import readback
+from ir.dtypes import DType
+from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.script.printer import to_script
-from ir.traverse import map_stmt, substitute_expr
+from ir.traverse import map_stmt, stmt_exprs, substitute_expr
 
 if TYPE_CHECKING:
     from egraph_rules.encode import Part
 
+_KNOWN_LAW = "e  =  c   where e is always c;  e % c  =  e   where e // c is always 0"
 GROUPED = "several rules"
 ERASE = "erase"
 _KINDS: dict[type[Stmt], str] = {
@@ -55,7 +62,7 @@ class Trace:
     contexts: Contexts
     rebuilder: Rebuilder
     edges: Edges
-    laws: dict[str, str]
+    rules: tuple[Rule, ...]
 
 
 Move = tuple[str, str, str, Stmt]  # rule, place, fact, whole program after it
@@ -73,6 +80,7 @@ def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
     steps: list[Step] = []
     current = func
     for trace, at in legs:
+        laws = {r.name: r.law for r in trace.rules} | {KNOWN: _KNOWN_LAW}
         choice, root, final = trace.found[at]
         moves = list(_Descent(trace).visit(trace.part, root, choice, {}, lambda s: s))
         if (moves[-1][3] if moves else trace.body) != final:
@@ -80,7 +88,7 @@ def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
         for rule, place, fact, body in moves:
             after = replace(func, body=body)
             if after != current:
-                steps.append(Step(rule, trace.laws.get(rule, ""), place, fact, current, after))
+                steps.append(Step(rule, laws.get(rule, ""), place, fact, current, after))
                 current = after
     if current != best:
         assumptions, stores = count_erased(current.body)
@@ -122,10 +130,8 @@ class _Descent:
     def _inside(self, part: Part, at: Place, choice: Choice, env: Names, wrap: Wrap) -> Iterator[Move]:
         inner = self.trace.rebuilder.scope_of(choice, env) if choice.kind in ("for", "let") else env
         done = [printed(p, inner) for p in part.parts]
+        yield from self._expressions(part, at, choice, env, lambda new: wrap(self._around(new, env, inner)(done)))
         around = self._around(choice, env, inner)
-        rule = (GROUPED, _line(part, env), "its expressions are equal here; the order of rules is not worked out")
-        if choice.kind in ("if", "for", "let", "store"):
-            yield *rule, wrap(around(done))
         for k, (child, place) in enumerate(zip(part.parts, self._places(part, at), strict=True)):
 
             def hole(new: Stmt, k: int = k, done: tuple[Stmt, ...] = tuple(done)) -> Stmt:
@@ -133,6 +139,29 @@ class _Descent:
 
             yield from self.visit(child, place, choice.parts[k], inner, hole)
             done[k] = self._final(choice.parts[k], inner)
+
+    def _expressions(
+        self, part: Part, at: Place, choice: Choice, env: Names, build: Callable[[Choice], Stmt]
+    ) -> Iterator[Move]:
+        """The programs after each rewrite of an expression that a statement holds directly."""
+        wanted = _exprs_of(choice)
+        current = list(stmt_exprs(part.stmt)) if wanted else []
+        t = self.trace
+        for k, goal in enumerate(wanted):
+            if current[k].same(goal):
+                continue
+            links = chain(current[k], goal, at.facts, t.contexts, t.rules)
+            if links is None:
+                fact = "its expressions are equal here by the search; the order of rules was not found again"
+                links = [Link(GROUPED, fact, goal)]
+            for link in links:
+                current[k] = link.after
+                yield link.rule, _line(part, env), self._renamed(link.fact, env), build(_with_exprs(choice, current))
+
+    def _renamed(self, fact: str, env: Names) -> str:
+        """A fact in the author's names."""
+        names = {v.name: to_script(e) for v, e in env.items()}
+        return re.sub(r"%\d+[.\w]*", lambda m: names.get(m.group(), m.group()), fact)
 
     def _around(self, choice: Choice, env: Names, inner: Names) -> Callable[[list[Stmt]], Stmt]:
         """The final node of a choice, around any parts."""
@@ -178,7 +207,7 @@ class _Descent:
 
     def _moves(self, part: Part, at: Place, choice: Choice, env: Names) -> Iterator[tuple[Part, str, str]]:
         for new, rule in self.edges[at.facts, part.number, at.permissions]:
-            yield new, rule, "the rule's conditions are proven here"
+            yield new, rule, self._premise(rule, at, env)
         if not isinstance(part.stmt, If):
             return
         known = self.trace.contexts.truth(at.facts, part.stmt.cond)
@@ -193,6 +222,16 @@ class _Descent:
                 rule = "overcompute.else" if k else "overcompute.then"
                 fact = self._agreement(part.stmt, k, at, env)
             yield arm, rule, fact
+
+    def _premise(self, rule: str, at: Place, env: Names) -> str:
+        """Why a rule in Python holds, and what it could rely on: the values of variables at the place."""
+        reason = next(r.reason for r in self.trace.rules if r.name == rule)
+        domain = self.trace.contexts.facts(at.facts).domain
+        scope = {name: env.get(v, v) for name in sorted(pb.variables(domain)) for v in (Var(name, DType.INT32),)}
+        known = pb.within_budget(lambda: readback.condition(domain, scope), None)
+        if known is None or isinstance(known, Const):
+            return reason
+        return f"{reason}; known here: {to_script(known)}"
 
     def _agreement(self, stmt: If, kept: int, at: Place, env: Names) -> str:
         """Why an arm may run where the condition chooses the other one."""
@@ -233,6 +272,25 @@ class _Descent:
             case _:
                 inner = [(f, d)] * len(part.parts)
         return [Place(g, p.number, e) for p, (g, e) in zip(part.parts, inner, strict=True)]
+
+
+def _exprs_of(choice: Choice) -> list[Expr]:
+    """The expressions that a choice holds directly, in the order of its statement's."""
+    match choice.kind:
+        case "store":
+            _, indices, value = cast("tuple[object, tuple[Expr, ...], Expr]", choice.payload)
+            return [*indices, value]
+        case "if" | "for" | "let":
+            return list(cast("tuple[Expr, ...]", choice.payload[0 if choice.kind == "if" else 2 :]))
+        case _:
+            return []
+
+
+def _with_exprs(choice: Choice, exprs: list[Expr]) -> Choice:
+    """A choice with other expressions."""
+    if choice.kind == "store":
+        return replace(choice, payload=(choice.payload[0], tuple(exprs[:-1]), exprs[-1]))
+    return replace(choice, payload=(*choice.payload[: 0 if choice.kind == "if" else 2], *exprs))
 
 
 def printed(part: Part, env: Names) -> Stmt:

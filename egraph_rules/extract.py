@@ -249,7 +249,7 @@ class Extractor:
                 ]
             case "Let":
                 cost, value = self._best[rest[1]]
-                cost *= self.prices.weight(self.trips(f))
+                cost = self.prices.binding(self.trips(f), cost)
                 return [
                     Choice("let", cost + b.cost if b.cost else 0.0, b.accumulates, (f, rest[0], value), (b,), at)
                     for b in self.choices(rest[2])

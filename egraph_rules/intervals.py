@@ -48,7 +48,7 @@ def _affine_range(expr: Expr, domain: isl.Set) -> Range | None:
 
 
 def within(name: str, dtype: DType) -> isl.Set:
-    """The values that a variable of an integer dtype can have, as a params set; all where isl cannot hold the limits."""
+    """The values that a variable of an integer dtype can have, as a params set."""
     at = pb.symbol(name)
     low, high = pb.number(max(dtype.min, -(2**62))), pb.number(min(dtype.max, 2**62))
     if dtype.min < -(2**62) or dtype.max > 2**62:

@@ -205,9 +205,8 @@ class _Session:
         found.sort(key=lambda pair: (round(pair[0].cost, 6), pair[0].size))
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
-        laws = {r.name: r.law for r in search.rules}
         edges = self.expander.applied
-        trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, laws)
+        trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, search.rules)
         search.report.traces.append(trace)
         search.report.decisions += explain(found[0][0], extractor, self.contexts, rebuilder)
         return _distinct(programs, search.keep)

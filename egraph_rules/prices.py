@@ -45,13 +45,17 @@ class Prices:
                 return (t.loop + cost if cost else 0.0), masked
             case Let(value=value, body=body):
                 cost, masked = self._statement(body, trips)
-                return (self.weight(trips) * self.expr(value) + cost if cost else 0.0), masked
+                return (self.binding(trips, self.expr(value)) + cost if cost else 0.0), masked
             case Alloc(body=body):
                 cost, masked = self._statement(body, trips)
                 return t.kernel + cost, masked
             case _:
                 parts = [self._statement(s, trips) for s in stmt_children(stmt)]
                 return sum(c for c, _ in parts), any(m for _, m in parts)
+
+    def binding(self, trips: Trips, value: float) -> float:
+        """Cost of giving a name to a value that costs that much each time."""
+        return self.weight(trips) * (self.target.binding + value)
 
     def store(self, trips: Trips, store: Store, places: float, value: float) -> float:
         """Cost of a store whose indices and value cost that much each time."""

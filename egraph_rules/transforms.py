@@ -14,7 +14,7 @@ from egraph_rules.cost import CPU, Target
 from egraph_rules.erase import erase_assumptions, erase_undef_stores
 from egraph_rules.optimize import search_within
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
-from egraph_rules.rules import EXPRESSION_RULES, affine, cases, loops, padding, statements
+from egraph_rules.rules import EXPRESSION_RULES, affine, cases, index_terms, lets, loops, padding, statements
 from ir.blocks import without_axes
 from ir.errors import ScheduleError, suggest
 from ir.nodes import PrimFunc
@@ -37,6 +37,19 @@ _LESS_WORK = replace(
     division=0.005,
     index=0.01,
 )
+# Operations first, wherever they stand: in an index as much as in a value, and in vector code once for each element.
+_FEWEST_OPERATIONS = replace(
+    CPU,
+    name="fewest operations",
+    arith=1.0,
+    division=4.0,
+    special=16.0,
+    index=1.0,
+    kernel=0.0,
+    loop=0.0,
+    reduction_slice=0.0,
+)
+_NO_NAMES = replace(CPU, name="no names", arith=0.0, division=0.0, special=0.0, binding=1e3)
 
 _BRANCHES = (statements.branch_true, statements.branch_false, statements.branch_identical, statements.branch_noop)
 _NOTHING = (
@@ -184,6 +197,35 @@ def hoist_expression(
     return Step("hoist_expression", options, (*chosen, *boolean, *_BRANCHES, *_NOTHING), _HOISTED)
 
 
+def inline_lets(block: Block = None) -> Step:
+    """Put values in place of their names, and drop names that nothing uses.
+
+    A binding stays where its value reads a buffer: it freezes what may be undef, or change before the name is used.
+    """
+    return Step("inline_lets", _options(block), (lets.inline, lets.unused), _NO_NAMES)
+
+
+def common_subexpressions(block: Block = None) -> Step:
+    """Name numeric expressions over variables that are evaluated more than once."""
+    return Step("common_subexpressions", _options(block), (lets.common,), _FEWEST_OPERATIONS)
+
+
+def introduce_lets(block: Block = None) -> Step:
+    """Name numeric expressions over variables where the outermost loop allows it that they depend on, as they stand."""
+    rules = (index_terms.as_written, lets.common, loops.binding)
+    return Step("introduce_lets", _options(block), rules, _FEWEST_OPERATIONS)
+
+
+def hoist_index_terms(block: Block = None, floats: Freedoms = None) -> Step:
+    """Compute each term of a sum or product at the outermost loop it depends on, and what is repeated once.
+
+    Sums and products are rearranged for that: integer ones where no partial result leaves its range, those of floats
+    with the freedoms `reassociate` and `no_signed_zeros`.
+    """
+    rules = (*index_terms.TERM_RULES, lets.common, loops.binding)
+    return Step("hoist_index_terms", _options(block, floats), rules, _FEWEST_OPERATIONS)
+
+
 def remove_branching_through_overcompute(block: Block = None, floats: Floats | Sequence[str] | None = None) -> Step:
     """Drop branches whose other side may run everywhere without a visible effect, reducing indices where needed."""
     rules = (
@@ -214,7 +256,8 @@ def remove_store_undef() -> Step:
 STEPS: dict[str, Callable[..., Step]] = {
     step.__name__: step
     for step in (
-        simplify, remove_no_op, merge_conditionals, reduce_loop_extents, hoist_expression,
+        simplify, remove_no_op, merge_conditionals, reduce_loop_extents, hoist_expression, inline_lets,
+        common_subexpressions, introduce_lets, hoist_index_terms,
         remove_branching_through_overcompute, remove_overcompute_through_branching, remove_assume, remove_store_undef,
     )
 }  # fmt: skip

@@ -473,6 +473,22 @@ def index_arithmetic(w: Writer) -> Stmt:
     return w.loop(Scope(), lambda outer: w.loop(outer, body) if w.source.flag() else body(outer))
 
 
+def flattened(w: Writer) -> Stmt:
+    """A nest of loops over a buffer whose indices are sums of products, as of rows that lie behind each other."""
+    size = w.shape[0]
+    outer, inner = w.var("i"), w.var("j")
+    rows = w.source.pick(1, 2, w.n % 3)
+    stride = w.source.pick(size // 2, 2)
+    columns = w.source.pick(number(stride), number(max(stride - 1, 0)), w.n % (stride + 1))
+    index = outer * stride + inner if w.source.flag() else inner + outer * number(stride)
+    rest = tuple(number(0) for _ in w.shape[1:])
+    target, source = w.written(), w.read()
+    value = Load(source, (index, *rest))
+    store = Store(target, (index, *rest), w.source.pick(value, value + w.constant(), w.constant()))
+    body: Stmt = If(inner < w.n, store, SKIP) if w.source.flag(4) else store
+    return For(outer, number(0), rows if isinstance(rows, Expr) else number(rows), For(inner, number(0), columns, body))
+
+
 def calling(w: Writer) -> Stmt:
     """Statements whose operators are functions of the user's."""
     return with_calls(w.source, w.source.pick(anything, selections, bindings, index_arithmetic)(w))
@@ -481,7 +497,7 @@ def calling(w: Writer) -> Stmt:
 IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, ordered, overhanging, selections, same_branches, nothing, local_stage,
-    index_arithmetic, anything, calling,
+    index_arithmetic, flattened, anything, calling,
 )  # fmt: skip
 
 

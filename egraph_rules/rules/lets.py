@@ -8,8 +8,8 @@ alone changes nothing but where it is evaluated, so it remains to see that evalu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -75,7 +75,7 @@ def common(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     A whole nest is done at once, each expression being bound as far out as its variables allow.
     """
     if is_root(stmt, here) and _repeats(stmt):
-        new = _shared(stmt, here, Names.of(stmt, here), frozenset())
+        new = _shared(stmt, here, Names.of(stmt, here))
         if new != stmt:
             yield new
 
@@ -83,7 +83,7 @@ def common(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 LET_RULES = (inline, unused, common)
 
 
-# What may be bound, and where ------------------------------------------------------------------------------------------
+# What may be bound, and where ----------------------------------------------------------------------------------------
 
 
 def is_root(stmt: Stmt, here: Here) -> bool:
@@ -102,7 +102,7 @@ def is_fixed(expr: Expr) -> bool:
 
 
 def may_bind(expr: Expr, stmt: Stmt, here: Here) -> bool:
-    """Whether evaluating an expression of variables bound outside before a statement cannot fault, or only if it does."""
+    """Whether evaluating an expression of outer variables before a statement cannot fault, or only if that does."""
     if here.decided(expr):
         return True
     match stmt:
@@ -114,7 +114,7 @@ def may_bind(expr: Expr, stmt: Stmt, here: Here) -> bool:
                     return False  # what follows may never run
             return False
         case Store() | Evaluate():
-            return any(map(lambda e: _evaluates(e, expr), stmt_exprs(stmt)))
+            return any(_evaluates(e, expr) for e in stmt_exprs(stmt))
         case If(cond=cond, then=yes, other=no):
             arms = ((cond, True, yes), (cond, False, no))
             return _evaluates(cond, expr) or all(_within(expr, *arm, here) for arm in arms)
@@ -150,7 +150,7 @@ def _evaluates(whole: Expr, part: Expr) -> bool:
 
 
 def inside(stmt: For | Let, here: Here) -> Here:
-    """The body of a loop or binding, which need not be part of the program: only ranges of variables are known there."""
+    """The body of a loop or binding, in the program or not: only ranges of variables are known there."""
     # not `here.inside`, which remembers its answers by the statement's identity
 
     def domain() -> isl.Set:
@@ -205,18 +205,145 @@ class Names:
         return Var(name, dtype)
 
 
-# Putting values in place of names --------------------------------------------------------------------------------------
+# Putting values in place of names ------------------------------------------------------------------------------------
 
 
 def _inlined(stmt: Let, here: Here) -> Stmt:
-    place = inside(stmt, here)
-    body = _inlined(stmt.body, place) if isinstance(stmt.body, Let) else stmt.body
-    if not is_fixed(stmt.value) or not _uses(body, stmt.var):
-        return stmt if body is stmt.body else replace(stmt, body=body)
-    if here.decided(stmt.value) or may_bind(stmt.var, _certain(body, stmt.var), here):
-        return substitute(body, {stmt.var: stmt.value})
+    body = _inlined(stmt.body, inside(stmt, here)) if isinstance(stmt.body, Let) else stmt.body
+    if is_fixed(stmt.value) and _uses(body, stmt.var):
+        new = substitute(body, {stmt.var: stmt.value})
+        if may_bind(stmt.value, new, here):
+            return new
     return stmt if body is stmt.body else replace(stmt, body=body)
 
 
 def _uses(stmt: Stmt, var: Var) -> bool:
     return any(var in free_vars(e) for s in walk(stmt) for e in stmt_exprs(s))
+
+
+# Names for what occurs more than once --------------------------------------------------------------------------------
+
+
+def _repeats(stmt: Stmt) -> bool:
+    """Whether some work occurs twice at all: most programs have no such thing, and need no closer look."""
+    seen: set[Expr] = set()
+    for whole in (e for s in walk(stmt) if not isinstance(s, (Assume, Assert)) for e in stmt_exprs(s)):
+        for part in walk_expr(whole):
+            if is_work(part) and is_fixed(part):
+                if part in seen:
+                    return True
+                seen.add(part)
+    return False
+
+
+def _shared(stmt: Stmt, here: Here, names: Names) -> Stmt:
+    """A statement with names for all work that is repeated in it."""
+    if isinstance(stmt, Seq):
+        return _shared_sequence(list(flat(stmt)), here, names)
+    named = _named(stmt, stmt, here, names)
+    if named is not None:
+        return _shared(named, here, names)
+    match stmt:
+        case For(body=body) | Let(body=body):
+            return replace(stmt, body=_shared(body, inside(stmt, here), names))
+        case Alloc(body=body) | Block(body=body):
+            return replace(stmt, body=_shared(body, here, names))
+        case If(cond=cond, then=yes, other=no):
+            arms = ((yes, under(cond, here, truth=True)), (no, under(cond, here, truth=False)))
+            new = [arm if place is None else _shared(arm, place, names) for arm, place in arms]
+            return replace(stmt, then=new[0], other=new[1])
+        case _:
+            return stmt
+
+
+def _shared_sequence(parts: list[Stmt], here: Here, names: Names) -> Stmt:
+    """Each name is bound before the first statement that needs it."""
+    done: list[Stmt] = []
+    place: Here | None = here
+    for k, part in enumerate(parts):
+        if place is None:
+            return seq(*done, *parts[k:])
+        named = _named(seq(*parts[k:]), part, place, names)
+        if named is not None:
+            return seq(*done, _shared(named, place, names))
+        done.append(_shared(part, place, names))
+        place = following(part, place)
+    return seq(*done)
+
+
+def _named(stmt: Stmt, first: Stmt, here: Here, names: Names) -> Stmt | None:
+    """A statement with a name for the largest repeated work that is done in `first`; None if there is none."""
+    counts = _counts(stmt)
+    if all(n < 2 for n in counts.values()):
+        return None
+    inner = {v.name for s in walk(stmt) for v in bound_var(s)}
+    there = counts if first is stmt else _counts(first)
+    found = [e for e, n in counts.items() if n > 1 and e in there and inner.isdisjoint(v.name for v in free_vars(e))]
+    for expr in sorted(found, key=lambda e: -sum(1 for _ in walk_expr(e))):
+        if may_bind(expr, stmt, here):
+            var = names.new("index" if expr.dtype.is_integer else "value", expr.dtype)
+            return Let(var, expr, renamed(stmt, expr, var))
+    return None
+
+
+def _counts(stmt: Stmt) -> Counter[Expr]:
+    """How often a statement does each piece of work that may have a name, per iteration; one arm of a branch counts."""
+    match stmt:
+        case Assume() | Assert():
+            return Counter()
+        case If(cond=cond, then=yes, other=no):
+            return _work(cond) + (_counts(yes) | _counts(no))
+        case _:
+            total: Counter[Expr] = Counter()
+            for expr in stmt_exprs(stmt):
+                total.update(_work(expr))
+            for part in stmt_children(stmt):
+                total.update(_counts(part))
+            return total
+
+
+def _work(expr: Expr) -> Counter[Expr]:
+    total: Counter[Expr] = Counter()
+    match expr:
+        case Select(cond=cond, then=a, other=b):
+            total.update(_work(cond) + (_work(a) | _work(b)))
+        case _:
+            for part in children(expr):
+                total.update(_work(part))
+    if is_work(expr) and is_fixed(expr):
+        total[expr] += 1
+    return total
+
+
+def renamed(stmt: Stmt, old: Expr, new: Var) -> Stmt:
+    """A statement with a name for an expression, except in what it assumes or asserts: facts keep their own words."""
+
+    def expr(whole: Expr) -> Expr:
+        return new if whole.same(old) else with_operands(whole, tuple(map(expr, children(whole))))
+
+    return map_exprs(stmt, expr)
+
+
+def map_exprs(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:
+    """A statement with `fn` applied to the expressions that statements in it hold, except assumed and asserted ones."""
+
+    def go(inner: Stmt) -> Stmt:
+        return map_exprs(inner, fn)
+
+    match stmt:
+        case Store(indices=indices, value=value):
+            return replace(stmt, indices=tuple(map(fn, indices)), value=fn(value))
+        case If(cond=cond, then=yes, other=no):
+            return replace(stmt, cond=fn(cond), then=go(yes), other=go(no))
+        case For(start=start, extent=extent, body=body):
+            return replace(stmt, start=fn(start), extent=fn(extent), body=go(body))
+        case Let(value=value, body=body):
+            return replace(stmt, value=fn(value), body=go(body))
+        case Evaluate(value=value):
+            return replace(stmt, value=fn(value))
+        case Seq(stmts=stmts):
+            return seq(*map(go, stmts))
+        case Alloc(body=body) | Block(body=body):
+            return replace(stmt, body=go(body))
+        case _:
+            return stmt

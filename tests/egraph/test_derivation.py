@@ -9,12 +9,13 @@ from hypothesis import given, settings
 
 from compare import assert_refines
 from egraph_rules import optimize
+from egraph_rules.chains import KNOWN
 from egraph_rules.derivation import ERASE, GROUPED
 from egraph_rules.registry import active_rules
 from ir import PrimFunc, parse
 from strategies import programs
 
-NAMES = {rule.name for rule in active_rules(())} | {ERASE, GROUPED}
+NAMES = {rule.name for rule in active_rules(())} | {ERASE, GROUPED, KNOWN}
 TEXTS = [v for k, v in sorted(vars(documents).items()) if k.isupper()]
 
 
