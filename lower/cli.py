@@ -73,12 +73,14 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     optimize.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
     optimize.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_rule_options(optimize)
     explain = commands.add_parser("explain", help="show the rewrites that lead from a kernel to the cheapest program")
     explain.add_argument(
         "script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several"
     )
     explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     explain.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_rule_options(explain)
     bounds = commands.add_parser(
         "bounds",
         help="run a script and tabulate the bounds of its staged programs",
@@ -90,7 +92,8 @@ def _parser() -> argparse.ArgumentParser:
         "script", metavar="FILE[:NAME]", help="a Python script, which is executed; NAME picks a program"
     )
     bounds.add_argument("--svg", type=Path, metavar="DIR", help="draw the stages and the loop variables into a folder")
-    commands.add_parser("rules", help="list the rewrite rules with their laws and reasons")
+    rules = commands.add_parser("rules", help="list the rewrite rules: laws, reasons, freedoms, how they were checked")
+    rules.add_argument("family", metavar="FAMILY", nargs="?", help="only this family")
     check = commands.add_parser(
         "check-rules",
         help="prove and test rewrite rules, and show a counterexample for each that is wrong",
@@ -104,7 +107,17 @@ def _parser() -> argparse.ArgumentParser:
         "--examples", type=_positive, default=200, metavar="N", help="random examples a rule (default: 200)"
     )
     check.add_argument("--seed", type=int, default=0, help="seed of the random examples (default: 0)")
+    check.add_argument("--record", action="store_true", help="keep the verdicts on built-in rules for `loopsat rules`")
     return parser
+
+
+def _add_rule_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--rules", type=Path, action="append", default=[], metavar="FILE", help="run a Python file that registers rules"
+    )
+    parser.add_argument(
+        "--without", action="append", default=[], metavar="FAMILY", help="leave out a family of rules (see `rules`)"
+    )
 
 
 def _positive(text: str) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
-import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -15,11 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ir.bounds import Bounds, Part, Range, infer_bounds
-from ir.errors import LoopsatError, Span, suggest
+from ir.errors import LoopsatError, suggest
 from ir.nodes import Module, PrimFunc, Var
 from ir.script.printer import to_script
 from ir.verify import verify
-from lower.cli import read_text, split_place
+from lower.cli import split_place
+from lower.scripts import execute
 
 _WIDE = 1000  # columns of what is no terminal: one line for each row, so that it can be searched
 
@@ -67,47 +66,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 # Scripts -------------------------------------------------------------------------------------------------------------
-
-
-def execute(path: Path) -> Mapping[str, object]:
-    """Run a Python script, as `python path` would, and return its global names.
-
-    Raises:
-        LoopsatError: it cannot be read or compiled, or fails; the error names the place in the script.
-    """
-    text = read_text(path)
-    names: dict[str, object] = {"__name__": "__main__", "__file__": str(path), "__builtins__": __builtins__}
-    before = sys.argv, sys.path[:]
-    sys.argv, sys.path[0:0] = [str(path)], [str(path.resolve().parent)]
-    try:
-        exec(compile(text, str(path), "exec"), names)
-    except LoopsatError as error:
-        if error.span is None:
-            error.span = _place(error, path)
-        raise
-    except SystemExit as stop:
-        if stop.code not in (None, 0):
-            message = f"the script ended with exit status {stop.code}"
-            raise LoopsatError("script-failed", message, _place(stop, path)) from stop
-    except Exception as error:  # whatever a user's script raises
-        message = f"the script fails: {type(error).__name__}: {error}"
-        help = f"run `python {path}` for Python's own account"
-        raise LoopsatError("script-failed", message, _place(error, path), help=help) from error
-    finally:
-        sys.argv, sys.path[:] = before
-    return names
-
-
-def _place(error: BaseException, path: Path) -> Span | None:
-    """Where in a script an error happened: the innermost of its lines on the stack."""
-    if isinstance(error, SyntaxError) and error.filename == str(path) and error.lineno is not None:
-        line, text = error.lineno, (error.text or "").rstrip("\n")
-        return Span(str(path), line, max(0, (error.offset or 1) - 1), max(1, error.end_offset or 1), text)
-    lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
-    if not lines or lines[-1].lineno is None:
-        return None
-    text = path.read_text(encoding="utf-8").splitlines()[lines[-1].lineno - 1]
-    return Span(str(path), lines[-1].lineno, len(text) - len(text.lstrip()), len(text.rstrip()), text)
 
 
 def _programs(names: Mapping[str, object]) -> dict[str, PrimFunc | _Scheduled]:

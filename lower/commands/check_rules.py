@@ -12,10 +12,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from egraph_rules.check import Verdict, check_rule
+from egraph_rules.check.record import record
 from egraph_rules.rule import Rule
 from egraph_rules.rules import all_rules
 from ir.errors import LoopsatError, RuleError, suggest
-from lower.commands.bounds import execute
+from lower.scripts import execute
 
 _STYLES = {"proven": "green", "tested": "green", "refuted": "bold red"}
 REFUTED = 1
@@ -28,6 +29,8 @@ def run(options: argparse.Namespace) -> int:
         LoopsatError: the file fails or defines no rule, or there is no rule of that name.
     """
     path: Path | None = options.script
+    if options.record and (path is not None or options.rule is not None):
+        raise LoopsatError("record", "only a check of all built-in rules is recorded", help="leave out FILE and --rule")
     rules = all_rules() if path is None else rules_of(execute(path), path)
     chosen = named(rules, options.rule)
     console = Console(highlight=False, soft_wrap=True)
@@ -42,6 +45,8 @@ def run(options: argparse.Namespace) -> int:
             progress.advance(task)
             console.print(Text(str(verdict), style=_STYLES[verdict.status] if console.is_terminal else ""))
     console.print(Text(summary(verdicts)))
+    if options.record:
+        record(chosen, verdicts)
     return REFUTED if any(v.refuted for v in verdicts) else 0
 
 

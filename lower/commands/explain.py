@@ -14,6 +14,7 @@ from egraph_rules.rule import DEFAULT_FLOATS
 from ir.script.printer import to_script
 from ir.verify import verify
 from lower.cli import load_kernel
+from lower.scripts import register_rules
 
 
 def run(options: argparse.Namespace) -> None:
@@ -24,7 +25,9 @@ def run(options: argparse.Namespace) -> None:
     """
     _, func = load_kernel(options.script)
     verify(func)
-    result = optimize(func, target=options.target, floats=Floats.STRICT if options.strict_floats else DEFAULT_FLOATS)
+    register_rules(options.rules)
+    floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    result = optimize(func, target=options.target, floats=floats, without=options.without)
     console = Console(highlight=False, soft_wrap=True)
     steps = result.derivation()
     cost = result.variants[0][1]

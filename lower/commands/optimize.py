@@ -28,6 +28,7 @@ from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.cli import load_kernel, write_atomically
 from lower.kernel import wide_types
+from lower.scripts import register_rules
 
 INTERPRETED_STEPS = 200_000  # the interpreter runs about as many statements a second
 TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 2e-3, DType.FLOAT16: 5e-2, DType.BFLOAT16: 2e-1}
@@ -42,7 +43,8 @@ def run(options: argparse.Namespace) -> None:
     path, func = load_kernel(options.script)
     verified = verify(func)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
-    result = optimize(func, target=options.target, k=options.variants, floats=floats)
+    register_rules(options.rules)
+    result = optimize(func, target=options.target, k=options.variants, floats=floats, without=options.without)
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
         _emit(options, path, result.best, form)

@@ -1,4 +1,4 @@
-"""`loopsat rules`: every built-in rule with its law, its reason and the float freedoms it takes."""
+"""`loopsat rules`: every rule with its law, its reason, the float freedoms it takes, and how it was checked."""
 
 from __future__ import annotations
 
@@ -6,22 +6,36 @@ import argparse
 
 from rich.console import Console
 
+from egraph_rules.check.record import verdict_on
+from egraph_rules.registry import registered_rules
 from egraph_rules.rule import Floats
-from egraph_rules.rules import all_rules
+from egraph_rules.rules import FAMILIES, all_rules, search_rules
+from ir.errors import RuleError, suggest
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the rules, family by family."""
-    del options
+    """Print the rules, family by family.
+
+    Raises:
+        RuleError: there is no such family.
+    """
+    rules = (*all_rules(), *registered_rules())
+    family: str | None = options.family
+    families = dict.fromkeys(r.family for r in rules)
+    if family is not None and family not in families:
+        help = suggest(family, families) or f"the families are {', '.join(families)}"
+        raise RuleError("unknown-family", f"there is no family of rules `{family}`", help=help)
     console = Console(highlight=False, soft_wrap=True)
-    family = ""
-    for rule in all_rules():
-        if rule.family != family:
-            family = rule.family
-            console.print(f"\n[bold]{family}[/bold]" if console.is_terminal else f"\n{family}")
-        freedoms = f"  [needs {freedom_names(rule.floats)}]" if rule.floats else ""
-        console.print(f"  {rule.name}: {rule.law}{freedoms}", markup=False)
-        console.print(f"      because {rule.reason}", markup=False)
+    default = {r.name for r in search_rules()}
+    for name in families if family is None else (family,):
+        title = f"{name}: {FAMILIES.get(name, 'rules of users')}"
+        console.print(f"\n[bold]{title}[/bold]" if console.is_terminal else f"\n{title}")
+        for rule in (r for r in rules if r.family == name):
+            freedoms = f"  [needs {freedom_names(rule.floats)}]" if rule.floats else ""
+            use = "" if rule.name in default else "  (not in the default search)"
+            console.print(f"  {rule.name}: {rule.law}{freedoms}{use}", markup=False)
+            console.print(f"      because {rule.reason}", markup=False)
+            console.print(f"      {verdict_on(rule) or 'not checked since it was changed'}", markup=False)
 
 
 def freedom_names(floats: Floats) -> str:

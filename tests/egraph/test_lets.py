@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compare import assert_refines
-from egraph_rules import Floats, optimize, transforms
+from egraph_rules import transforms
 from ir import parse, to_script
 from ir.arith import fold_binary
-from ir.nodes import Binary, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Var
+from ir.blocks import without_axes
+from ir.errors import VerifyError
+from ir.nodes import Binary, Const, Expr, For, If, Let, PrimFunc, Stmt, Var
+from ir.schedule import Schedule
 from ir.traverse import stmt_children, stmt_exprs, walk, walk_expr
 from ir.verify import verify
 from strategies import programs
@@ -39,6 +42,14 @@ def applied(func: PrimFunc, *steps: transforms.Step, exact: bool = False) -> Pri
         assert parse(to_script(new)).funcs[0] == new
     assert assert_refines(func, new, np.random.default_rng(0), exact=exact) > 0
     return new
+
+
+def assert_well_formed(func: PrimFunc) -> None:
+    """A program; its bounds may rest on data, or on assumptions."""
+    try:
+        verify(func, allow_stray_loads=True)
+    except VerifyError as error:
+        assert error.code == "store-out-of-bounds", error
 
 
 def becomes(func: PrimFunc, expected: str, *steps: transforms.Step) -> None:
@@ -90,43 +101,43 @@ def _value(expr: Expr, env: Numbers) -> int:
             raise AssertionError(f"{expr} is no sum of products")
 
 
-DOCUMENT = read("""
+HEAD = """
 def func(A: T.Buffer((n_i * n_j * n_k,), "float32"), B: T.Buffer((n_i * n_j * n_k,), "float32"),
          n_i: T.int32, n_j: T.int32, n_k: T.int32):
-    T.assume(0 <= n_i and n_i <= 1000 and 0 <= n_j and n_j <= 1000 and 0 <= n_k and n_k <= 1000)
+"""
+BODY = """
     for i, j, k in T.grid(n_i, n_j, n_k):
         A[i * n_j * n_k + j * n_k + k] = B[i * n_j * n_k + j * n_k + k]
-""")
+"""
+SMALL = "    T.assume(0 <= n_i and n_i <= 1000 and 0 <= n_j and n_j <= 1000 and 0 <= n_k and n_k <= 1000)"
+ANY_SIZE, DOCUMENT = read(HEAD + BODY), read(HEAD + SMALL + BODY)
 SIZES = {"n_i": 3, "n_j": 4, "n_k": 5}
+N_I, N_J, N_K = SIZES.values()
 
 
-def test_the_document_counts_operations_before():
-    n = 3 * 4 * 5
-    assert operations(DOCUMENT, **SIZES) == (6 * n, 4 * n)
+@pytest.mark.parametrize("func", [ANY_SIZE, DOCUMENT], ids=["any size", "small"])
+def test_the_document_counts_operations_before(func: PrimFunc):
+    assert operations(func, **SIZES) == (6 * N_I * N_J * N_K, 4 * N_I * N_J * N_K)
 
 
-def test_common_subexpressions_of_the_document():
-    n = 3 * 4 * 5
-    assert operations(without_hoisting(DOCUMENT), **SIZES) == (3 * n, 2 * n)
-    found = applied(DOCUMENT, transforms.common_subexpressions())
-    multiplications, additions = operations(found, **SIZES)
-    assert multiplications <= 3 * n and additions <= 2 * n
+def test_repeated_work_of_the_document_is_done_once():
+    named = """
+    for i, j, k in T.grid(n_i, n_j, n_k):
+        index = i * n_j * n_k + j * n_k + k
+        A[index] = B[index]
+"""
+    becomes(ANY_SIZE, HEAD + named, transforms.common_subexpressions())
+    found = transforms.common_subexpressions()(ANY_SIZE)
+    assert operations(found, **SIZES) == (3 * N_I * N_J * N_K, 2 * N_I * N_J * N_K)
 
 
-def without_hoisting(func: PrimFunc) -> PrimFunc:
-    """Repeated work named where sizes are unknown, so that nothing can move out of a loop that may not run."""
-    free = read(to_script(func).replace("@T.prim_func\n", "").replace("n_i <= 1000", "n_i >= 0"))
-    del func
-    return applied(free, transforms.common_subexpressions())
+def test_repeated_work_is_named_as_far_out_as_it_cannot_fault():
+    found = applied(DOCUMENT, transforms.common_subexpressions())  # i * n_j, which is repeated too
+    assert operations(found, **SIZES) == (N_I + 2 * N_I * N_J * N_K, 2 * N_I * N_J * N_K)
 
 
 def test_terms_of_the_document_are_computed_at_their_loops():
-    becomes(
-        DOCUMENT,
-        """
-def func(A: T.Buffer((n_i * n_j * n_k,), "float32"), B: T.Buffer((n_i * n_j * n_k,), "float32"),
-         n_i: T.int32, n_j: T.int32, n_k: T.int32):
-    T.assume(0 <= n_i and n_i <= 1000 and 0 <= n_j and n_j <= 1000 and 0 <= n_k and n_k <= 1000)
+    moved = """
     term = n_j * n_k
     for i in T.serial(n_i):
         i_term = i * term
@@ -135,8 +146,298 @@ def func(A: T.Buffer((n_i * n_j * n_k,), "float32"), B: T.Buffer((n_i * n_j * n_
             for k in T.serial(n_k):
                 index = j_term + k
                 A[index] = B[index]
-""",
-        transforms.hoist_index_terms(),
+"""
+    becomes(DOCUMENT, HEAD + SMALL + "\n" + moved.lstrip("\n"), transforms.hoist_index_terms())
+    found = transforms.hoist_index_terms()(DOCUMENT)
+    assert operations(found, **SIZES) == (N_I * N_J + N_I + 1, N_I * N_J * N_K + N_I * N_J)
+
+
+def test_products_that_might_overflow_stay_in_their_loops():
+    # n_j * n_k is not computed when n_i is 0, so that nothing says it is in range
+    found = applied(ANY_SIZE, transforms.hoist_index_terms())
+    assert operations(found, **SIZES) == (3 * N_I * N_J * N_K, 2 * N_I * N_J * N_K)
+
+
+def test_a_schedule_takes_and_replays_the_step():
+    sch = Schedule(DOCUMENT)
+    sch.apply(transforms.hoist_index_terms(floats=["reassociate"]))
+    assert "transforms.hoist_index_terms(floats=('reassociate',))" in str(sch.trace)
+    assert to_script(sch.func) == to_script(transforms.hoist_index_terms()(DOCUMENT))
+
+
+@pytest.mark.parametrize(
+    ("index", "multiplications", "additions"),
+    [
+        ("(i * 8 + j) * 16 + k", 4 + 32, 32 + 512),  # as good as any order
+        ("k + 16 * j + i * 8 * 16", 4 + 32, 32 + 512),
+        ("(i * 8 + k) * 16 + j", 4 + 512, 32 + 512),
+        ("k - j * 16 - i + 600", 32, 32 + 4 + 512),
+        ("600 - (k + j) - i", 0, 4 + 32 + 512),
+    ],
+)
+def test_terms_in_any_order_are_computed_at_their_loops(index: str, multiplications: int, additions: int):
+    func = read(f"""
+def func(A: T.Buffer((2000,), "float32"), B: T.Buffer((2000,), "float32")):
+    for i, j, k in T.grid(4, 8, 16):
+        A[{index}] = B[{index}]
+""")
+    assert operations(applied(func, transforms.hoist_index_terms())) == (multiplications, additions)
+
+
+def test_sums_of_functions_of_loop_variables():
+    func = read("""
+def func(A: T.Buffer((4, 8), "float32"), x: T.float32):
+    for i, j in T.grid(4, 8):
+        A[i, j] = T.sin(T.float32(j)) * x * 2.0 + T.exp(T.float32(i)) + T.exp(x) + A[i, j]
+""")
+    moved = """
+def func(A: T.Buffer((4, 8), "float32"), x: T.float32):
+    term = T.exp(x)
+    term_2 = x * T.float32(2.0)
+    for i in T.serial(4):
+        i_term = term + T.exp(T.cast(i, "float32"))
+        for j in T.serial(8):
+            A[i, j] = i_term + T.sin(T.cast(j, "float32")) * term_2 + A[i, j]
+"""
+    becomes(func, moved, transforms.hoist_index_terms())
+    text = to_script(applied(func, transforms.hoist_index_terms(floats=[]), exact=True))
+    assert "term + " not in text and "term = T.exp(x)" in text, text  # moved, but in its own order
+
+
+def test_a_partial_sum_that_may_leave_its_range_is_not_computed():
+    text = """
+def func(A: T.Buffer((4, 4), "int32"), n: T.int32):
+    ASSUME
+    for i, j in T.grid(4, 4):
+        A[i, j] = j - n + i
+"""
+    unchanged(read(text.replace("ASSUME", "T.assume(n > -9)")), transforms.hoist_index_terms())  # n is 2**31 - 1
+    small = transforms.hoist_index_terms()(read(text.replace("ASSUME", "T.assume(n > -9 and n < 9)")))
+    assert any(isinstance(s, Let) for s in walk(small.body)), to_script(small)
+
+
+# Near misses ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_may_fault_is_bound_where_it_is_evaluated_anyway():
+    func = read("""
+def func(A: T.Buffer((8,), "int32"), n: T.int32, m: T.int32):
+    T.assume(n < 9)
+    for i in T.serial(n):
+        A[i] = 10 // m + A[i] + 10 // m
+""")
+    text = to_script(applied(func, transforms.hoist_index_terms()))
+    assert text.index("for i in") < text.index("= 10 // m") and text.count("//") == 1  # n may be 0, and m too
+    always = read(to_script(func).replace("@T.prim_func\n", "").replace("T.serial(n)", "T.serial(8)"))
+    text = to_script(applied(always, transforms.hoist_index_terms()))
+    assert text.index("for i in") > text.index("= 10 // m") and text.count("//") == 1
+
+
+def test_what_may_fault_stays_behind_its_guard():
+    func = read("""
+def func(A: T.Buffer((8,), "int32"), m: T.int32):
+    for i in T.serial(8):
+        if m != 0:
+            A[i] = 10 // m + A[i]
+            A[7 - i] = T.if_then_else(m > 1, 20 // (m - 1), 0)
+""")
+    for step in EVERY:
+        for s in walk(applied(func, step).body):
+            assert not isinstance(s, Let) or not any(isinstance(e, Binary) and e.op == "floordiv" for e in walk_expr(s.value))
+
+
+def test_what_follows_an_assertion_may_never_run():
+    func = read("""
+def func(A: T.Buffer((8,), "int32"), m: T.int32):
+    for i in T.serial(8):
+        assert A[i] >= 0, "positive"
+        A[i] = 10 // m + 10 // m
+""")
+    text = to_script(applied(func, transforms.hoist_index_terms()))
+    assert text.index("assert") < text.index("= 10 // m"), text
+
+
+def test_work_in_exclusive_branches_is_not_repeated():
+    func = read("""
+def func(A: T.Buffer((8,), "int32"), n: T.int32, x: T.float32):
+    T.assume(n >= 0 and n < 100)
+    if n > 3:
+        A[0] = n * 7
+    else:
+        A[1] = n * 7
+""")
+    unchanged(func, transforms.common_subexpressions())
+
+
+@pytest.mark.parametrize("step", EVERY, ids=NAMES)
+def test_loads_have_no_names_and_keep_theirs(step: transforms.Step):
+    # A[i] may be undef: a name for it would freeze it, and it changes between the readings
+    unchanged(
+        read("""
+def func(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.serial(8):
+        T.assume(i < 6 or A[i] == T.undef())
+    for i in T.serial(8):
+        B[i] = A[0] * A[0] + A[i]
+        v = A[i] * 2.0
+        A[i] = 1.0
+        B[i] = B[i] + (v - v)
+"""),
+        step,
     )
-    found = operations(transforms.hoist_index_terms()(DOCUMENT), **SIZES)
-    assert found == (3 * 4 + 3 + 1, 3 * 4 * 5 + 3 * 4)
+
+
+def test_a_name_freezes_what_is_undef():
+    func = read("""
+def func(A: T.Buffer((2,), "int32")):
+    v = T.undef("int32")
+    A[0] = v
+    A[1] = v
+""")
+    unchanged(func, transforms.inline_lets())
+
+
+def test_names_are_inlined_together():
+    func = read("""
+def func(A: T.Buffer((16,), "int32"), n: T.int32):
+    T.assume(n >= 0 and n < 4)
+    x = n * 2
+    y = x + 1
+    for i in T.serial(2):
+        z = y + i
+        A[z] = x + z
+""")
+    inlined = """
+def func(A: T.Buffer((16,), "int32"), n: T.int32):
+    T.assume(n >= 0 and n < 4)
+    for i in T.serial(2):
+        A[n * 2 + 1 + i] = n * 2 + (n * 2 + 1 + i)
+"""
+    becomes(func, inlined, transforms.inline_lets())
+
+
+def test_a_value_that_may_fault_is_inlined_where_it_is_evaluated_anyway():
+    text = """
+def func(A: T.Buffer((16,), "int32"), n: T.int32):
+    x = 10 // n
+    GUARD
+        A[0] = x
+"""
+    stays, goes = (read(text.replace("GUARD", g)) for g in ("if n > -9:", "for i in T.serial(3):"))
+    unchanged(stays, transforms.inline_lets())
+    assert not any(isinstance(s, Let) for s in walk(applied(goes, transforms.inline_lets()).body))
+
+
+def test_a_name_that_nothing_uses_is_dropped():
+    func = read("""
+def func(A: T.Buffer((16,), "int32"), n: T.int32):
+    x = A[3]
+    y = 10 // n
+    A[0] = 1
+""")
+    becomes(func, 'def func(A: T.Buffer((16,), "int32"), n: T.int32):\n    A[0] = 1\n', transforms.inline_lets())
+
+
+def test_new_names_differ_from_those_of_the_program():
+    func = read("""
+def func(index: T.Buffer((2000,), "float32"), i_term: T.int32, term: T.Buffer((2000,), "float32"), n: T.int32):
+    T.assume(0 <= i_term and i_term < 9 and 0 <= n and n < 9)
+    for i, j in T.grid(8, 8):
+        index[i * i_term + j + n * i_term] = term[i * i_term + j + n * i_term] + T.float32(n * i_term)
+""")
+    for step in EVERY:
+        applied(func, step)
+
+
+def test_only_a_block_changes():
+    func = read("""
+def func(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32"), x: T.float32):
+    for i in T.serial(16):
+        with T.block("one"):
+            for j in T.serial(16):
+                A[i, j] = T.exp(x)
+        with T.block("two"):
+            for j in T.serial(16):
+                B[i, j] = T.exp(x)
+""")
+    text = to_script(applied(func, transforms.introduce_lets(block="two")))
+    one, two = text[: text.index('"two"')], text[text.index('"two"') :]
+    assert "term" not in one and "term = T.exp(x)" in two, text
+
+
+def test_loops_without_iterations():
+    func = read("""
+def func(A: T.Buffer((4, 4), "int32"), n: T.int32):
+    for i in T.serial(n, n):
+        for j in T.serial(4):
+            A[i, j] = n * n + i * n + j
+""")
+    for step in EVERY:
+        applied(func, step)
+
+
+# Random programs ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", EVERY, ids=NAMES)
+@given(programs())
+def test_random_programs_keep_their_meaning(step: transforms.Step, func: PrimFunc) -> None:
+    check(step, func)
+
+
+def check(step: transforms.Step, func: PrimFunc) -> None:
+    plain = without_axes(func)
+    new = step(plain)
+    assert_well_formed(new)
+    assert_refines(plain, new, np.random.default_rng(0), runs=2)
+
+
+@st.composite
+def nests(draw: st.DrawFn) -> PrimFunc:
+    """Nests that compute with their variables: sums, products and quotients that may fault, behind guards or not."""
+    names = ["i", "j", "k"][: draw(st.integers(1, 3))]
+    dtype = draw(st.sampled_from(("int32", "int8", "uint8", "int64", "float32")))
+
+    def number(depth: int, scope: list[str]) -> str:
+        options = [*scope, "n", "m", str(draw(st.integers(-3, 4)))]
+        if depth == 0 or draw(st.integers(0, 4)) == 0:
+            return draw(st.sampled_from(options))
+        a, b = number(depth - 1, scope), number(depth - 1, scope)
+        op = draw(st.sampled_from(("+", "+", "+", "-", "*", "*", "*", "//", "%", "select")))
+        return f"T.if_then_else({a} < {b}, n, {b})" if op == "select" else f"({a} {op} {b})"
+
+    def value(scope: list[str]) -> str:
+        kinds = draw(st.lists(st.sampled_from(("number", "number", "load", "x")), min_size=1, max_size=3))
+        parts = {"x": "x", "load": f"A[{number(1, scope)} % 4]"}
+        found = [parts[kind] if kind in parts else f'T.cast({number(3, scope)}, "{dtype}")' for kind in kinds]
+        return draw(st.sampled_from((" + ", " * ", " - "))).join(found)
+
+    lines: list[str] = []
+    for depth, name in enumerate(names, 1):
+        lines.append("    " * depth + f"for {name} in range({draw(st.sampled_from(('0', '1', '2', '3', 'n', 'm')))}):")
+        scope, pad = names[:depth], "    " * (depth + 1)
+        if draw(st.booleans()):
+            lines.append(f"{pad}{name}_v = {number(2, scope)}")
+            names = [*names[:depth], *names[depth:]]
+            scope = [*scope, f"{name}_v"]
+        for _ in range(draw(st.integers(0 if depth < len(names) else 1, 2))):
+            if draw(st.booleans()):
+                lines.append(f"{pad}if {number(1, scope)} > {number(0, scope)}:")
+                lines.append(f"{pad}    A[{number(2, scope)} % 4] = {value(scope)}")
+            else:
+                lines.append(f"{pad}A[{number(2, scope)} % 4] = {value(scope)}")
+    known = draw(st.sampled_from(("", "n >= 0 and n < 4", "n > 0 and m > 0 and m < 90 and n < 4", "m > 3 and n < 5")))
+    head = f'def f(A: T.Buffer((4,), "{dtype}"), n: T.int32, m: T.int32, x: T.{dtype}):\n'
+    return read(head + (f"    T.assume({known})\n" if known else "") + "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("step", EVERY, ids=NAMES)
+@given(nests())
+def test_random_index_arithmetic_keeps_its_meaning(step: transforms.Step, func: PrimFunc) -> None:
+    check(step, func)
+
+
+@given(nests())
+def test_without_freedoms_nothing_rounds_otherwise(func: PrimFunc) -> None:
+    new = transforms.hoist_index_terms(floats=[])(func)
+    assert_refines(func, new, np.random.default_rng(0), runs=2, exact=True)

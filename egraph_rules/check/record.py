@@ -1,0 +1,60 @@
+"""The verdicts on built-in rules, kept beside them: `loopsat rules` shows them without checking anew.
+
+A verdict counts for the rule as it was checked. A rule that runs in Python is told apart by the text of its module.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from egraph_rules.check.verdict import Verdict
+from egraph_rules.rule import Rule
+
+PATH = Path(__file__).with_name("verdicts.json")
+
+
+def fingerprint(rule: Rule) -> str:
+    """What a verdict holds for: the rule's law, program and code."""
+    function = rule.propose or rule.propose_expr
+    code = "" if function is None else _source(function.__module__)
+    return hashlib.sha256("\0".join((rule.name, rule.law, str(rule.floats), rule.program, code)).encode()).hexdigest()[
+        :16
+    ]
+
+
+@cache
+def _source(module: str) -> str:
+    file = sys.modules[module].__file__
+    return "" if file is None else Path(file).read_text(encoding="utf-8")
+
+
+def record(rules: Iterable[Rule], verdicts: Iterable[Verdict]) -> None:
+    """Keep verdicts, in place of what was known of these rules; rules that are gone are forgotten.
+
+    Raises:
+        OSError: the file beside the package cannot be written.
+    """
+    found = {
+        r.name: {"fingerprint": fingerprint(r), "checked": f"{v.status}: {v.how}"}
+        for r, v in zip(rules, verdicts, strict=True)
+    }
+    PATH.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def verdict_on(rule: Rule) -> str | None:
+    """How a rule was checked, in words; None if it was not, or has changed since."""
+    entry = _known().get(rule.name)
+    return entry["checked"] if entry is not None and entry["fingerprint"] == fingerprint(rule) else None
+
+
+@cache
+def _known() -> dict[str, dict[str, str]]:
+    if not PATH.exists():
+        return {}
+    return cast("dict[str, dict[str, str]]", json.loads(PATH.read_text(encoding="utf-8")))
