@@ -1,0 +1,273 @@
+"""Rules that cut loops up and put them together: what they find, what they must leave, and their budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from compare import assert_refines
+from egraph_rules import Here, Rule, Term, optimize, register, registered_rules, rewrite, rule, unregister
+from egraph_rules.cost import CPU, Target
+from egraph_rules.phases import Budget
+from egraph_rules.registry import active_rules
+from egraph_rules.rule import INTEGER, SIGNED
+from egraph_rules.rules import FAMILIES, all_rules, splitting
+from ir import PrimFunc, parse, to_script
+from ir.errors import RuleError
+from ir.nodes import Binary, For, If, Stmt, Store
+from ir.traverse import all_exprs, walk
+from strategies import programs
+
+# Prices that make each rule's form the cheapest, whatever the target.
+NO_INDEX_WORK = Target("plain indices", index=50.0, loop=0.0, mask=0.0, reduction_mask=0.0, reduction_slice=0.0)
+NO_MASKS = Target("no masks", mask=100.0, reduction_mask=100.0, kernel=0.0, loop=0.0, guarded=0.5)
+FEW_LOOPS = Target("few loops", loop=1000.0)
+
+
+def read(body: str) -> PrimFunc:
+    return parse("@T.prim_func\n" + body.strip("\n")).funcs[0]
+
+
+def best(func: PrimFunc, target: Target = CPU) -> PrimFunc:
+    found = optimize(func, target=target).best
+    assert assert_refines(func, found, np.random.default_rng(0)) > 0
+    return found
+
+
+def count(func: PrimFunc, kind: type[Stmt]) -> int:
+    return sum(isinstance(s, kind) for s in walk(func.body))
+
+
+def divides(func: PrimFunc) -> bool:
+    stores = (s for s in walk(func.body) if isinstance(s, Store))
+    return any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for s in stores for e in all_exprs(s))
+
+
+# Iterations grouped by a layout ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("extent", ["16", "14", "1", "n"])
+@pytest.mark.parametrize("start", ["0", "3"])
+@pytest.mark.parametrize("offset", ["", " + 2", " - 1"])
+def test_iterations_are_grouped_as_the_layout_is(extent: str, start: str, offset: str) -> None:
+    func = read(f"""
+def f(A: T.Buffer((8, 4), "float32"), n: T.int32):
+    T.assume(0 <= n and n < 20)
+    for i in T.serial({start}, {start} + {extent}):
+        A[(i{offset}) // 4 + 1, (i{offset}) % 4] = 1.0
+""")
+    assert not divides(best(func, NO_INDEX_WORK))
+
+
+def test_windows_are_not_grouped() -> None:
+    func = read("""
+def f(A: T.Buffer((8, 4), "float32"), B: T.Buffer((10,), "float32")):
+    for i, f in T.grid(10, 3):
+        B[i] = B[i] + A[(i + f) // 4, (i + f) % 4]
+""")
+    assert divides(best(func, NO_INDEX_WORK))
+
+
+def test_narrow_variables_are_grouped_only_where_positions_fit() -> None:
+    func = read("""
+def f(A: T.Buffer((32, 4), "float32")):
+    for i in T.serial(T.int8(0), T.int8(126)):
+        A[i // T.int8(4), i % T.int8(4)] = 1.0
+""")
+    assert_refines(func, optimize(func, target=NO_INDEX_WORK).best, np.random.default_rng(0))
+
+
+# Loops split where a condition changes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("condition", ["i < 40", "i >= 40", "i == 40", "i >= 20 and i < 40", "i < n", "i * 3 > 50"])
+def test_loops_are_split_where_a_condition_changes(condition: str) -> None:
+    func = read(f"""
+def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), n: T.int32):
+    T.assume(0 < n and n < 100)
+    for i in T.serial(100):
+        if {condition}:
+            B[0] = B[0] + A[i]
+        else:
+            B[0] = B[0] - A[i]
+""")
+    found = best(func, NO_MASKS)
+    assert count(found, If) == 0
+    assert count(found, For) in (2, 3)
+
+
+def test_conditions_on_data_or_without_an_interval_stay() -> None:
+    func = read("""
+def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), C: T.Buffer((100,), "int32")):
+    for i in T.serial(100):
+        if i % 2 == 0:
+            B[0] = B[0] + A[i]
+        else:
+            B[0] = B[0] - A[i]
+    for i in T.serial(100):
+        if C[i] < 3:
+            B[0] = B[0] + A[i]
+        else:
+            B[0] = B[0] - A[i]
+""")
+    assert count(best(func, NO_MASKS), If) == 2
+
+
+# Loops merged ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_stands_between_may_stay_behind() -> None:
+    func = read("""
+def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((1,), "float32")):
+    for i in T.serial(16):
+        A[i] = 1.0
+    C[0] = 2.0
+    for i in T.serial(16):
+        B[i] = A[i]
+""")
+    assert count(best(func, FEW_LOOPS), For) == 1
+
+
+@pytest.mark.parametrize(
+    "second",
+    ["B[i] = A[15 - i]", "A[15 - i] = 3.0", "B[i] = A[i] + C[0]"],
+    ids=["reads later", "writes earlier", "reads what is between"],
+)
+def test_dependences_keep_loops_apart(second: str) -> None:
+    func = read(f"""
+def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((1,), "float32")):
+    for i in T.serial(16):
+        A[i] = A[i] * 2.0
+    C[0] = A[3] * 2.0
+    for i in T.serial(16):
+        {second}
+""")
+    assert count(best(func, FEW_LOOPS), For) == 2
+
+
+@pytest.mark.parametrize("item", splitting.SPLITTING_RULES, ids=lambda r: r.name)
+@settings(max_examples=15)
+@given(func=programs())
+def test_random_programs_keep_their_meaning(item: Rule, func: PrimFunc) -> None:
+    rules = (*(r for r in active_rules() if r.family != "loops"), item)
+    for target in (NO_INDEX_WORK, NO_MASKS, FEW_LOOPS):
+        assert_refines(func, optimize(func, target=target, rules=rules).best, np.random.default_rng(0), runs=1)
+
+
+# Families, registered rules and budgets -------------------------------------------------------------------------------
+
+
+def test_every_family_is_described() -> None:
+    assert {r.family for r in all_rules()} == FAMILIES.keys()
+
+
+def test_families_can_be_left_out() -> None:
+    func = read("""
+def f(A: T.Buffer((8,), "int32")):
+    for i in T.serial(8):
+        if i < 3:
+            A[i] = A[i] + 0
+        else:
+            A[i] = 1
+""")
+    assert count(optimize(func).best, For) == 1
+    kept = optimize(func, without=["noop", "loops", "overcompute"]).best
+    assert "+ 0" not in to_script(kept)
+    assert "+ 0" in to_script(optimize(func, without=[*FAMILIES]).best)
+    with pytest.raises(RuleError, match="noop"):
+        optimize(func, without=["nop"])
+
+
+def test_a_registered_rule_takes_part_until_it_is_taken_out() -> None:
+    @rule(on=SIGNED, because="three halves of an even number are no fraction", family="mine")
+    def odd_law(x: Term):
+        return (x * 6) // 4, (x * 3) // 2
+
+    func = read("""
+def f(A: T.Buffer((8,), "int32"), n: T.int32):
+    for i in T.serial(8):
+        A[i] = n * n * 6 // 4
+""")
+    assert "* 6" in to_script(optimize(func).best)
+    register(odd_law)
+    try:
+        assert odd_law in registered_rules()
+        assert optimize(func).report.matches["mine.odd_law"] > 0
+        assert optimize(func, without=["mine"]).report.matches["mine.odd_law"] == 0
+    finally:
+        unregister("mine.odd_law")
+    assert odd_law not in registered_rules()
+    with pytest.raises(RuleError):
+        unregister("mine.odd_law")
+
+
+def test_a_refuted_rule_is_registered_only_unchecked() -> None:
+    @rule(on=SIGNED, because="it looks right", family="mine")
+    def wrong(x: Term, y: Term):
+        return (x + y) // 2, x // 2 + y // 2
+
+    with pytest.raises(RuleError) as caught:
+        register(wrong)
+    assert "A[" in str(caught.value) or "=" in str(caught.value)
+    assert wrong not in registered_rules()
+    register(wrong, unchecked=True)
+    unregister("mine.wrong")
+
+
+def test_built_in_names_are_taken() -> None:
+    taken = next(r for r in all_rules() if r.pattern is not None)
+    with pytest.raises(RuleError, match="built-in"):
+        register(taken, unchecked=True)
+
+
+def test_a_rule_that_proposes_without_end_is_held_back() -> None:
+    @rewrite(law="A[i] = v  =  A[i] = v", because="it adds zeros for ever", family="mine")
+    def endless(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        del here
+        if isinstance(stmt, Store):
+            yield Store(stmt.buffer, stmt.indices, stmt.value + 0)
+
+    func = read("""
+def f(A: T.Buffer((8,), "int32")):
+    A[0] = 1
+""")
+    result = optimize(func, rules=[endless], budget=Budget(proposals=25, restarts=0))
+    assert "proposal budget: 25 of mine.endless" in result.report.stopped
+    assert result.best == func
+
+
+def test_a_family_that_matches_too_much_rests() -> None:
+    @rule(on=INTEGER, because="addition is associative", family="mine")
+    def grouped(x: Term, y: Term, z: Term):
+        return (x + y) + z, x + (y + z)
+
+    @rule(on=INTEGER, because="addition commutes", family="mine")
+    def swapped(x: Term, y: Term):
+        return x + y, y + x
+
+    terms = " + ".join(f"T.uint8({k}) * A[{k}]" for k in range(1, 12))
+    func = read(f"""
+def f(A: T.Buffer((12,), "uint8")):
+    A[0] = {terms}
+""")
+    budget = Budget(matches=200, nodes=20_000, rounds=12, restarts=0)
+    result = optimize(func, rules=[grouped, swapped], budget=budget)
+    assert "rested: mine" in result.report.stopped
+    assert_refines(func, result.best, np.random.default_rng(0))
+
+
+def test_a_hundred_statements_in_ten_nests_stay_within_budgets() -> None:
+    lines = []
+    for k in range(10):
+        lines += [f"    for i{k}, j{k} in T.grid(64, 16):", f"        if 16 * i{k} + j{k} < 1022:"]
+        for s in range(10):
+            place = f"[i{k}, j{k}]"
+            value = f"B{(k + s + 1) % 4}{place} * {s + 1}.0 + A{(k + s) % 4}{place}"
+            lines.append(f"            B{(k + s) % 4}{place} = {value}")
+    buffers = ", ".join(f'{b}{k}: T.Buffer((64, 16), "float32")' for b in "AB" for k in range(4))
+    result = optimize(read(f"def f({buffers}):\n" + "\n".join(lines)))
+    assert result.report.stopped.startswith("saturated")
+    assert result.report.nodes < 30_000
