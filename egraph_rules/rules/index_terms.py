@@ -16,7 +16,7 @@ from itertools import pairwise, product
 
 from egraph_rules.proposal import Here, flat, rewrite
 from egraph_rules.rule import Floats
-from egraph_rules.rules.lets import Names, following, inside, is_fixed, is_root, is_work, may_bind, under
+from egraph_rules.rules.lets import Names, following, inside, is_fixed, is_work, may_bind, roots, under
 from ir.arith import ArithmeticFault, in_range
 from ir.dtypes import DType, Kind
 from ir.nodes import Alloc, Binary, Block, Const, Evaluate, Expr, For, If, Let, Seq, Stmt, Store, Unary, Var, const, seq
@@ -61,10 +61,11 @@ TERM_RULES = (as_written, terms, float_terms)
 
 
 def _moved(stmt: Stmt, here: Here, arranged: tuple[Kind, ...]) -> Iterator[Stmt]:
-    if is_root(stmt, here) and any(isinstance(s, For) for s in walk(stmt)):
-        new = _Mover(Names.of(stmt, here), arranged).whole(stmt, here)
-        if new != stmt:
-            yield new
+    for nest, rebuilt in roots(stmt, here):
+        if any(isinstance(s, For) for s in walk(nest)):
+            new = _Mover(Names.of(nest, here), arranged).whole(nest, here)
+            if new != nest:
+                yield rebuilt(new)
 
 
 @dataclass(slots=True)

@@ -74,10 +74,11 @@ def common(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
     A whole nest is done at once, each expression being bound as far out as its variables allow.
     """
-    if is_root(stmt, here) and _repeats(stmt):
-        new = _shared(stmt, here, Names.of(stmt, here))
-        if new != stmt:
-            yield new
+    for nest, rebuilt in roots(stmt, here):
+        if _repeats(nest):
+            new = _shared(nest, here, Names.of(nest, here))
+            if new != nest:
+                yield rebuilt(new)
 
 
 LET_RULES = (inline, unused, common)
@@ -86,9 +87,12 @@ LET_RULES = (inline, unused, common)
 # What may be bound, and where ----------------------------------------------------------------------------------------
 
 
-def is_root(stmt: Stmt, here: Here) -> bool:
-    """Whether bindings are looked for from here on: at whole nests, and at blocks, which may be all that may change."""
-    return isinstance(stmt, Block) or (not here.in_loop and isinstance(stmt, (For, Seq, Store, If, Let)))
+def roots(stmt: Stmt, here: Here) -> Iterator[tuple[Stmt, Callable[[Stmt], Stmt]]]:
+    """Whole nests, and the bodies of blocks, which may be all that may change; and how to put a new one in place."""
+    if isinstance(stmt, Block):
+        yield stmt.body, lambda new: replace(stmt, body=new)
+    elif not here.in_loop and isinstance(stmt, (For, Seq, Store, If, Let)):
+        yield stmt, lambda new: new
 
 
 def is_work(expr: Expr) -> bool:

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 import islpy as isl
 
-from egraph_rules.cost import SPECIAL
+from egraph_rules.cost import CPU, SPECIAL
+from egraph_rules.prices import Prices
 from egraph_rules.proposal import Here, flat, rewrite
 from egraph_rules.rules.affine import affine_form
 from egraph_rules.rules.cases import joined
@@ -56,6 +57,8 @@ from ir.traverse import (
     with_children,
 )
 
+_PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
+
 # Iterations grouped by a layout ---------------------------------------------------------------------------------------
 
 
@@ -67,12 +70,17 @@ from ir.traverse import (
 def by_layout(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Group iterations as the layout of an accessed buffer does, where the body uses (i + c) // k and (i + c) % k.
 
-    All loops of a nest are grouped at once.
+    All loops of a nest are grouped at once, if that may pay: the last group may be larger than what is left for it.
     """
     if isinstance(stmt, For) and not here.in_loop:
         new = pb.within_budget(lambda: _regrouped(stmt, here.domain, frozenset(), here), None)
-        if new is not None and new != stmt:
+        if new is not None and new != stmt and _PRICES.program(_unguarded(new)) < _PRICES.program(_unguarded(stmt)):
             yield new
+
+
+def _unguarded(stmt: Stmt) -> Stmt:
+    """A statement with its branches taken: what it may come to at best."""
+    return map_stmt(stmt, on_stmt=lambda s: s.then if isinstance(s, If) and s.other == SKIP else s)
 
 
 def _regrouped(stmt: Stmt, domain: isl.Set, loops: frozenset[str], here: Here) -> Stmt:

@@ -16,7 +16,7 @@ from ir import parse, to_script
 from ir.arith import fold_binary
 from ir.blocks import without_axes
 from ir.errors import VerifyError
-from ir.nodes import Binary, Const, Expr, For, If, Let, PrimFunc, Stmt, Var
+from ir.nodes import Binary, Const, Expr, For, If, Let, PrimFunc, Select, Stmt, Var
 from ir.schedule import Schedule
 from ir.traverse import stmt_children, stmt_exprs, walk, walk_expr
 from ir.verify import verify
@@ -109,7 +109,7 @@ BODY = """
     for i, j, k in T.grid(n_i, n_j, n_k):
         A[i * n_j * n_k + j * n_k + k] = B[i * n_j * n_k + j * n_k + k]
 """
-SMALL = "    T.assume(0 <= n_i and n_i <= 1000 and 0 <= n_j and n_j <= 1000 and 0 <= n_k and n_k <= 1000)"
+SMALL = "    T.assume(0 <= n_i and n_i <= 9 and 0 <= n_j and n_j <= 9 and 0 <= n_k and n_k <= 9)"
 ANY_SIZE, DOCUMENT = read(HEAD + BODY), read(HEAD + SMALL + BODY)
 SIZES = {"n_i": 3, "n_j": 4, "n_k": 5}
 N_I, N_J, N_K = SIZES.values()
@@ -132,8 +132,8 @@ def test_repeated_work_of_the_document_is_done_once():
 
 
 def test_repeated_work_is_named_as_far_out_as_it_cannot_fault():
-    found = applied(DOCUMENT, transforms.common_subexpressions())  # i * n_j, which is repeated too
-    assert operations(found, **SIZES) == (N_I + 2 * N_I * N_J * N_K, 2 * N_I * N_J * N_K)
+    found = applied(DOCUMENT, transforms.common_subexpressions())
+    assert operations(found, **SIZES) == (2 * N_I + N_I * N_J, N_I * N_J + N_I * N_J * N_K)
 
 
 def test_terms_of_the_document_are_computed_at_their_loops():
@@ -200,8 +200,15 @@ def func(A: T.Buffer((4, 8), "float32"), x: T.float32):
             A[i, j] = i_term + T.sin(T.cast(j, "float32")) * term_2 + A[i, j]
 """
     becomes(func, moved, transforms.hoist_index_terms())
-    text = to_script(applied(func, transforms.hoist_index_terms(floats=[]), exact=True))
-    assert "term + " not in text and "term = T.exp(x)" in text, text  # moved, but in its own order
+    in_order = """
+def func(A: T.Buffer((4, 8), "float32"), x: T.float32):
+    term = T.exp(x)
+    for i in T.serial(4):
+        i_term = T.exp(T.cast(i, "float32"))
+        for j in T.serial(8):
+            A[i, j] = T.sin(T.cast(j, "float32")) * x * 2.0 + i_term + term + A[i, j]
+"""
+    becomes(func, in_order, transforms.hoist_index_terms(floats=[]))
 
 
 def test_a_partial_sum_that_may_leave_its_range_is_not_computed():
@@ -211,7 +218,7 @@ def func(A: T.Buffer((4, 4), "int32"), n: T.int32):
     for i, j in T.grid(4, 4):
         A[i, j] = j - n + i
 """
-    unchanged(read(text.replace("ASSUME", "T.assume(n > -9)")), transforms.hoist_index_terms())  # n is 2**31 - 1
+    unchanged(read(text.replace("ASSUME", "T.assume(n < 9)")), transforms.hoist_index_terms())  # 0 - n may be 2**31
     small = transforms.hoist_index_terms()(read(text.replace("ASSUME", "T.assume(n > -9 and n < 9)")))
     assert any(isinstance(s, Let) for s in walk(small.body)), to_script(small)
 
@@ -242,8 +249,8 @@ def func(A: T.Buffer((8,), "int32"), m: T.int32):
             A[7 - i] = T.if_then_else(m > 1, 20 // (m - 1), 0)
 """)
     for step in EVERY:
-        for s in walk(applied(func, step).body):
-            assert not isinstance(s, Let) or not any(isinstance(e, Binary) and e.op == "floordiv" for e in walk_expr(s.value))
+        for s in walk(applied(func, step).body):  # a whole selection may move: it evaluates one arm
+            assert not isinstance(s, Let) or isinstance(s.value, Select) or "//" not in str(s.value)
 
 
 def test_what_follows_an_assertion_may_never_run():
@@ -323,7 +330,7 @@ def func(A: T.Buffer((16,), "int32"), n: T.int32):
     GUARD
         A[0] = x
 """
-    stays, goes = (read(text.replace("GUARD", g)) for g in ("if n > -9:", "for i in T.serial(3):"))
+    stays, goes = (read(text.replace("GUARD", g)) for g in ("if A[1] > 0:", "for i in T.serial(3):"))
     unchanged(stays, transforms.inline_lets())
     assert not any(isinstance(s, Let) for s in walk(applied(goes, transforms.inline_lets()).body))
 

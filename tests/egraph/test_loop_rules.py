@@ -12,6 +12,7 @@ from compare import assert_refines
 from egraph_rules import Here, Rule, Term, optimize, register, registered_rules, rewrite, rule, unregister
 from egraph_rules.cost import CPU, Target
 from egraph_rules.phases import Budget
+from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
 from egraph_rules.rule import INTEGER, SIGNED
 from egraph_rules.rules import FAMILIES, all_rules, splitting
@@ -52,7 +53,10 @@ def divides(func: PrimFunc) -> bool:
 @pytest.mark.parametrize("extent", ["16", "14", "1", "n"])
 @pytest.mark.parametrize("start", ["0", "3"])
 @pytest.mark.parametrize("offset", ["", " + 2", " - 1"])
-def test_iterations_are_grouped_as_the_layout_is(extent: str, start: str, offset: str) -> None:
+def test_iterations_are_grouped_as_the_layout_is(
+    extent: str, start: str, offset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splitting, "_PRICES", Prices(NO_INDEX_WORK))
     func = read(f"""
 def f(A: T.Buffer((8, 4), "float32"), n: T.int32):
     T.assume(0 <= n and n < 20)
