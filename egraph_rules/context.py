@@ -53,6 +53,7 @@ from ir.traverse import buffers_written, free_vars, has_loads, loads, walk, walk
 
 IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
 NO_PERMISSION = 0
+_MAX_PIECES = 16
 
 Known = dict[tuple[Buffer, Value], isl.Set]
 
@@ -305,7 +306,7 @@ class Contexts:
             self.conflicts += 1
         undef_yields = facts.priority is Priority.FACTS
         known = {
-            (b, v): r.subtract(spoiled[b]) if b in spoiled and (isinstance(v, Undef) or not undef_yields) else r
+            (b, v): _less(r, spoiled[b]) if b in spoiled and (isinstance(v, Undef) or not undef_yields) else r
             for (b, v), r in facts.known.items()
         }
         conditions = facts.conditions
@@ -550,6 +551,13 @@ class Contexts:
             return domain.is_subset(pa.ge_set(low).intersect(pa.le_set(high)))
 
         return bool(self._ask(("fits", self._domain_of[facts], expr), prove, False))
+
+
+def _less(region: isl.Set, taken: isl.Set) -> isl.Set:
+    """A region without another; without anything where that would fall into many pieces, since less may be known."""
+    if region.n_basic_set() * taken.n_basic_set() > _MAX_PIECES:
+        return region.subtract(region)
+    return region.subtract(taken)
 
 
 def bound_to(var: Var, value: Expr) -> isl.Set:

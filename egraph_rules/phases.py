@@ -36,7 +36,7 @@ class Budget:
     seconds: float = 10.0
     restarts: int = 4
     matches: int = 20_000
-    proposals: int = 1_000
+    proposals: int = 400
 
 
 DEFAULT_BUDGET = Budget()

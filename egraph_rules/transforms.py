@@ -14,7 +14,7 @@ from egraph_rules.cost import CPU, Target
 from egraph_rules.erase import erase_assumptions, erase_undef_stores
 from egraph_rules.optimize import search_within
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
-from egraph_rules.rules import EXPRESSION_RULES, affine, cases, index_terms, lets, loops, padding, statements
+from egraph_rules.rules import EXPRESSION_RULES, affine, cases, index_terms, lets, loops, padding, statements, wrapping
 from ir.blocks import without_axes
 from ir.errors import ScheduleError, suggest
 from ir.nodes import PrimFunc
@@ -98,13 +98,15 @@ class Step:
 
 
 def _freedoms(names: object) -> Floats:
-    """Float freedoms by name, as traces keep them; all where none are given.
+    """Float freedoms by name, as traces keep them, or as they are; all where none are given.
 
     Raises:
         ScheduleError: a name is unknown.
     """
     if names is None:
         return DEFAULT_FLOATS
+    if isinstance(names, Floats):
+        return names
     known = {str(freedom.name).lower(): freedom for freedom in Floats if freedom}
     chosen = Floats.STRICT
     if isinstance(names, str) or not isinstance(names, Sequence):
@@ -212,17 +214,17 @@ def common_subexpressions(block: Block = None) -> Step:
 
 def introduce_lets(block: Block = None) -> Step:
     """Name numeric expressions over variables where the outermost loop allows it that they depend on, as they stand."""
-    rules = (index_terms.as_written, lets.common, loops.binding)
-    return Step("introduce_lets", _options(block), rules, _FEWEST_OPERATIONS)
+    return Step("introduce_lets", _options(block), (index_terms.as_written,), _FEWEST_OPERATIONS)
 
 
 def hoist_index_terms(block: Block = None, floats: Freedoms = None) -> Step:
     """Compute each term of a sum or product at the outermost loop it depends on, and what is repeated once.
 
-    Sums and products are rearranged for that: integer ones where no partial result leaves its range, those of floats
-    with the freedoms `reassociate` and `no_signed_zeros`.
+    Sums and products are rearranged for that: integer ones where no partial result leaves its range, or else in
+    wrapping arithmetic, those of floats with the freedoms `reassociate` and `no_signed_zeros`.
     """
-    rules = (*index_terms.TERM_RULES, lets.common, loops.binding)
+    floating = index_terms.float_terms.floats in _freedoms(floats)
+    rules = (index_terms.float_terms if floating else index_terms.terms, wrapping.wrapping_terms)
     return Step("hoist_index_terms", _options(block, floats), rules, _FEWEST_OPERATIONS)
 
 

@@ -9,13 +9,14 @@ from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
 from egraph_rules.rules.functions import FUNCTION_RULES
+from egraph_rules.rules.index_terms import TERM_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
 from egraph_rules.rules.lets import LET_RULES, inline, unused
 from egraph_rules.rules.loops import LOOP_RULES, binding
 from egraph_rules.rules.padding import PADDING_RULES
 from egraph_rules.rules.splitting import SPLITTING_RULES
 from egraph_rules.rules.statements import STATEMENT_RULES
-from egraph_rules.rules.terms import TERM_RULES, symbolic_index_terms
+from egraph_rules.rules.wrapping import WRAPPING_RULES, symbolic_terms
 
 # What each family is for.
 FAMILIES: dict[str, str] = {
@@ -40,14 +41,13 @@ EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES, *FUNCTION_RULE
 
 def all_rules() -> tuple[Rule, ...]:
     """Every built-in rule; some serve directed steps and `simplify` only."""
-    return tuple(
-        dict.fromkeys((*search_rules(), *AFFINE_RULES, *ALGEBRA_RULES, *CASE_RULES, binding, *LET_RULES, *TERM_RULES))
-    )
+    more = (*AFFINE_RULES, *ALGEBRA_RULES, *CASE_RULES, binding, *LET_RULES, *TERM_RULES, *WRAPPING_RULES)
+    return tuple(dict.fromkeys((*search_rules(), *more)))
 
 
 def search_rules() -> tuple[Rule, ...]:
     """The built-in rules that a search uses unless told otherwise."""
     return (
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *BRANCH_RULES, *LOOP_RULES, *SPLITTING_RULES,
-        *INVARIANT_RULES, inline, unused, symbolic_index_terms,
+        *INVARIANT_RULES, inline, unused, symbolic_terms,
     )  # fmt: skip

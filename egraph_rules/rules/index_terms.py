@@ -16,11 +16,22 @@ from itertools import pairwise, product
 
 from egraph_rules.proposal import Here, flat, rewrite
 from egraph_rules.rule import Floats
-from egraph_rules.rules.lets import Names, following, inside, is_fixed, is_work, may_bind, roots, under
+from egraph_rules.rules.lets import (
+    Names,
+    following,
+    inside,
+    is_fixed,
+    is_work,
+    may_bind,
+    roots,
+    shared,
+    under,
+    without_aliases,
+)
 from ir.arith import ArithmeticFault, in_range
 from ir.dtypes import DType, Kind
 from ir.nodes import Alloc, Binary, Block, Const, Evaluate, Expr, For, If, Let, Seq, Stmt, Store, Unary, Var, const, seq
-from ir.traverse import all_exprs, children, free_vars, walk, walk_expr, with_children
+from ir.traverse import children, free_vars, walk, walk_expr, with_children
 
 _MAX_TERMS = 16  # products of sums are written out up to so many terms
 
@@ -30,7 +41,10 @@ _BECAUSE = "e does not change from one iteration to the next, and reads nothing"
 
 @rewrite(law=_LAW, because=_BECAUSE, family="hoist")
 def as_written(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Compute parts of numeric expressions at the outermost loop they depend on, in a whole nest at once."""
+    """Compute parts of numeric expressions at the outermost loop they depend on, in a whole nest at once.
+
+    What is repeated after that is computed once.
+    """
     yield from _moved(stmt, here, ())
 
 
@@ -51,8 +65,7 @@ def terms(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 )
 def _terms_of_floats(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """As `terms`, for floats too."""
-    if any(e.dtype.is_float and is_work(e) for e in all_exprs(stmt)):
-        yield from _moved(stmt, here, (Kind.INT, Kind.UINT, Kind.FLOAT))
+    yield from _moved(stmt, here, (Kind.INT, Kind.UINT, Kind.FLOAT))
 
 
 float_terms = replace(_terms_of_floats, name="hoist.float_terms", floats=Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS)
@@ -62,8 +75,9 @@ TERM_RULES = (as_written, terms, float_terms)
 
 def _moved(stmt: Stmt, here: Here, arranged: tuple[Kind, ...]) -> Iterator[Stmt]:
     for nest, rebuilt in roots(stmt, here):
-        if any(isinstance(s, For) for s in walk(nest)):
-            new = _Mover(Names.of(nest, here), arranged).whole(nest, here)
+        if isinstance(nest, For) or (isinstance(stmt, Block) and any(isinstance(s, For) for s in walk(nest))):
+            moved = _Mover(Names.of(nest, here), arranged).whole(nest, here)
+            new = without_aliases(shared(moved, here))
             if new != nest:
                 yield rebuilt(new)
 
@@ -91,7 +105,10 @@ class _Mover:
         """A statement with all that can be computed further out computed there."""
         return self._framed(None, stmt, here, is_loop=False)
 
-    def _framed(self, var: Var | None, body: Stmt, here: Here, *, is_loop: bool) -> Stmt:
+    def _framed(self, var: Var | None, body: Stmt, here: Here | None, *, is_loop: bool) -> Stmt:
+        """The body of a loop or binding; one that never runs stays as it is."""
+        if here is None:
+            return body
         frame = _Frame(var, is_loop, here, body)
         self.frames.append(frame)
         new = self._visit(body, here)

@@ -39,7 +39,7 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import bound_var, children, free_vars, stmt_children, stmt_exprs, substitute, walk, walk_expr
+from ir.traverse import bound_var, children, free_vars, map_stmt, stmt_children, stmt_exprs, substitute, walk, walk_expr
 from ir.traverse import with_children as with_operands
 
 
@@ -75,10 +75,9 @@ def common(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     A whole nest is done at once, each expression being bound as far out as its variables allow.
     """
     for nest, rebuilt in roots(stmt, here):
-        if _repeats(nest):
-            new = _shared(nest, here, Names.of(nest, here))
-            if new != nest:
-                yield rebuilt(new)
+        new = shared(nest, here)
+        if new is not nest:
+            yield rebuilt(new)
 
 
 LET_RULES = (inline, unused, common)
@@ -129,11 +128,11 @@ def may_bind(expr: Expr, stmt: Stmt, here: Here) -> bool:
             if not is_fixed(extent):
                 return False
             never, some = here.under(runs, False), here.under(runs, True)
-            return (never is None or never.decided(expr)) and (
-                some is None or may_bind(expr, stmt.body, inside(stmt, some))
-            )
+            body = None if some is None else inside(stmt, some)
+            return (never is None or never.decided(expr)) and (body is None or may_bind(expr, stmt.body, body))
         case Let(value=value, body=body):
-            return _evaluates(value, expr) or may_bind(expr, body, inside(stmt, here))
+            place = inside(stmt, here)
+            return _evaluates(value, expr) or place is None or may_bind(expr, body, place)
         case Alloc(body=body) | Block(body=body):
             return may_bind(expr, body, here)
         case _:
@@ -153,19 +152,21 @@ def _evaluates(whole: Expr, part: Expr) -> bool:
     return any(_evaluates(c, part) for c in (children(whole)[:1] if lazy else children(whole)))
 
 
-def inside(stmt: For | Let, here: Here) -> Here:
-    """The body of a loop or binding, in the program or not: only ranges of variables are known there."""
+def inside(stmt: For | Let, here: Here) -> Here | None:
+    """The body of a loop or binding, of the program or not, as far as variables go; None if it never runs."""
     # not `here.inside`, which remembers its answers by the statement's identity
 
-    def domain() -> isl.Set:
+    def domain() -> isl.Set | None:
         match stmt:
             case For(var=var, start=start, extent=extent):
-                return here.domain.intersect(pb.loop_domain(var, start, extent).may)
+                found = here.domain.intersect(pb.loop_domain(var, start, extent).may)
+                return None if found.is_empty() else found
             case Let(var=var, value=value):
                 return here.domain.intersect(bound_to(var, value))
 
-    found = here.ask(domain)
-    return here.at(here.domain if found is None else found)
+    unknown = pb.never()
+    found = pb.within_budget(domain, unknown)
+    return None if found is None else here.at(here.domain if found is unknown else found)
 
 
 def under(cond: Expr, here: Here, *, truth: bool) -> Here | None:
@@ -213,7 +214,8 @@ class Names:
 
 
 def _inlined(stmt: Let, here: Here) -> Stmt:
-    body = _inlined(stmt.body, inside(stmt, here)) if isinstance(stmt.body, Let) else stmt.body
+    place = inside(stmt, here)
+    body = _inlined(stmt.body, place) if isinstance(stmt.body, Let) and place is not None else stmt.body
     if is_fixed(stmt.value) and _uses(body, stmt.var):
         new = substitute(body, {stmt.var: stmt.value})
         if may_bind(stmt.value, new, here):
@@ -226,6 +228,14 @@ def _uses(stmt: Stmt, var: Var) -> bool:
 
 
 # Names for what occurs more than once --------------------------------------------------------------------------------
+
+
+def shared(stmt: Stmt, here: Here) -> Stmt:
+    """A statement with names for all work that is repeated in it; the same object where there is none."""
+    if not _repeats(stmt):
+        return stmt
+    new = _shared(stmt, here, Names.of(stmt, here))
+    return stmt if new == stmt else new
 
 
 def _repeats(stmt: Stmt) -> bool:
@@ -241,7 +251,6 @@ def _repeats(stmt: Stmt) -> bool:
 
 
 def _shared(stmt: Stmt, here: Here, names: Names) -> Stmt:
-    """A statement with names for all work that is repeated in it."""
     if isinstance(stmt, Seq):
         return _shared_sequence(list(flat(stmt)), here, names)
     named = _named(stmt, stmt, here, names)
@@ -249,7 +258,8 @@ def _shared(stmt: Stmt, here: Here, names: Names) -> Stmt:
         return _shared(named, here, names)
     match stmt:
         case For(body=body) | Let(body=body):
-            return replace(stmt, body=_shared(body, inside(stmt, here), names))
+            place = inside(stmt, here)
+            return stmt if place is None else replace(stmt, body=_shared(body, place, names))
         case Alloc(body=body) | Block(body=body):
             return replace(stmt, body=_shared(body, here, names))
         case If(cond=cond, then=yes, other=no):
@@ -326,6 +336,15 @@ def renamed(stmt: Stmt, old: Expr, new: Var) -> Stmt:
         return new if whole.same(old) else with_operands(whole, tuple(map(expr, children(whole))))
 
     return map_exprs(stmt, expr)
+
+
+def without_aliases(stmt: Stmt) -> Stmt:
+    """A statement without second names for variables."""
+
+    def inner(s: Stmt) -> Stmt:
+        return substitute(s.body, {s.var: s.value}) if isinstance(s, Let) and isinstance(s.value, Var) else s
+
+    return map_stmt(stmt, on_stmt=inner)
 
 
 def map_exprs(stmt: Stmt, fn: Callable[[Expr], Expr]) -> Stmt:

@@ -1,4 +1,7 @@
-"""Terms of indices, each computed at the outermost loop that has its variables."""
+"""Terms of indices, each computed at the outermost loop that has its variables, whatever its range.
+
+Where no partial sum can be shown to stay in its range (`index_terms` does that), it is computed in wrapping arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,14 @@ _REASON = "t is what the index is in the first iteration of j; where t leaves it
 
 
 @rewrite(law=_LAW + "   for products of unknowns", because=_REASON, family="hoist")
-def symbolic_index_terms(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+def symbolic_terms(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Compute terms of indices that are no affine functions at the outermost loop that has their variables."""
     if isinstance(stmt, For) and not here.in_loop:
         yield from _hoisted(stmt, symbolic=True)
 
 
 @rewrite(law=_LAW, because=_REASON, family="hoist")
-def index_terms(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+def wrapping_terms(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Compute each term of the indices in a nest of loops at the outermost loop that has its variables."""
     if isinstance(stmt, For) and not here.in_loop:
         yield from _hoisted(stmt, symbolic=False)
@@ -167,4 +170,4 @@ def _unsigned(dtype: DType) -> DType:
     return DType[f"U{dtype.name}"]
 
 
-TERM_RULES = (symbolic_index_terms, index_terms)
+WRAPPING_RULES = (symbolic_terms, wrapping_terms)
