@@ -481,6 +481,8 @@ def flattened(w: Writer) -> Stmt:
     stride = w.source.pick(size // 2, 2)
     columns = w.source.pick(number(stride), number(max(stride - 1, 0)), w.n % (stride + 1))
     index = outer * stride + inner if w.source.flag() else inner + outer * number(stride)
+    if w.source.flag(3):
+        columns, index = w.n, w.source.pick(outer * w.n + inner, inner + w.n * outer)
     rest = tuple(number(0) for _ in w.shape[1:])
     target, source = w.written(), w.read()
     value = Load(source, (index, *rest))

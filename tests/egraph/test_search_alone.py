@@ -1,7 +1,7 @@
 """The worked examples of the padded-layout document: what search alone makes of the program before any rewriting.
 
-Each is the program after the document's layout transformations, and the form the document ends with. The search must end
-as cheap or cheaper, by the same prices, and mean the same.
+Each is the program after the document's layout transformations, and the form the document ends with. The search must
+end as cheap or cheaper, by the same prices, and mean the same.
 """
 
 from __future__ import annotations
