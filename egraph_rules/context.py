@@ -360,7 +360,10 @@ class Contexts:
             values = isl.Set.from_pw_aff(pa).intersect_params(f.domain)
             values = pb.forget(values, pb.variables(values))
             low = pb.sample(values)
-            return low[1][0] if low is not None and values.is_singleton() else None
+            if low is None or not values.is_singleton():
+                return None
+            value = low[1][0]
+            return value if expr.dtype.min <= value <= expr.dtype.max else None  # computing it is a fault
 
         return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
 

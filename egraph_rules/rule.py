@@ -116,6 +116,7 @@ class Rule:
         return self.name.partition(".")[0]
 
 
+_IN_EVERY_DTYPE = 127  # integers from zero to this are values of all integer dtypes
 MAX_ASKED = 4  # columns of the engine's tables of questions
 
 RuleFunction = Callable[..., tuple[Operand | Defined, ...]]
@@ -378,7 +379,8 @@ class _Translator:
 
     def _computed(self, expr: Expr) -> str:
         """A number computed in the query, within the range of the dtype when it is an integer's."""
-        if isinstance(expr, Const):
+        small = isinstance(expr, Const) and (not expr.dtype.is_integer or 0 <= expr.value <= _IN_EVERY_DTYPE)
+        if isinstance(expr, Const) and small:
             return _literal(expr)
         if isinstance(expr, Number):
             return f"n_{expr.name}"

@@ -62,6 +62,8 @@ def execute(func: PrimFunc, inputs: Inputs, seed: int = 0) -> Outcome:
         machine.run(func.body)
     except InterpretError as fault:
         return Outcome({}, fault)
+    except OverflowError as error:  # a literal that its dtype does not hold, as only a wrong rule makes it
+        return Outcome({}, InterpretError("overflow", str(error)))
     return Outcome({b.name: (machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers})
 
 

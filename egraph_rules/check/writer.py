@@ -185,11 +185,12 @@ class Writer:
             case "select":
                 return Select(self.condition(scope, 0), self.whole(scope, depth - 1), self.whole(scope, depth - 1))
             case "bits":
-                inner = self.whole(scope, depth - 1)
+                inner = self.whole(scope, depth - 1) - self.source.pick(0, 1, 5)
                 return self.source.pick(inner & 3, inner >> 1, inner << 2, inner & 7, inner | 1)
             case "cast":
                 through = self.source.pick(DType.INT64, DType.INT8, DType.UINT8, DType.INT16)
-                return Cast(INDEX, Cast(through, self.whole(scope, depth - 1)))
+                inner = self.whole(scope, depth - 1) + self.source.pick(0, 0, 126, -3, 300)
+                return Cast(INDEX, Cast(through, inner))
             case "split":
                 factor = self.source.pick(2, 3, 4)
                 inner = self.source.pick(*leaves)
