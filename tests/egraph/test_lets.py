@@ -436,7 +436,11 @@ def nests(draw: st.DrawFn) -> PrimFunc:
             else:
                 lines.append(f"{pad}A[{number(2, scope)} % 4] = {value(scope)}")
     small = "-2 <= n and n < 4 and -2 <= m and m < 4"
-    known = draw(st.sampled_from((small, small, small, "n > 0 and m > 0 and m < 9 and n < 4", "m > 3 and m < 7 and n < 5 and n > -5")))
+    known = draw(
+        st.sampled_from(
+            (small, small, small, "n > 0 and m > 0 and m < 9 and n < 4", "m > 3 and m < 7 and n < 5 and n > -5")
+        )
+    )
     head = f'def f(A: T.Buffer((4,), "{dtype}"), n: T.int32, m: T.int32, x: T.{dtype}):\n'
     return read(head + f"    T.assume({known})\n" + "\n".join(lines) + "\n")
 
