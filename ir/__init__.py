@@ -8,9 +8,11 @@ from ir.interpret import interpret
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Stmt
 from ir.script.parser import parse, parse_expr
 from ir.script.printer import to_script
+from ir.specialize import specialize
 from ir.verify import verify
 
 __all__ = [
     "Buffer", "DType", "Expr", "LoopsatError", "Module", "PrimFunc", "Stmt",
-    "errors", "interpret", "lower_blocks", "parse", "parse_expr", "to_script", "verify",
+    "errors", "interpret", "lower_blocks", "parse", "parse_expr",
+    "specialize", "to_script", "verify",
 ]  # fmt: skip

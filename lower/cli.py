@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("script", metavar="FILE", type=Path, nargs="?", help="a Python file that defines rules")
     check.add_argument("--rule", metavar="NAME", help="check only this rule or family")
     check.add_argument(
-        "--examples", type=_positive, default=200, metavar="N", help="random examples a rule (default: 200)"
+        "--examples", type=_positive, default=500, metavar="N", help="random examples a rule (default: 500)"
     )
     check.add_argument("--seed", type=int, default=0, help="seed of the random examples (default: 0)")
     check.add_argument("--record", action="store_true", help="keep the verdicts on built-in rules for `loopsat rules`")

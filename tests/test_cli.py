@@ -97,6 +97,28 @@ def test_rules_lists_laws_reasons_and_freedoms(capsys: pytest.CaptureFixture[str
     assert out.count("because ") > 60
 
 
+def test_rules_of_one_family(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "loops"]) == 0
+    out = capsys.readouterr().out
+    assert "loops.merged" in out
+    assert "overcompute" not in out
+    assert "random programs agree" in out
+    assert "did you mean `loops`?" in refused(capsys, "rules", "loop")
+
+
+def test_rules_from_a_file_and_without_families(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel = script(tmp_path, "for i in range(4):\n    if i < 9:\n        A[i] = A[i] + 1.0")
+    assert main(["optimize", str(kernel), "--emit", "ir"]) == 0
+    assert "if " not in capsys.readouterr().out
+    assert main(["optimize", str(kernel), "--emit", "ir", "--without", "branch", "--without", "loops"]) == 0
+    assert "if True" in capsys.readouterr().out
+    assert "did you mean `loops`?" in refused(capsys, "optimize", kernel, "--without", "loop")
+    rules = tmp_path / "rules.py"
+    rules.write_text("x = 1\n")
+    assert "registers no rule" in refused(capsys, "optimize", kernel, "--rules", rules)
+    assert "no-such.py" in refused(capsys, "optimize", kernel, "--rules", tmp_path / "no-such.py")
+
+
 def test_help_and_rules_do_not_wait_for_jax() -> None:
     code = "import sys, lower.cli; lower.cli.main(['rules']); assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)

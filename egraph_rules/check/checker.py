@@ -26,7 +26,7 @@ class _Test:
     examples: int
 
 
-def check_rule(rule: Rule, *, examples: int = 200, seed: int = 0) -> Verdict:
+def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     """Prove a rule where z3 can, and test it on random instances and programs against the interpreter.
 
     `examples` is the number of instances or programs to try; whole searches, which cost more, are fewer. The same seed

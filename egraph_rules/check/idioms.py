@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from egraph_rules.check.calling import with_calls
 from egraph_rules.check.draw import Source
-from egraph_rules.check.writer import Scope, Writer, number
+from egraph_rules.check.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -491,6 +491,49 @@ def flattened(w: Writer) -> Stmt:
     return For(outer, number(0), rows if isinstance(rows, Expr) else number(rows), For(inner, number(0), columns, body))
 
 
+def narrowed(w: Writer) -> Stmt:
+    """Stores of values that a cast or a shift changes, or just not."""
+    w.dtype = INDEX
+
+    def body(scope: Scope) -> Stmt:
+        inner = w.whole(scope, 1) * w.source.pick(1, 1, -1, 64) + w.source.pick(0, -3, 126, 300)
+        through = w.source.pick(DType.INT8, DType.UINT8, DType.INT16, DType.INT64)
+        shifted = inner >> w.source.pick(1, 2, 3)
+        value = w.source.pick(Cast(INDEX, Cast(through, inner)), shifted, shifted + w.whole(scope, 0))
+        target = w.buffer("A")
+        return Store(target, w.place(target, scope).indices, value)
+
+    return w.loop(Scope(), body)
+
+
+def carried(w: Writer) -> Stmt:
+    """Two loops whose iterations read what others wrote: the order of both may matter."""
+    target, rows, columns = w.written(), w.var("i"), w.var("j")
+    here = [w.source.pick(rows, rows, columns), *(number(0) for _ in w.shape[1:])]
+    there = [w.source.pick(columns, columns, rows), *(number(0) for _ in w.shape[1:])]
+    element = Load(target, tuple(there))
+    value = w.source.pick(element + w.constant(), element * w.constant(), element + w.place(w.read(), Scope()))
+    store: Stmt = Store(target, tuple(here), value)
+    body = If(w.condition(Scope(), 0), store, SKIP) if w.source.flag(4) else store
+    extents = [number(w.source.pick(w.shape[0], 2)) for _ in range(2)]
+    return For(rows, number(0), extents[0], For(columns, number(0), extents[1], body))
+
+
+def relaid(w: Writer) -> Stmt:
+    """A loop over the elements of a grouped buffer in their order, by quotient and remainder."""
+    w.shape = w.source.pick((4, 4), (3, 4), (6, 2))
+    rows, columns = w.shape
+    flat = w.var("i")
+    shift, count = w.source.pick(0, 0, 1, 2), rows * columns - w.source.pick(0, 0, 1, 3)
+    position = flat + shift if shift else flat
+    target, source = w.written(), w.read()
+    here = (position // columns, position % columns)
+    element = Load(source, w.source.pick(here, (flat // columns, flat % columns)))
+    store: Stmt = Store(target, here, w.source.pick(w.constant(), element, element + w.constant()))
+    body = If(position < w.n, store, SKIP) if w.source.flag(4) else store
+    return For(flat, number(0), number(max(count - shift, 0)), body)
+
+
 def calling(w: Writer) -> Stmt:
     """Statements whose operators are functions of the user's."""
     return with_calls(w.source, w.source.pick(anything, selections, bindings, index_arithmetic)(w))
@@ -499,7 +542,7 @@ def calling(w: Writer) -> Stmt:
 IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, ordered, overhanging, selections, same_branches, nothing, local_stage,
-    index_arithmetic, flattened, anything, calling,
+    index_arithmetic, flattened, narrowed, carried, relaid, anything, calling,
 )  # fmt: skip
 
 

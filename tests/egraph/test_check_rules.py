@@ -10,6 +10,7 @@ import pytest
 from wrong_rules import WRONG, and_commutes, any_offset, stale_assumption, sub_self, undef_store_is_skip
 
 from egraph_rules.check import check_rule, refuse
+from egraph_rules.check.record import verdict_on
 from egraph_rules.check.run import compare
 from egraph_rules.proposal import Here, rewrite
 from egraph_rules.rule import FLOAT, SIGNED, Floats, Number, Rule, Term, defined, rule, statement_rule
@@ -25,6 +26,13 @@ BUILT_IN = all_rules()
 @pytest.mark.parametrize("item", BUILT_IN, ids=lambda r: r.name)
 def test_built_in_rules_pass(item: Rule) -> None:
     assert check_rule(item, examples=6)
+
+
+def test_recorded_verdicts_are_of_the_rules_as_they_are() -> None:
+    recorded = {r.name: verdict_on(r) for r in BUILT_IN}
+    assert [name for name, verdict in recorded.items() if verdict is None] == [], "run `loopsat check-rules --record`"
+    assert [name for name, verdict in recorded.items() if "refuted" in str(verdict)] == []
+    assert [name for name, verdict in recorded.items() if "never matched" in str(verdict)] == []
 
 
 @pytest.mark.fuzz

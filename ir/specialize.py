@@ -1,0 +1,42 @@
+"""Sizes given their values: a function over symbolic extents becomes one over numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ir.errors import LoopsatError, suggest
+from ir.nodes import Buffer, Expr, Load, PrimFunc, Var, const
+from ir.traverse import map_expr, map_stmt, shape_vars
+
+
+def specialize(func: PrimFunc, sizes: Mapping[str, int]) -> PrimFunc:
+    """The function for these values of shape variables and integer parameters; such parameters are gone from it.
+
+    Raises:
+        LoopsatError: a name is no shape variable or integer parameter, or a value leaves its dtype.
+    """
+    known = {v.name: v for v in (*shape_vars(func), *(s for s in func.scalars if s.dtype.is_integer))}
+    values: dict[Var, Expr] = {}
+    for name, size in sizes.items():
+        if name not in known:
+            help = suggest(name, known) or f"its sizes are {', '.join(known) or 'none'}"
+            raise LoopsatError("unknown-size", f"{func.name} has no size `{name}`", func.span, help=help)
+        var = known[name]
+        if not var.dtype.min <= size <= var.dtype.max:
+            raise LoopsatError("bad-size", f"{name} = {size} is no {var.dtype}", func.span)
+        values[var] = const(size, var.dtype)
+
+    def expr(e: Expr) -> Expr:
+        return map_expr(e, one)
+
+    def one(e: Expr) -> Expr:
+        if isinstance(e, Var):
+            return values.get(e, e)
+        return replace(e, buffer=buffer(e.buffer)) if isinstance(e, Load) else e
+
+    def buffer(b: Buffer) -> Buffer:
+        return replace(b, shape=tuple(expr(d) for d in b.shape))
+
+    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params if p not in values)
+    return replace(func, params=params, body=map_stmt(func.body, expr, on_buffer=buffer))
