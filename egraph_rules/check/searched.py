@@ -25,7 +25,7 @@ from ir.traverse import walk
 
 _BUDGET = Budget(rounds=8, nodes=6_000, seconds=1e9, restarts=0)  # steps, not seconds: the same on every machine
 _VARIANTS = 3
-_SCOUTED = 60  # programs that are looked at for such as the rule applies to
+_SCOUTED = 144  # programs that are looked at for such as the rule applies to
 _TRIES = 2  # programs to which the rule may not apply, until one is given up
 
 Instance = Callable[[Source], list[Trial]]
