@@ -257,7 +257,8 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
     """Fewest constant reduction axes whose unrolling turns all accesses that are no views into views."""
     inside = bounds.with_axes(job.axes)
     awkward = [(b, i) for b, i in accesses(job) if not is_view(b, i, job.axes, inside) and _affine(i, job.axes, inside)]
-    if not awkward or job.op is None:
+    reads_own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
+    if not awkward or job.op is None or reads_own:  # what one piece writes another must not read
         return ()
     candidates = [a for a in job.axes if a.extent.is_const and a.low.is_const and a.extent.const <= MAX_TAPS]
     candidates.sort(key=lambda a: (a not in job.reduced(), a.extent.const))

@@ -288,15 +288,16 @@ def _conjuncts(cond: Expr) -> tuple[Expr, ...]:
 
 
 def _update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -> tuple[UpdateOp, Expr] | None:
-    """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads B."""
+    """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads that element.
+
+    Reads of other elements of B are dependences like any other; only a place, a guard or a bound may not depend on B.
+    """
     own = Load(store.buffer, store.indices)
     found = _split_update(store.value, own)
-    if found is None:
+    if found is None or any(load.same(own) for load in loads(found[1])):
         return None
-    others = (found[1], *store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
-    if any(load.buffer == store.buffer for e in others for load in loads(e)):
-        return None
-    return found
+    around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
+    return None if any(load.buffer == store.buffer for e in around for load in loads(e)) else found
 
 
 def _split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:

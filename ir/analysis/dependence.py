@@ -236,6 +236,63 @@ def _levels(
     return presburger.within_budget(question, everything)
 
 
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """Instances of two statements that must stay in order: a params set over the loop variables of `source`, and those
+    of `sink` with a prime. `own` marks what one statement reads before another instance of it writes."""
+
+    source: Statement
+    sink: Statement
+    pairs: isl.Set
+    own: bool
+
+
+def relations(statements: Sequence[Statement], level: int) -> list[Relation] | None:
+    """What orders instances within one iteration of the outer `level` loops, which all `statements` share.
+
+    Updates by one operator commute and hold nothing up; None when isl gives up.
+    """
+
+    def question() -> list[Relation] | None:
+        domains = _Domains()
+        found: list[Relation] = []
+        for first in statements:
+            for second in statements:
+                for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
+                    if buffer in (first.buffer, second.buffer):
+                        found += _ordered_pairs(first, second, buffer, level, domains)
+        return found
+
+    return presburger.within_budget(question, None)
+
+
+def _ordered_pairs(
+    first: Statement, second: Statement, buffer: Buffer, level: int, domains: _Domains
+) -> Iterator[Relation]:
+    """Pairs of instances that meet in an element, an instance of `first` before one of `second`."""
+    primes = _primes(second)
+    both = domains.get(first, False).intersect(domains.get(second, True)).intersect(_before(first, second, level))
+    for a in _accesses(first, buffer):
+        for b in _accesses(second, buffer):
+            if not (a.write or b.write) or (a.accumulating and b.accumulating and _commute(first, second)):
+                continue
+            pairs = both.intersect(_meet(a.indices, [substitute_expr(i, primes) for i in b.indices]))
+            if not pairs.is_empty():
+                yield Relation(first, second, pairs, first is second and not a.write)
+
+
+def _before(first: Statement, second: Statement, level: int) -> isl.Set:
+    """Where an instance runs before the primed one, both in one iteration of the outer `level` loops."""
+    result = presburger.never()
+    same = presburger.always()
+    for k, loop in enumerate(first.loops[: common_loops(first, second)]):
+        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
+        if k >= level:
+            result = result.union(same.intersect(x.lt_set(y)))
+        same = same.intersect(x.eq_set(y))
+    return result.union(same) if first.position < second.position else result
+
+
 def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth: int) -> bool:
     """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began."""
 
