@@ -26,6 +26,8 @@ class Target:
     `binding`: a value given a name, besides what the value costs, each time.
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
+    In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
+    `scalar`: factor for the work of a statement on single elements.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -44,15 +46,38 @@ class Target:
     loop: float = 5.0
     kernel: float = 50.0
     default_extent: int = 256
+    step: float = 10.0
+    launch: float = 300.0
+    scalar: float = 10.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
 CPU = Target("cpu")
 GPU = Target(
-    "gpu", arith=0.05, division=0.5, special=0.3, mask=0.1, reduction_mask=0.5, reduction_slice=0.25, kernel=2000.0
+    "gpu",
+    arith=0.05,
+    division=0.5,
+    special=0.3,
+    mask=0.1,
+    reduction_mask=0.5,
+    reduction_slice=0.25,
+    kernel=2000.0,
+    step=30_000.0,
+    launch=10_000.0,
+    scalar=5_000.0,
 )
 TPU = Target(
-    "tpu", arith=0.05, division=2.0, special=0.5, mask=0.05, reduction_mask=0.1, reduction_slice=0.1, kernel=500.0
+    "tpu",
+    arith=0.05,
+    division=2.0,
+    special=0.5,
+    mask=0.05,
+    reduction_mask=0.1,
+    reduction_slice=0.1,
+    kernel=500.0,
+    step=1_000.0,
+    launch=500.0,
+    scalar=500.0,
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, Var, const
 from lower.linear import Bound, Linear, interval, linear, to_expr
-from lower.plan import Box, extreme
+from lower.nest import Box
+from lower.plan import extreme
 from lower.values import POSTFIX, Translator, Value, aligned, union
 from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
 

@@ -14,8 +14,9 @@ from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
+from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop
 from lower.normalize import Check, Program, normalize
-from lower.plan import ArrayStatement, Box, Node, Plan, SequentialLoop, plan
+from lower.plan import plan
 from lower.scope import Names, Scope
 from lower.statement import StatementWriter
 from lower.values import TRUNCDIV, Translator, Value, dtype_code

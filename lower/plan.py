@@ -8,52 +8,17 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer, Var
 from ir.traverse import free_vars, shape_vars
+from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, interval, linear
+from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop
 from lower.normalize import Program
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """Static bounds of a loop variable: `low <= var < low + extent`; `exact` when they are the loop's own."""
-
-    low: Linear
-    extent: Linear
-    exact: bool
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ArrayStatement:
-    """A statement over array axes (outermost first); with none it is a scalar statement."""
-
-    statement: Statement
-    axes: tuple[Loop, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SequentialLoop:
-    """A loop that stays one, and why."""
-
-    loop: Loop
-    body: tuple[Node, ...]
-    reason: str
-
-
-Node = ArrayStatement | SequentialLoop
-
-
-@dataclass(slots=True)
-class Plan:
-    """The schedule of a program, with what emission must know about its loops."""
-
-    nodes: tuple[Node, ...]
-    boxes: Mapping[Loop, Box]
-    static: frozenset[Var]
-    expanded: dict[Buffer, tuple[Loop, ...]] = field(default_factory=dict[Buffer, tuple[Loop, ...]])
+from lower.reschedule import rescheduled
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -130,12 +95,12 @@ def extreme(
     return total
 
 
-def plan(program: Program) -> Plan:
-    """Schedule a program."""
+def plan(program: Program, target: Target = CPU) -> Plan:
+    """Schedule a program for a target."""
     static = static_names(program)
     boxes = loop_boxes(program, static)
     deps = dependences(program.statements, program.depth)
-    scheduler = _Scheduler(program, boxes, deps)
+    scheduler = _Scheduler(program, boxes, deps, target)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
     result = Plan(nodes, boxes, static)
     _expand_locals(program, result)
@@ -151,8 +116,9 @@ class _Edge:
 
 
 class _Scheduler:
-    def __init__(self, program: Program, boxes: Mapping[Loop, Box], deps: Sequence[Dependence]) -> None:
+    def __init__(self, program: Program, boxes: dict[Loop, Box], deps: Sequence[Dependence], target: Target) -> None:
         self.program = program
+        self.target = target
         self.boxes = boxes
         self.by_position = {s.position: s for s in program.statements}
         self.users: dict[Buffer, set[int]] = {
@@ -214,7 +180,23 @@ class _Scheduler:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
         rest = [e for e in edges if e.level is None or e.level > level]
-        yield SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
+        in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
+        yield from self._reordered(group, level, pending, in_order) or (in_order,)
+
+    def _reordered(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
+    ) -> tuple[Node, ...] | None:
+        """Another order for a nest of loops that must stay loops, where that is cheaper."""
+        locals_inside = any(self.program.depth.get(b, 0) > level for s in group for b in s.buffers())
+        if locals_inside or not any(isinstance(n, SequentialLoop) for n in in_order.body):
+            return None
+        names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
+        names |= {loop.var.name for loop in group[0].loops[:level]}
+        found = rescheduled(group, level, pending, self.boxes, names)
+        if found is None:
+            return None
+        costs = [estimate(nodes, self.boxes, self.target) for nodes in (found, (in_order,))]
+        return found if costs[0] < costs[1] else None
 
     def _carried(self, group: list[Statement], level: int, edges: list[_Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""

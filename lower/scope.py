@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ir.nodes import Buffer, Var
-from lower.plan import Box
+from lower.nest import Box
 from lower.values import Value
 
 RESERVED = {"jax", "jnp", "lax", "np", "functools", "truncdiv", "state", *keyword.kwlist, *dir(builtins)}

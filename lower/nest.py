@@ -1,0 +1,49 @@
+"""What a plan consists of: array statements and loops that stay loops, with bounds of all loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Buffer, Var
+from lower.linear import Linear
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Static bounds of a loop variable: `low <= var < low + extent`; `exact` when they are the loop's own."""
+
+    low: Linear
+    extent: Linear
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayStatement:
+    """A statement over array axes (outermost first); with none it is a scalar statement."""
+
+    statement: Statement
+    axes: tuple[Loop, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SequentialLoop:
+    """A loop that stays one, and why."""
+
+    loop: Loop
+    body: tuple[Node, ...]
+    reason: str
+
+
+Node = ArrayStatement | SequentialLoop
+
+
+@dataclass(slots=True)
+class Plan:
+    """The schedule of a program, with what emission must know about its loops."""
+
+    nodes: tuple[Node, ...]
+    boxes: Mapping[Loop, Box]
+    static: frozenset[Var]
+    expanded: dict[Buffer, tuple[Loop, ...]] = field(default_factory=dict[Buffer, tuple[Loop, ...]])
