@@ -14,6 +14,7 @@ from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer, Var
 from ir.traverse import free_vars, shape_vars
+from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, interval, linear
 from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop
@@ -160,7 +161,7 @@ class _Scheduler:
     ) -> Iterator[Node]:
         """Nodes for `statements`, whose outer `level` loops are decided: around us, or `pending` as axes."""
         edges = self._keep_locals_together(statements, level, edges)
-        for group in _components(statements, edges):
+        for group in components(statements, ((e.source, e.sink) for e in edges)):
             inside = {s.position for s in group}
             own = [e for e in edges if e.source in inside and e.sink in inside]
             yield from self._group(group, level, pending, own)
@@ -192,7 +193,7 @@ class _Scheduler:
             return None
         names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
         names |= {loop.var.name for loop in group[0].loops[:level]}
-        found = rescheduled(group, level, pending, self.boxes, names)
+        found = rescheduled(group, level, pending, self.boxes, names, self.target)
         if found is None:
             return None
         costs = [estimate(nodes, self.boxes, self.target) for nodes in (found, (in_order,))]
@@ -223,7 +224,7 @@ class _Scheduler:
         tied: set[Buffer] = set()
         while True:
             changed = False
-            for group in _components(statements, edges):
+            for group in components(statements, ((e.source, e.sink) for e in edges)):
                 inside = {s.position for s in group}
                 own = [e for e in edges if e.source in inside and e.sink in inside]
                 if len(group[0].loops) <= level or not self._stays(group, level, own):
@@ -258,67 +259,6 @@ def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
     span = sink.store.span
     where = "" if span is None else f" (line {span.line})"
     return f"the store to {sink.buffer.name}{where} {kinds[dep.kind]}: {dep.kind} dependence on {dep.buffer.name}"
-
-
-def _components(statements: list[Statement], edges: Iterable[_Edge]) -> list[list[Statement]]:
-    """Strongly connected components in an order that respects the edges, else program order."""
-    positions = [s.position for s in statements]
-    after: dict[int, set[int]] = {p: set() for p in positions}
-    for e in edges:
-        if e.source in after and e.sink in after and e.source != e.sink:
-            after[e.source].add(e.sink)
-    component = _tarjan(positions, after)
-    members: dict[int, list[Statement]] = {}
-    for s in statements:
-        members.setdefault(component[s.position], []).append(s)
-    waits: dict[int, set[int]] = {c: set() for c in members}
-    for p, sinks in after.items():
-        for q in sinks:
-            if component[p] != component[q]:
-                waits[component[q]].add(component[p])
-    ordered: list[list[Statement]] = []
-    done: set[int] = set()
-    remaining = sorted(members, key=lambda c: members[c][0].position)
-    while remaining:
-        ready = next(c for c in remaining if waits[c] <= done)
-        remaining.remove(ready)
-        done.add(ready)
-        ordered.append(members[ready])
-    return ordered
-
-
-def _tarjan(nodes: Sequence[int], after: Mapping[int, set[int]]) -> dict[int, int]:
-    """Component number of each node (Tarjan 1972, with an explicit stack)."""
-    index: dict[int, int] = {}
-    low: dict[int, int] = {}
-    component: dict[int, int] = {}
-    stack: list[int] = []
-    for root in nodes:
-        if root in index:
-            continue
-        work: list[tuple[int, Iterator[int]]] = [(root, iter(sorted(after[root])))]
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        while work:
-            node, rest = work[-1]
-            following = next(rest, None)
-            if following is None:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
-                if low[node] == index[node]:
-                    while True:
-                        member = stack.pop()
-                        component[member] = node
-                        if member == node:
-                            break
-            elif following not in index:
-                index[following] = low[following] = len(index)
-                stack.append(following)
-                work.append((following, iter(sorted(after[following]))))
-            elif following not in component:
-                low[node] = min(low[node], index[following])
-    return component
 
 
 def _statements(node: Node) -> Iterator[Statement]:

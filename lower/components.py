@@ -1,0 +1,68 @@
+"""Strongly connected components of statements (Tarjan 1972), in an order that respects what orders them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from ir.analysis.dependence import Statement
+
+
+def components(statements: Sequence[Statement], edges: Iterable[tuple[int, int]]) -> list[list[Statement]]:
+    """Groups of statements that hold each other up; edges are pairs of positions. Else program order."""
+    positions = [s.position for s in statements]
+    after: dict[int, set[int]] = {p: set() for p in positions}
+    for source, sink in edges:
+        if source in after and sink in after and source != sink:
+            after[source].add(sink)
+    component = _tarjan(positions, after)
+    members: dict[int, list[Statement]] = {}
+    for s in statements:
+        members.setdefault(component[s.position], []).append(s)
+    waits: dict[int, set[int]] = {c: set() for c in members}
+    for p, sinks in after.items():
+        for q in sinks:
+            if component[p] != component[q]:
+                waits[component[q]].add(component[p])
+    ordered: list[list[Statement]] = []
+    done: set[int] = set()
+    remaining = sorted(members, key=lambda c: members[c][0].position)
+    while remaining:
+        ready = next(c for c in remaining if waits[c] <= done)
+        remaining.remove(ready)
+        done.add(ready)
+        ordered.append(members[ready])
+    return ordered
+
+
+def _tarjan(nodes: Sequence[int], after: Mapping[int, set[int]]) -> dict[int, int]:
+    """Component number of each node, with an explicit stack."""
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    component: dict[int, int] = {}
+    stack: list[int] = []
+    for root in nodes:
+        if root in index:
+            continue
+        work: list[tuple[int, Iterator[int]]] = [(root, iter(sorted(after[root])))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        while work:
+            node, rest = work[-1]
+            following = next(rest, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    while True:
+                        member = stack.pop()
+                        component[member] = node
+                        if member == node:
+                            break
+            elif following not in index:
+                index[following] = low[following] = len(index)
+                stack.append(following)
+                work.append((following, iter(sorted(after[following]))))
+            elif following not in component:
+                low[node] = min(low[node], index[following])
+    return component
