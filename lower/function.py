@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement, reads_before_writing
 from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
@@ -40,10 +41,10 @@ class Emitted:
     report: tuple[str, ...] = field(default=())
 
 
-def emit_function(func: PrimFunc, checks: bool = False) -> Emitted:
+def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
     program = normalize(without_bodies(func), checks)
-    schedule = plan(program)
+    schedule = plan(program, target)
     return _Emitter(program, schedule).emit()
 
 

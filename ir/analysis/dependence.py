@@ -170,10 +170,16 @@ def dependences(statements: Sequence[Statement], private: Mapping[Buffer, int]) 
                 for dep in _between(first, second, buffer, private.get(buffer, 0), domains):
                     key = (dep.source, dep.sink, dep.level, dep.buffer)
                     known = found.get(key)
-                    # One that does not commute, or a flow, says more than what was found before.
-                    if known is None or (known.commuting and not dep.commuting) or known.kind == "anti":
+                    if known is None or _says_more(dep, known):
                         found[key] = dep
     return list(found.values())
+
+
+def _says_more(new: Dependence, known: Dependence) -> bool:
+    """Whether a dependence is to be kept in place of one between the same statements: it holds more up, or is a flow."""
+    if new.commuting != known.commuting:
+        return known.commuting
+    return known.kind == "anti"
 
 
 def _between(
