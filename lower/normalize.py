@@ -60,6 +60,16 @@ class Program:
     depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     checks: list[Check] = field(default_factory=list[Check])
     notes: list[str] = field(default_factory=list[str])
+    names: set[str] = field(default_factory=set[str])
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing has yet."""
+        fresh, count = name, 1
+        while fresh in self.names:
+            count += 1
+            fresh = f"{name}_{count}"
+        self.names.add(fresh)
+        return fresh
 
     @property
     def written(self) -> tuple[Buffer, ...]:
@@ -72,8 +82,12 @@ def normalize(func: PrimFunc, checks: bool = False) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
     program = Program(func)
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
-    _privatise(program)
-    return program
+    while True:  # a copy for each iteration may have several lives in it
+        before = dict(program.depth)
+        _split_lifetimes(program)
+        _privatise(program)
+        if program.depth == before:
+            return program
 
 
 class _Builder:
@@ -81,7 +95,7 @@ class _Builder:
         self.program = program
         self.checks = checks
         func = program.func
-        self.names = {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+        program.names |= {p.name for p in func.params} | {v.name for v in shape_vars(func)}
 
     def visit(
         self,
@@ -113,7 +127,7 @@ class _Builder:
                 bound = self._bind(var, expr(value), body, loops, guards, buffers)
                 self.visit(body, loops, guards, {**values, var: bound}, buffers)
             case Alloc(buffer=buffer, body=body):
-                local = replace(buffer, name=self._fresh(buffer.name), shape=tuple(map(expr, buffer.shape)))
+                local = replace(buffer, name=self.program.fresh(buffer.name), shape=tuple(map(expr, buffer.shape)))
                 self.program.depth[local] = len(loops)
                 self.visit(body, loops, guards, values, {**buffers, buffer: local})
             case Assume(cond=cond) | Assert(cond=cond) as s:
@@ -205,7 +219,7 @@ class _Builder:
         """`value`, or a local that holds it when its loads would change (or `always`)."""
         if not always and all(load.buffer not in written for load in loads(value)):
             return value
-        local = Buffer(self._fresh(name), (), value.dtype, "local")
+        local = Buffer(self.program.fresh(name), (), value.dtype, "local")
         self.program.depth[local] = len(loops)
         position = len(self.program.statements)
         self.program.statements.append(Statement(position, loops, (), Store(local, (), value), None))
@@ -222,19 +236,11 @@ class _Builder:
         cond = map_expr(cond, _trust_undef)
         if isinstance(cond, Const) and cond.value:
             return
-        flag = Buffer(self._fresh("check"), (), DType.BOOL)
+        flag = Buffer(self.program.fresh("check"), (), DType.BOOL)
         self.program.checks.append(Check(flag, node))
         position = len(self.program.statements)
         store = Store(flag, (), Binary("and", Load(flag, ()), cond), node.span)
         self.program.statements.append(Statement(position, loops, guards, store, ("and", cond)))
-
-    def _fresh(self, name: str) -> str:
-        fresh, count = name, 1
-        while fresh in self.names:
-            count += 1
-            fresh = f"{name}_{count}"
-        self.names.add(fresh)
-        return fresh
 
 
 def _rewrite(expr: Expr, values: Mapping[Var, Expr], buffers: Mapping[Buffer, Buffer]) -> Expr:
@@ -325,6 +331,53 @@ def _split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
         if op == "add" and inner[0] == "sub":
             return "add", Binary("sub", rest, inner[1])
     return None
+
+
+def _split_lifetimes(program: Program) -> None:
+    """A buffer of its own for each part of the program that writes a local before it reads it."""
+    for buffer, depth in list(program.depth.items()):
+        lives: list[list[Statement]] = []
+        for part in _parts([s for s in program.statements if buffer in s.buffers()], depth):
+            if not lives or not reads_before_writing(part, buffer, depth):
+                lives.append(part)
+            else:  # it may read what any part before it wrote
+                lives = [[s for life in lives for s in life] + part]
+        for k, life in enumerate(lives[1:], 2):
+            own = replace(buffer, name=program.fresh(f"{buffer.name}_{k}"))
+            program.depth[own] = depth
+            for s in life:
+                program.statements[s.position] = moved(s, buffer, own)
+
+
+def _parts(statements: list[Statement], depth: int) -> list[list[Statement]]:
+    """Statements by the loop that holds them, inside of `depth` loops."""
+    parts: list[list[Statement]] = []
+    for s in statements:
+        if parts and len(s.loops) > depth and s.loops[: depth + 1] == parts[-1][0].loops[: depth + 1]:
+            parts[-1].append(s)
+        else:
+            parts.append([s])
+    return parts
+
+
+def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...] = ()) -> Statement:
+    """The statement with another buffer in place of a local: `new[*place, ...]`."""
+
+    def one(e: Expr) -> Expr:
+        return Load(new, (*place, *e.indices), e.span) if isinstance(e, Load) and e.buffer == old else e
+
+    def expr(e: Expr) -> Expr:
+        return map_expr(e, one)
+
+    store = statement.store
+    indices = tuple(map(expr, store.indices))
+    target, indices = (new, (*place, *indices)) if store.buffer == old else (store.buffer, indices)
+    return replace(
+        statement,
+        guards=tuple(map(expr, statement.guards)),
+        store=Store(target, indices, expr(store.value), store.span),
+        update=None if statement.update is None else (statement.update[0], expr(statement.update[1])),
+    )
 
 
 def _privatise(program: Program) -> None:

@@ -8,7 +8,7 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
@@ -16,9 +16,9 @@ from ir.nodes import Buffer, Var
 from ir.traverse import free_vars, shape_vars
 from lower.components import components
 from lower.estimate import estimate
-from lower.linear import Bound, Linear, Ranges, interval, linear
+from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop
-from lower.normalize import Program
+from lower.normalize import Program, moved
 from lower.reschedule import rescheduled
 
 
@@ -79,16 +79,16 @@ def extreme(
 ) -> Linear | None:
     """The smallest or largest static value of a form while the variables around it run through their boxes."""
     total = Linear({}, form.const)
-    for atom, c in form.terms.items():
-        names = free_vars(atom)
+    for term, c in form.terms.items():
+        names = free_vars(term)
         rising = (c > 0) == upper
-        if names <= static and not Linear({atom: 1}).has_loads():
-            total = total + Linear({atom: c})
-        elif isinstance(atom, Var) and atom in around:
-            box = around[atom]
+        if names <= static and not Linear({term: 1}).has_loads():
+            total = total + Linear({term: c})
+        elif isinstance(term, Var) and term in around:
+            box = around[term]
             total = total + (box.low + box.extent - 1 if rising else box.low) * c
         else:
-            low, high = interval(Linear({atom: 1}), ranges)
+            low, high = interval(Linear({term: 1}), ranges)
             bound = high if rising else low
             if bound is None:
                 return None
@@ -188,16 +188,45 @@ class _Scheduler:
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
     ) -> tuple[Node, ...] | None:
         """Another order for a nest of loops that must stay loops, where that is cheaper."""
-        locals_inside = any(self.program.depth.get(b, 0) > level for s in group for b in s.buffers())
-        if locals_inside or not any(isinstance(n, SequentialLoop) for n in in_order.body):
+        if not any(isinstance(n, SequentialLoop) for n in in_order.body):
             return None
+        shared = self._locals_as_arrays(group, level, pending)
+        if shared is None:
+            return None
+        group, arrays = shared
         names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
         names |= {loop.var.name for loop in group[0].loops[:level]}
         found = rescheduled(group, level, pending, self.boxes, names, self.target)
         if found is None:
             return None
         costs = [estimate(nodes, self.boxes, self.target) for nodes in (found, (in_order,))]
-        return found if costs[0] < costs[1] else None
+        if costs[0] >= costs[1]:
+            return None
+        self.program.depth.update(dict.fromkeys(arrays, level))
+        return found
+
+    def _locals_as_arrays(
+        self, group: list[Statement], level: int, pending: frozenset[Loop]
+    ) -> tuple[list[Statement], list[Buffer]] | None:
+        """Statements with an axis for each loop whose iterations have a local of their own; None if one has no size."""
+        arrays: list[Buffer] = []
+        for local in sorted({b for s in group for b in s.buffers()}, key=lambda b: b.name):
+            depth = self.program.depth.get(local, 0)
+            if depth <= level:
+                continue
+            users = [s for s in group if local in s.buffers()]
+            if {s.position for s in users} != self.users[local]:
+                return None
+            own = [loop for k, loop in enumerate(users[0].loops[:depth]) if k >= level or loop in pending]
+            if any(loop not in self.boxes for loop in own):
+                return None
+            boxes = [self.boxes[loop] for loop in own]
+            extents = tuple(to_expr(b.extent, loop.var) for b, loop in zip(boxes, own, strict=True))
+            array = replace(local, name=self.program.fresh(local.name), shape=(*extents, *local.shape))
+            place = tuple(to_expr(atom(loop.var) - b.low, loop.var) for b, loop in zip(boxes, own, strict=True))
+            group = [moved(s, local, array, place) if s in users else s for s in group]
+            arrays.append(array)
+        return group, arrays
 
     def _carried(self, group: list[Statement], level: int, edges: list[_Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""
@@ -282,6 +311,8 @@ def _expand_locals(program: Program, result: Plan) -> None:
     kept = [(n.loop, {s.position for s in _statements(n)}) for n in sequential_loops(result.nodes)]
     for buffer, depth in program.depth.items():
         users = [s for s in program.statements if buffer in s.buffers()]
+        if not users:  # an array that only reordered statements use
+            continue
         positions = {s.position for s in users}
         shared = min(common_loops(users[0], s) for s in users)
         axes = [

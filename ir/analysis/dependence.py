@@ -18,7 +18,7 @@ from typing import Literal
 import islpy as isl
 
 from ir import presburger
-from ir.nodes import Buffer, Expr, For, Load, Store, Var
+from ir.nodes import Buffer, Expr, For, Load, Store, Var, const
 from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
@@ -176,7 +176,7 @@ def dependences(statements: Sequence[Statement], private: Mapping[Buffer, int]) 
 
 
 def _says_more(new: Dependence, known: Dependence) -> bool:
-    """Whether a dependence is to be kept in place of one between the same statements: it holds more up, or is a flow."""
+    """Whether a dependence is kept in place of one between the same statements: it holds more up, or is a flow."""
     if new.commuting != known.commuting:
         return known.commuting
     return known.kind == "anti"
@@ -314,9 +314,15 @@ def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth:
 
 
 def _covered(reader: Statement, load: Load, writers: Iterable[Statement], depth: int) -> bool:
-    if any(presburger.affine(i) is None for i in load.indices):
-        return False
     rest = _domain(reader, {}, must=False)
+    indices: list[Expr] = []
+    for k, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
+        if presburger.affine(index) is None:  # it may be any that is inside
+            anywhere = Var(f"{load.buffer.name}[{k}]", index.dtype)
+            rest = rest.intersect(presburger.loop_domain(anywhere, const(0, index.dtype), extent).may)
+            index = anywhere
+        indices.append(index)
+    load = Load(load.buffer, tuple(indices))
     for writer in writers:
         rest = rest.subtract(_cover(reader, load, writer, depth))
         if rest.is_empty():
