@@ -27,7 +27,8 @@ class Target:
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
-    `scalar`: factor for the work of a statement on single elements.
+    `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
+    product of arrays.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -48,7 +49,8 @@ class Target:
     default_extent: int = 256
     step: float = 10.0
     launch: float = 300.0
-    scalar: float = 10.0
+    scalar: float = 20.0
+    contraction: float = 0.2
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -65,6 +67,7 @@ GPU = Target(
     step=30_000.0,
     launch=10_000.0,
     scalar=5_000.0,
+    contraction=0.02,
 )
 TPU = Target(
     "tpu",
@@ -78,6 +81,7 @@ TPU = Target(
     step=1_000.0,
     launch=500.0,
     scalar=500.0,
+    contraction=0.005,
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}

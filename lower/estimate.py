@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Load, Unary
-from ir.traverse import walk_expr
+from ir.traverse import free_vars, walk_expr
 from lower.linear import Linear
-from lower.nest import Box, Node, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop
 
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
@@ -20,13 +20,27 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             times = steps * extent(boxes.get(node.loop), target)
             total += times * target.step + estimate(node.body, boxes, target, times)
         elif node.axes:
-            volume = 1.0
-            for loop in node.axes:
-                volume *= extent(boxes.get(loop), target)
-            total += steps * (target.launch + volume * _work(node.statement, target))
+            total += steps * (target.launch + _elements(node, boxes, target))
         else:
             total += steps * target.scalar * _work(node.statement, target)
     return total
+
+
+def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of an array statement's elements; in a sum of products only results are moved."""
+    statement = node.statement
+    used = {v for i in statement.store.indices for v in free_vars(i)}
+    kept = reduced = 1.0
+    for loop in node.axes:
+        if loop.var in used:
+            kept *= extent(boxes.get(loop), target)
+        else:
+            reduced *= extent(boxes.get(loop), target)
+    match statement.update:
+        case ("add" | "sub", Binary(op="mul")) if reduced > 1.0:
+            return kept * (_work(statement, target) + reduced * target.contraction)
+        case _:
+            return kept * reduced * _work(statement, target)
 
 
 def extent(box: Box | None, target: Target) -> float:

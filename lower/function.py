@@ -13,6 +13,7 @@ from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
+from lower.finite import Finite
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop
@@ -60,6 +61,7 @@ class _Emitter:
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
         self.locals = {self.expanded.get(b, b) for b in program.depth}
+        self.finite = Finite(program.statements, set(self.func.buffers))
 
     # The function.
 
@@ -80,6 +82,8 @@ class _Emitter:
             scope.absent[check.buffer] = f"{self.names.of(check.buffer)} = jnp.bool_(True)"
         self._create_locals(scope, self.locals)
         self._nodes(self.plan.nodes, scope)
+        for buffer in self.locals:
+            scope.forget(buffer)
         results = [*written, *(c.buffer for c in self.program.checks)]
         for buffer in results:
             scope.current(buffer)
@@ -240,8 +244,10 @@ class _Emitter:
                 boxes.append(box)
             if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
                 guards += self._range(loop)
-        job = make_job(self._resolved(statement), node.axes, boxes, guards)
-        writer = StatementWriter(job, self._bounds(scope), scope, self.names)
+        resolved = self._resolved(statement)
+        job = make_job(resolved, node.axes, boxes, guards)
+        node = ArrayStatement(resolved, node.axes)
+        writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite)
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
@@ -306,8 +312,9 @@ class _Emitter:
         self._create_locals(child, own)
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
         self._nodes(node.body, child)
-        for buffer in list(child.fills):
-            child.flush(buffer)
+        for buffer in own:
+            child.forget(buffer)
+        child.flush_all()
         if not child.lines or not carried:
             return
         names = ", ".join(self.names.of(b) for b in carried)

@@ -91,37 +91,63 @@ def _long_rows(value: Value, over: Sequence[int]) -> bool:
     )
 
 
-def contraction(expr: Expr, mask: Value | None, reduced: Sequence[Axis], translator: Translator) -> Value | None:
-    """The sum of a product as an einsum, or None where a plain sum is better or a mask forbids it."""
+def contraction(
+    expr: Expr,
+    mask: Value | None,
+    reduced: Sequence[Axis],
+    translator: Translator,
+    finite: Callable[[Expr], bool],
+) -> Value | None:
+    """The sum of a product as an einsum, or None where a plain sum is better or a mask forbids it.
+
+    `finite` tells which factors are numbers at all positions.
+    """
     if expr.dtype is DType.BOOL or not (isinstance(expr, Binary) and expr.op == "mul"):
         return None
-    values = [translator.expr(f) for f in _factors(expr)]
+    factors = [(translator.expr(f), f) for f in _factors(expr)]
     over = {a.var for a in reduced}
-    joined = [v for v in values if any(a.var in over for a in v.axes)]
-    if len(joined) < 2 or len({v.axes for v in joined}) < 2:
+    joined = [(v, f) for v, f in factors if any(a.var in over for a in v.axes)]
+    values = [v for v, _ in joined]
+    if len(joined) < 2 or len({v.axes for v in values}) < 2:
         return None
-    if over - {a.var for v in joined for a in v.axes}:
+    if over - {a.var for v in values for a in v.axes}:
         return None
     if mask is not None:
-        masked = [_masked(v, mask, expr.dtype, translator) for v in joined]
-        joined = [v for v in masked if v is not None]
-        if len(joined) < len(masked):
+        masked = _masked(joined, mask, expr.dtype, translator, finite)
+        if masked is None:
             return None
-    result = _einsum(joined, over, expr.dtype, translator)
-    for v in values:
+        values = masked
+    result = _einsum(values, over, expr.dtype, translator)
+    for v, _ in factors:
         if not any(a.var in over for a in v.axes):
             result = translator.binary("mul", v, result, expr.dtype)
     return result
 
 
-def _masked(value: Value, mask: Value, dtype: DType, translator: Translator) -> Value | None:
-    """A factor that is zero where the mask is false: each factor must be, since it may hold anything there."""
-    shared = {a.var for a in value.axes} & {a.var for a in mask.axes}
-    if not shared and mask.axes:
-        return value
-    if len(shared) < len(mask.axes):
+def _masked(
+    factors: Sequence[tuple[Value, Expr]],
+    mask: Value,
+    dtype: DType,
+    translator: Translator,
+    finite: Callable[[Expr], bool],
+) -> list[Value] | None:
+    """Factors whose product is zero where the mask is false; None if they cannot be made so one by one.
+
+    One zero is enough where the others are numbers: the smallest factor that has the axes of the mask takes it.
+    """
+    axes = {a.var for a in mask.axes}
+    able = [k for k, (v, _) in enumerate(factors) if axes <= {a.var for a in v.axes}]
+    if not able:
         return None
-    return translator.select(mask, value, literal(0, dtype), dtype)
+    chosen = min(able, key=lambda k: len(factors[k][0].axes))
+    result: list[Value] = []
+    for k, (value, factor) in enumerate(factors):
+        if k == chosen or not finite(factor):
+            if k not in able:
+                return None
+            value = translator.select(mask, value, literal(0, dtype), dtype)
+        result.append(value)
+    return result
 
 
 def _factors(expr: Expr) -> list[Expr]:

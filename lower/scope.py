@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ir.nodes import Buffer, Var
-from lower.nest import Box
+from lower.job import Job
+from lower.nest import ArrayStatement, Box
 from lower.values import Value
 
 RESERVED = {"jax", "jnp", "lax", "np", "functools", "truncdiv", "state", *keyword.kwlist, *dir(builtins)}
@@ -55,6 +56,25 @@ class Fill:
 
 
 @dataclass(slots=True)
+class Held:
+    """A store of array values that is not written out yet: what reads just these elements next takes the values.
+
+    One store at the end instead of several in between lets XLA update a buffer in place. `line` is the store where
+    nothing came between, to stand at `at`; `assign` gives the store of a named value.
+    """
+
+    place: str
+    job: Job
+    node: ArrayStatement
+    value: Value
+    at: int
+    line: str
+    assign: Callable[[Value], str]
+    number: int
+    named: Value | None = None
+
+
+@dataclass(slots=True)
 class Scope:
     """One function body. A loop body is a child scope: what it assigns is its own."""
 
@@ -65,7 +85,14 @@ class Scope:
     boxed: frozenset[Var] = frozenset()
     defined: dict[str, str] = field(default_factory=dict[str, str])
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
+    held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
+    count: int = 0
+
+    def next(self) -> int:
+        """A number larger than all before."""
+        self.count += 1
+        return self.count
 
     def add(self, line: str) -> None:
         self.lines.append(self.indent + line)
@@ -75,8 +102,7 @@ class Scope:
         if self.defined.get(name) == code:
             return name
         if name in self.defined:  # what was said in terms of the old one ends here
-            for buffer in list(self.fills):
-                self.flush(buffer)
+            self.flush_all()
             word = re.compile(rf"\b{name}\b")
             self.defined = {n: c for n, c in self.defined.items() if not word.search(c)}
         self.add(f"{name} = {code}")
@@ -87,8 +113,36 @@ class Scope:
         """Keep a fill back until its buffer is read or stored to."""
         self.fills[buffer] = fill
 
+    def insert(self, what: Held, line: str) -> None:
+        """Add a line where a store was held back; what was held back there later stays behind it."""
+        self.lines.insert(what.at, self.indent + line)
+        for held in self.held.values():
+            held.at += (held.at, held.number) > (what.at, what.number)
+
+    def take(self, held: Held, name: str) -> Value:
+        """The values of a held store under a name, worked out where the store stood."""
+        if held.named is None:
+            held.named = Value(name, held.value.axes)
+            self.insert(held, f"{name} = {held.value.code}")
+        return held.named
+
+    def forget(self, buffer: Buffer) -> None:
+        """Nobody looks at a buffer any more."""
+        self.fills.pop(buffer, None)
+        self.held.pop(buffer, None)
+
+    def flush_all(self) -> None:
+        """Write out all that is held back."""
+        for buffer in [*self.fills, *self.held]:
+            self.flush(buffer)
+
     def flush(self, buffer: Buffer) -> None:
-        """Write out a pending fill."""
+        """Write out what is held back for a buffer."""
+        held = self.held.pop(buffer, None)
+        if held is not None and held.named is None:
+            self.insert(held, held.line)
+        elif held is not None and held.named is not None:
+            self.add(held.assign(held.named))
         fill = self.fills.pop(buffer, None)
         if fill is not None:
             self.need(buffer, whole=fill.whole)
@@ -102,7 +156,7 @@ class Scope:
 
     def current(self, buffer: Buffer) -> None:
         """Make the buffer's variable hold its contents."""
-        if buffer in self.fills:
+        if buffer in self.fills or buffer in self.held:
             self.flush(buffer)
         else:
             self.need(buffer)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ir.analysis.dependence import UpdateOp
+from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
 from ir.traverse import free_vars
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
+from lower.finite import Finite
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
 from lower.linear import Linear, number
+from lower.nest import ArrayStatement
 from lower.reduce import contraction, neutral, reduction
-from lower.scope import Fill, Names, Scope
+from lower.scope import Fill, Held, Names, Scope
 from lower.values import ATOM, POSTFIX, UNARY, Translator, Value, aligned, dtype_code, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
 
@@ -55,7 +57,12 @@ class Place:
 class StatementWriter:
     """Writes one statement into a scope. `forms` says afterwards how, `helpers` which functions it calls."""
 
-    def __init__(self, job: Job, around: Bounds, scope: Scope, names: Names) -> None:
+    def __init__(
+        self, job: Job, node: ArrayStatement, around: Bounds, scope: Scope, names: Names, finite: Finite
+    ) -> None:
+        self.finite = finite
+        self.outer: tuple[Expr, ...] = ()
+        self.node = node
         self.scope = scope
         self.names = names
         self.around = around
@@ -97,6 +104,7 @@ class StatementWriter:
         reduced = tuple(a for a in job.reduced() if a.var not in taken)
         held = taken | {a.var for a in reduced}
         outer = [g for g in job.guards if not free_vars(g) & held]
+        self.outer = tuple(outer)
         kept = [a for a in job.axes if a.var not in held]
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
@@ -125,9 +133,25 @@ class StatementWriter:
     # Leaves of expressions.
 
     def _load(self, load: Load) -> Value:
-        self.scope.current(load.buffer)
+        held = self.scope.held.get(load.buffer)
+        if held is not None and self._just_held(held, load.indices):
+            return self.scope.take(held, self.names.fresh(f"new_{held.job.buffer.name}"))
+        if held is None or not apart(held.node, self.node, load):
+            self.scope.current(load.buffer)
         shape = buffer_shape(load.buffer, self.bounds)
         return self.accessor.load(self.names.of(load.buffer), shape, load.indices)
+
+    def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
+        """Whether a held store has all elements at `indices`, over axes of this statement."""
+        same = len(indices) == len(held.job.indices) and all(map(Expr.same, indices, held.job.indices))
+        if not same or not all(any(g.same(h) for h in self.job.guards) for g in held.job.guards):
+            return False
+        mine = {a.var: a for a in self.job.axes}
+        return all(
+            a.var in mine and a.low.equals(mine[a.var].low) and a.extent.equals(mine[a.var].extent)
+            for a in held.job.axes
+            if any(a.var in free_vars(i) for i in indices)
+        )
 
     def _variable(self, var: Var) -> Value:
         axis = next((a for a in self.job.axes if a.var == var), None)
@@ -164,7 +188,7 @@ class StatementWriter:
         if op is None:
             return self.translator.expr(expr)
         if op == "add" and reduced:
-            value = contraction(expr, mask, reduced, self.translator)
+            value = contraction(expr, mask, reduced, self.translator, self._finite)
             if value is not None:
                 self._note(f"contraction over {_names(reduced)}")
                 return value
@@ -172,6 +196,10 @@ class StatementWriter:
             self._note(f"{op} reduction over {_names(reduced)}")
         value = self.translator.expr(expr)
         return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+
+    def _finite(self, factor: Expr) -> bool:
+        """Whether a factor is a number at all positions."""
+        return self.finite.throughout(factor, self.job.axes, self.around.boxes)
 
     def _note(self, form: str) -> None:
         if form not in self.forms:
@@ -219,9 +247,11 @@ class StatementWriter:
         buffer, op = self.job.buffer, self.job.op
         key = self._key(place, mask)
         start = self._take_fill(key, whole=not place.marks and mask is None)
+        method = "set"
         if op is None:
             # A constant is held back: a reduction may start from it.
             if value.static and steady:
+                self.scope.flush(buffer)
                 self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
                 return self._form(place, mask)
         elif start is not None:
@@ -231,9 +261,7 @@ class StatementWriter:
                 value = self._combine(op, start, value)
         elif place.marks and mask is None and all(g.dims == 1 for g in place.view) and not place.turned:
             self.scope.current(buffer)
-            value = self._negated(value) if op == "sub" else value
-            self.scope.add(self._set(place, value, _METHODS[op]))
-            return self._form(place, mask)
+            value, method = self._negated(value) if op == "sub" else value, _METHODS[op]
         else:
             self.scope.current(buffer)
             value = self._combine(op, self._old(place), value)
@@ -241,8 +269,27 @@ class StatementWriter:
             self.scope.current(buffer)
         else:
             self.scope.need(buffer, whole=True)
-        self.scope.add(self._assignment(place, value, mask))
+        self._write(value, place, mask, key, method if steady else None)
         return self._form(place, mask)
+
+    def _write(self, value: Value, place: Place, mask: Value | None, key: str, method: str | None) -> None:
+        """Store values by a method of `.at`; a store to a part of the buffer is held back (`None`: never)."""
+
+        def assign(values: Value) -> str:
+            return self._assignment(place, values, mask)
+
+        line = assign(value) if method in ("set", None) else self._set(place, value, method)
+        if method is None or not place.marks or not self.shape:
+            self.scope.add(line)
+            return
+        if method != "set":
+            op = self.job.op
+            assert op is not None
+            value = self._combine(_class(op), self._old(place), value)
+        value = typed(value, self.job.buffer.dtype)
+        job = replace(self.job, axes=place.axes, guards=self.outer)
+        at, number = len(self.scope.lines), self.scope.next()
+        self.scope.held[job.buffer] = Held(key, job, self.node, value, at, line, assign, number)
 
     def _form(self, place: Place, mask: Value | None) -> None:
         kind = "element" if self.shape and not place.axes else "slice" if place.marks else "whole array"
@@ -253,10 +300,16 @@ class StatementWriter:
         return f"{place.marks}|{merged}|{'' if mask is None else mask.code}"
 
     def _take_fill(self, key: str, whole: bool) -> Value | None:
-        """The constant that a held-back fill has for exactly this place; any other fill is written out."""
+        """What is held back for exactly this place; anything else that is held back is written out."""
         buffer = self.job.buffer
+        held = self.scope.held.get(buffer)
+        if held is not None and held.place == key and self._just_held(held, self.job.indices):
+            start = None if self.job.op is None else self.scope.take(held, self.names.fresh(f"new_{buffer.name}"))
+            del self.scope.held[buffer]
+            return start
         fill = self.scope.fills.get(buffer)
         if fill is None:
+            self.scope.flush(buffer)
             return None
         if self.job.op is not None and fill.place == key:
             del self.scope.fills[buffer]
@@ -353,6 +406,13 @@ class StatementWriter:
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
         self._note("element" if not every else f"scatter over {_names(every)}")
+
+
+def apart(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
+    """Whether a statement never reads by `load` what another, between the same steps of loops, writes."""
+    axes = {*writer.axes, *reader.axes}
+    around = [k for k, loop in enumerate(writer.statement.loops) if loop not in axes]
+    return not may_meet(writer.statement, reader.statement, load, [writer.statement.loops[k] for k in around])
 
 
 def _count(g: Group) -> Linear:

@@ -11,7 +11,7 @@ exist, never the reverse.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -299,6 +299,18 @@ def _before(first: Statement, second: Statement, level: int) -> isl.Set:
     return result.union(same) if first.position < second.position else result
 
 
+def may_meet(writer: Statement, reader: Statement, load: Load, around: Collection[Loop]) -> bool:
+    """Whether an instance of `reader` may read by `load` what one of `writer` writes, in one iteration of `around`."""
+    primes = {v: w for v, w in _primes(reader).items() if all(v != loop.var for loop in around)}
+
+    def question() -> bool:
+        pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
+        pairs = pairs.intersect(_domain(writer, {}, must=False)).intersect(_domain(reader, primes, must=False))
+        return not pairs.is_empty()
+
+    return presburger.within_budget(question, True)
+
+
 def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth: int) -> bool:
     """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began."""
 
@@ -346,6 +358,43 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.
         x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
         if k >= depth:
             before = before.union(same.intersect(y.lt_set(x)))
+        same = same.intersect(x.eq_set(y))
+    if writer.position < reader.position:
+        before = before.union(same)
+    return presburger.forget(pairs.intersect(before), [v.name for v in primes.values() if isinstance(v, Var)])
+
+
+def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
+    """Elements whose initial contents are certainly read, whatever the data."""
+
+    def question() -> isl.Set:
+        found = presburger.nothing(len(buffer.shape))
+        writers = [s for s in statements if s.buffer == buffer]
+        for reader in statements:
+            for load in reader.reads():
+                place = presburger.point(load.indices) if load.buffer == buffer else None
+                if place is None:
+                    continue
+                early = _domain(reader, {}, must=True)
+                for writer in writers:
+                    early = early.subtract(_written_before(reader, load, writer))
+                names = [loop.var.name for loop in reader.loops]
+                found = found.union(presburger.forget(place.intersect_params(early), names))
+        return found
+
+    return presburger.within_budget(question, presburger.nothing(len(buffer.shape)))
+
+
+def _written_before(reader: Statement, load: Load, writer: Statement) -> isl.Set:
+    """Instances of `reader` whose element `writer` may have written before."""
+    primes = _primes(writer)
+    indices = [substitute_expr(i, primes) for i in writer.store.indices]
+    pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=False))
+    before = presburger.never()
+    same = presburger.always()
+    for loop in reader.loops[: common_loops(reader, writer)]:
+        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
+        before = before.union(same.intersect(y.lt_set(x)))
         same = same.intersect(x.eq_set(y))
     if writer.position < reader.position:
         before = before.union(same)

@@ -1,0 +1,53 @@
+"""Which array elements are certainly numbers, so that a product with zero is zero.
+
+By the policy on floats a program computes with finite numbers only. That speaks of what it reads: padding that it never
+reads may hold anything, and must be masked wherever array code reads it nevertheless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from ir import presburger
+from ir.analysis.dependence import Statement, first_read
+from ir.nodes import Buffer, Expr, Load, Unary, Var
+from lower.linear import to_expr
+from lower.nest import Box
+from lower.views import Axis
+
+
+class Finite:
+    """Answers for one program. Local buffers are made of zeros and hold only what is computed."""
+
+    def __init__(self, statements: Sequence[Statement], params: Collection[Buffer]) -> None:
+        self._statements = statements
+        self._params = params
+        self._read: dict[Buffer, presburger.isl.Set] = {}
+
+    def throughout(self, expr: Expr, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
+        """Whether an expression is finite at all positions of the axes, also where the program does not evaluate it."""
+        match expr:
+            case Unary(op="neg", operand=operand):
+                return self.throughout(operand, axes, around)
+            case Load(buffer=buffer) if buffer.dtype.is_float:
+                return buffer not in self._params or self._reads_all(expr, axes, around)
+            case _:
+                return not expr.dtype.is_float
+
+    def _reads_all(self, load: Load, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
+        boxes = {**around, **{a.var: Box(a.low, a.extent, exact=True) for a in axes}}
+
+        def question() -> bool:
+            place = presburger.point(load.indices)
+            if place is None:
+                return False
+            domain = presburger.always()
+            for var, box in boxes.items():
+                low, extent = to_expr(box.low, var), to_expr(box.extent, var)
+                domain = domain.intersect(presburger.loop_domain(var, low, extent).may)
+            touched = presburger.forget(place.intersect_params(domain), [v.name for v in boxes])
+            if load.buffer not in self._read:
+                self._read[load.buffer] = first_read(self._statements, load.buffer)
+            return touched.is_subset(self._read[load.buffer])
+
+        return presburger.within_budget(question, False)
