@@ -28,7 +28,7 @@ class Target:
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays.
+    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -51,6 +51,7 @@ class Target:
     launch: float = 300.0
     scalar: float = 20.0
     contraction: float = 0.2
+    scan: float = 4.0
     calls: tuple[tuple[str, float], ...] = ()
 
 

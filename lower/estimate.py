@@ -20,7 +20,8 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             times = steps * extent(boxes.get(node.loop), target)
             total += times * target.step + estimate(node.body, boxes, target, times)
         elif node.axes:
-            total += steps * (target.launch + _elements(node, boxes, target))
+            scan = target.scan if node.scan is not None else 1.0
+            total += steps * (target.launch + scan * _elements(node, boxes, target))
         else:
             total += steps * target.scalar * _work(node.statement, target)
     return total

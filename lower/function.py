@@ -13,15 +13,16 @@ from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
+from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Plan, Recurrence, SequentialLoop
 from lower.normalize import Check, Program, normalize
-from lower.plan import plan
+from lower.plan import plan, users_of
 from lower.scope import Names, Scope
 from lower.statement import StatementWriter
-from lower.values import TRUNCDIV, Translator, Value, dtype_code
+from lower.values import LINEAR_SCAN, TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
 
 WIDTH = 110  # of source lines
@@ -90,8 +91,9 @@ class _Emitter:
         returned = ", ".join(self.names.of(b) for b in results) + ("," if len(results) == 1 else "")
         scope.add(f"return ({returned})" if len(results) < 2 else f"return {returned}")
         wide = self._wide()
-        prologue = self._prologue("\n".join(scope.lines))
-        source = self._source(name, [*prologue, *scope.lines], optional, wide)
+        body = without_dead_lines(scope.lines)
+        prologue = self._prologue("\n".join(body))
+        source = self._source(name, [*prologue, *body], optional, wide)
         names = {p.name: self.names.of(p) for p in self.func.params}
         report = (*self.report, *self.program.notes)
         return Emitted(self.func, name, source, names, optional, self.static, wide, tuple(self.program.checks), report)
@@ -113,10 +115,11 @@ class _Emitter:
         if static:
             lines += ["from functools import partial", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or "truncdiv" in self.helpers:
+        if "lax." in text or self.helpers:
             lines.append("from jax import lax")
-        if "truncdiv" in self.helpers:
-            lines += ["", *TRUNCDIV.rstrip().split("\n")]
+        for name, code in (("truncdiv", TRUNCDIV), ("linear_scan", LINEAR_SCAN)):
+            if name in self.helpers:
+                lines += ["", *code.rstrip().split("\n")]
         decorator = "@jax.jit"
         if static:
             decorator = f"@partial(jax.jit, static_argnames=({', '.join(map(repr, static))},))"
@@ -246,7 +249,7 @@ class _Emitter:
                 guards += self._range(loop)
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
-        node = ArrayStatement(resolved, node.axes)
+        node = ArrayStatement(resolved, node.axes, None if node.scan is None else self._resolved_scan(node.scan))
         writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite)
         writer.write()
         self.helpers |= writer.helpers
@@ -277,6 +280,13 @@ class _Emitter:
             guards=tuple(self._resolve_expr(g) for g in statement.guards),
             update=None if update is None else (update[0], self._resolve_expr(update[1])),
         )
+
+    def _resolved_scan(self, scan: Recurrence) -> Recurrence:
+        """The recurrence with accesses to expanded locals completed."""
+        previous = self._resolve_expr(scan.previous)
+        assert isinstance(previous, Load)
+        factor = None if scan.factor is None else self._resolve_expr(scan.factor)
+        return replace(scan, term=self._resolve_expr(scan.term), factor=factor, previous=previous)
 
     def _resolve_expr(self, expr: Expr) -> Expr:
         def one(e: Expr) -> Expr:
@@ -349,7 +359,7 @@ class _Emitter:
         positions = {s.position for s in inside}
         own: set[Buffer] = set()
         for buffer, depth in self.program.depth.items():
-            users = [s for s in self.program.statements if buffer in s.buffers()]
+            users = users_of(buffer, self.program, self.plan)
             if users and {s.position for s in users} <= positions and node.loop in users[0].loops[:depth]:
                 own.add(self.expanded.get(buffer, buffer))
         return own

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Buffer, Var
+from ir.analysis.dependence import Loop, Statement, UpdateOp
+from ir.nodes import Buffer, Expr, Load, Var
 from lower.linear import Linear
 
 
@@ -19,12 +19,27 @@ class Box:
     exact: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """`X[i] = X[i-1] op term`, or `factor * X[i-1] + term`, along a loop; `previous` is the load of `X[i-1]`."""
+
+    loop: Loop
+    op: UpdateOp
+    term: Expr
+    factor: Expr | None
+    previous: Load
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayStatement:
-    """A statement over array axes (outermost first); with none it is a scalar statement."""
+    """A statement over array axes (outermost first); with none it is a scalar statement.
+
+    `scan` says how it continues along one of its axes.
+    """
 
     statement: Statement
     axes: tuple[Loop, ...]
+    scan: Recurrence | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -299,14 +299,15 @@ def _update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) 
     Reads of other elements of B are dependences like any other; only a place, a guard or a bound may not depend on B.
     """
     own = Load(store.buffer, store.indices)
-    found = _split_update(store.value, own)
+    found = split_update(store.value, own)
     if found is None or any(load.same(own) for load in loads(found[1])):
         return None
     around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
     return None if any(load.buffer == store.buffer for e in around for load in loads(e)) else found
 
 
-def _split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
+def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
+    """The operator and the rest of `own op rest`; None if a value is no such form."""
     if not isinstance(value, Binary) or value.op not in _UPDATES:
         return None
     op = _UPDATES[value.op]
@@ -314,7 +315,7 @@ def _split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
         return op, value.rhs
     if op == "sub":
         # (own + a) - b and the like: only the left spine holds the accumulator.
-        inner = _split_update(value.lhs, own)
+        inner = split_update(value.lhs, own)
         if inner is not None and inner[0] == "sub":
             return "sub", Binary("add", inner[1], value.rhs)
         if inner is not None and inner[0] == "add":
@@ -323,7 +324,7 @@ def _split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
     if value.rhs.same(own):
         return op, value.lhs
     for side, rest in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
-        inner = _split_update(side, own)
+        inner = split_update(side, own)
         if inner is None:
             continue
         if inner[0] == op:

@@ -17,8 +17,9 @@ from ir.traverse import free_vars, shape_vars
 from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Plan, Recurrence, SequentialLoop
 from lower.normalize import Program, moved
+from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import rescheduled
 
 
@@ -120,6 +121,7 @@ class _Scheduler:
     def __init__(self, program: Program, boxes: dict[Loop, Box], deps: Sequence[Dependence], target: Target) -> None:
         self.program = program
         self.target = target
+        self.added = 0
         self.boxes = boxes
         self.by_position = {s.position: s for s in program.statements}
         self.users: dict[Buffer, set[int]] = {
@@ -171,9 +173,7 @@ class _Scheduler:
     ) -> Iterator[Node]:
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
         if not cyclic and not any(loop in self.forced for loop in group[0].loops[level:]):
-            statement = group[0]
-            axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
-            yield ArrayStatement(statement, axes)
+            yield self._over_all(group[0], level, pending)
             return
         loop = group[0].loops[level]
         reason = self._carried(group, level, edges)
@@ -181,8 +181,14 @@ class _Scheduler:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
         rest = [e for e in edges if e.level is None or e.level > level]
+        depth = dict(self.program.depth)
         in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
-        yield from self._reordered(group, level, pending, in_order) or (in_order,)
+        if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
+            best = self._reordered(group, level, pending, in_order) or (in_order,)
+            best = self._scanned(group, level, pending, best) or best
+            yield from best
+        else:
+            yield in_order
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
@@ -202,8 +208,56 @@ class _Scheduler:
         costs = [estimate(nodes, self.boxes, self.target) for nodes in (found, (in_order,))]
         if costs[0] >= costs[1]:
             return None
-        self.program.depth.update(dict.fromkeys(arrays, level))
+        # an array with an axis for a loop that became an axis needs no further copies
+        self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
         return found
+
+    def _scanned(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
+    ) -> tuple[Node, ...] | None:
+        """Scans in place of a loop whose iterations continue each other, where that is cheaper."""
+        loop = group[0].loops[level]
+        box = self.boxes.get(loop)
+        if box is None or not box.exact or loop in self.forced:
+            return None
+        statements, unrolled = list(group), list[Unrolled]()
+        for buffer in sorted({s.buffer for s in group}, key=lambda b: b.name):
+            position = len(self.program.statements) + self.added
+            found = with_history(statements, buffer, loop, box, self.program.fresh, position)
+            if found is not None:
+                statements, self.added = found.statements, self.added + 2
+                unrolled.append(found)
+        scans = {s.position: r for s in statements if (r := recurrence(s, loop)) is not None}
+        if not scans:
+            return None
+        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
+        deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in scans and d.level == level)]
+        edges = self.ordering(deps)
+        nodes: list[Node] = [self._over_all(u.first, level, pending) for u in unrolled]
+        for part in components(statements, ((e.source, e.sink) for e in edges)):
+            inside = {s.position for s in part}
+            own = [e for e in edges if e.source in inside and e.sink in inside]
+            if any(e.level is not None and e.level <= level for e in own):
+                return None
+            if len(part) == 1 and part[0].position in scans:
+                if own:
+                    return None
+                nodes.append(self._over_all(part[0], level, pending, scans[part[0].position]))
+            else:
+                nodes += self.schedule(part, level + 1, pending | {loop}, own)
+        nodes += [self._over_all(u.last, level, pending) for u in unrolled]
+        costs = [estimate(n, self.boxes, self.target) for n in (nodes, in_order)]
+        if costs[0] >= costs[1]:
+            return None
+        self.program.depth.update(depth)
+        return tuple(nodes)
+
+    def _over_all(
+        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | None = None
+    ) -> ArrayStatement:
+        """An array statement over all loops but those around it."""
+        axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
+        return ArrayStatement(statement if scan is None else replace(statement, update=None), axes, scan)
 
     def _locals_as_arrays(
         self, group: list[Statement], level: int, pending: frozenset[Loop]
@@ -298,6 +352,12 @@ def _statements(node: Node) -> Iterator[Statement]:
             yield from _statements(inner)
 
 
+def users_of(buffer: Buffer, program: Program, plan: Plan) -> list[Statement]:
+    """Statements that access a local, as they were written, or as they were planned if that introduced it."""
+    written = [s for s in program.statements if buffer in s.buffers()]
+    return written or [s for node in plan.nodes for s in _statements(node) if buffer in s.buffers()]
+
+
 def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
     """All sequential loops of a plan, outer ones first."""
     for node in nodes:
@@ -310,8 +370,8 @@ def _expand_locals(program: Program, result: Plan) -> None:
     """Give a local buffer an axis for each loop that was distributed over its users."""
     kept = [(n.loop, {s.position for s in _statements(n)}) for n in sequential_loops(result.nodes)]
     for buffer, depth in program.depth.items():
-        users = [s for s in program.statements if buffer in s.buffers()]
-        if not users:  # an array that only reordered statements use
+        users = users_of(buffer, program, result)
+        if not users:
             continue
         positions = {s.position for s in users}
         shared = min(common_loops(users[0], s) for s in users)

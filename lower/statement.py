@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
-from ir.traverse import free_vars
+from ir.traverse import free_vars, substitute_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.finite import Finite
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
-from lower.linear import Linear, number
-from lower.nest import ArrayStatement
+from lower.linear import Linear, number, to_expr
+from lower.nest import ArrayStatement, Recurrence
 from lower.reduce import contraction, neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
 from lower.values import ATOM, POSTFIX, UNARY, Translator, Value, aligned, dtype_code, typed, union
@@ -27,6 +27,14 @@ _METHODS: dict[UpdateOp, str] = {
     "max": "max",
     "and": "min",
     "or": "max",
+}
+_COMBINERS: dict[UpdateOp, str] = {
+    "add": "jnp.add",
+    "mul": "jnp.multiply",
+    "min": "jnp.minimum",
+    "max": "jnp.maximum",
+    "and": "jnp.logical_and",
+    "or": "jnp.logical_or",
 }
 LONG_MASK = 36
 
@@ -80,6 +88,9 @@ class StatementWriter:
 
     def write(self) -> None:
         """Emit the statement, or nothing when it is never executed."""
+        if self.node.scan is not None:
+            self._scan(self.node.scan)
+            return
         job = settle(self.job, self.around)
         if job is None:
             self.forms.append("never executed")
@@ -118,6 +129,44 @@ class StatementWriter:
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
+
+    def _scan(self, scan: Recurrence) -> None:
+        """A statement that continues along an axis what it stored before."""
+        self._use(self._ordered(self.job))
+        axis = next(a for a in self.job.axes if a.var == scan.loop.var)
+        self.outer = tuple(self.job.guards)
+        value = self._continued(scan, axis)
+        self._note(f"{scan.op if scan.factor is None else 'linear'} scan over {axis.var.name}")
+        place = self._place(self.job.axes)
+        if place is None:
+            self._scatter(value, self.outer)
+        else:
+            self._store(value, place, self._mask(self.outer), steady=True)
+
+    def _continued(self, scan: Recurrence, axis: Axis) -> Value:
+        """The values of a recurrence along an axis, from the element before the first."""
+        dtype = self.job.buffer.dtype
+        parts = [self.translator.expr(e) for e in ((scan.term,) if scan.factor is None else (scan.factor, scan.term))]
+        axes = union(self.translator.order, (axis,), *(p.axes for p in parts))
+        shape = self._extents(axes) + ("," if len(axes) == 1 else "")
+        codes = [
+            aligned(typed(p, dtype), axes).code
+            if p.axes == axes
+            else f"jnp.broadcast_to({aligned(typed(p, dtype), axes).code}, ({shape}))"
+            for p in parts
+        ]
+        along = [a.var for a in axes].index(axis.var)
+        where = f", axis={along}" if along else ""
+        low = to_expr(axis.low, axis.var)
+        first = self.translator.expr(substitute_expr(scan.previous, {axis.var: low}))
+        if scan.factor is None:
+            sums = Value(f"lax.associative_scan({_COMBINERS[scan.op]}, {codes[0]}{where})", axes, POSTFIX)
+            return self._combine(scan.op, first, sums)
+        self.helpers.add("linear_scan")
+        products, sums = self.names.fresh("products"), self.names.fresh("sums")
+        self.scope.add(f"{products}, {sums} = linear_scan({codes[0]}, {codes[1]}{where})")
+        grown = self.translator.binary("mul", Value(products, axes), first, dtype)
+        return self.translator.binary("add", grown, Value(sums, axes), dtype)
 
     def _ordered(self, job: Job) -> Job:
         """Axes in the order in which the store lays them out, reductions last."""

@@ -86,6 +86,16 @@ def truncdiv(a, b):
     return lax.div(*jnp.broadcast_arrays(a, b))
 '''
 
+LINEAR_SCAN = '''
+def linear_scan(factors, terms, axis=0):
+    """Products and sums p, s such that p[i] * x + s[i] is what the steps x = factors[i] * x + terms[i] make of x."""
+
+    def compose(first, second):
+        return second[0] * first[0], second[0] * first[1] + second[1]
+
+    return lax.associative_scan(compose, (factors, terms), axis=axis)
+'''
+
 
 def dtype_code(dtype: DType) -> str:
     """A dtype as JAX source."""

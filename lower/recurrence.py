@@ -1,0 +1,212 @@
+"""Loops in which each iteration continues the last: prefix sums, running extremes, linear recurrences.
+
+`X[i] = X[i-1] op e` is a scan (Blelloch, Prefix sums and their applications, 1990), and so is `X[i] = a * X[i-1] + b`,
+since composing such steps is associative. An accumulator `s = s op e` whose values are used on the way becomes one once
+it has a place for each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
+from ir.traverse import free_vars, loads, map_expr, substitute_expr
+from lower.linear import Linear, atom, linear, to_expr
+from lower.nest import Box, Recurrence
+from lower.normalize import split_update
+
+
+def recurrence(statement: Statement, loop: Loop) -> Recurrence | None:
+    """How a statement continues what its last iteration of a loop stored; None if it is not of these kinds."""
+    store = statement.store
+    before = substitute_expr_all(store.indices, loop.var, Binary("sub", loop.var, const(1, loop.var.dtype)))
+    own = [load for load in loads(store.value) if load.buffer == store.buffer]
+    last = [load for load in own if _same_place(load.indices, before)]
+    around = (*store.indices, *statement.guards)
+    if not last or any(load.buffer == store.buffer for e in around for load in loads(e)):
+        return None
+    if any(loop.var in free_vars(g) or any(loads(g)) for g in statement.guards):
+        return None
+    previous = last[0]
+    others = [load for load in own if not load.same(previous)]  # only what was there before may be read besides
+    stepping = any(loop.var in free_vars(i) for i in store.indices)
+    if not stepping or not all(_same_place(load.indices, store.indices) for load in others):
+        return None
+    found = split_update(store.value, previous)
+    if found is not None and not _has(found[1], previous):
+        op, term = found
+        term = Unary("neg", term) if op == "sub" else term
+        return Recurrence(loop, "add" if op == "sub" else op, term, None, previous)
+    line = _line(store.value, previous)
+    if line is None or line[0] is None or not _tame(line[0]):
+        return None
+    zero = const(0, store.value.dtype)
+    return Recurrence(loop, "add", zero if line[1] is None else line[1], line[0], previous)
+
+
+def substitute_expr_all(exprs: Sequence[Expr], var: Var, value: Expr) -> tuple[Expr, ...]:
+    """Expressions with another value of a variable."""
+    return tuple(substitute_expr(e, {var: value}) for e in exprs)
+
+
+def _same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    return all(linear(x).equals(linear(y)) for x, y in zip(a, b, strict=True))
+
+
+def _reads(expr: Expr, buffer: Buffer) -> bool:
+    return any(load.buffer == buffer for load in loads(expr))
+
+
+def _has(expr: Expr, load: Load) -> bool:
+    return any(other.same(load) for other in loads(expr))
+
+
+def _tame(factor: Expr) -> bool:
+    """Whether products of a factor never leave the numbers: a sequential run need not form them."""
+    return factor.dtype.is_integer or (isinstance(factor, Const) and abs(factor.value) <= 1)
+
+
+def _line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
+    """`expr` as `a * x + b`, None for parts that are zero; None if it is no such form."""
+    if expr.same(x):
+        return const(1, expr.dtype), None
+    if not _has(expr, x):
+        return None, expr
+    match expr:
+        case Unary(op="neg", operand=operand):
+            inner = _line(operand, x)
+            return None if inner is None else (_negated(inner[0]), _negated(inner[1]))
+        case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
+            a, b = _line(lhs, x), _line(rhs, x)
+            return None if a is None or b is None else (_sum(op, a[0], b[0]), _sum(op, a[1], b[1]))
+        case Binary(op="mul", lhs=lhs, rhs=rhs):
+            factor, inner = (lhs, rhs) if not _has(lhs, x) else (rhs, lhs)
+            form = _line(inner, x)
+            if form is None or _has(factor, x):
+                return None
+            return _times(factor, form[0]), _times(factor, form[1])
+        case _:
+            return None
+
+
+def _negated(e: Expr | None) -> Expr | None:
+    if isinstance(e, Const):
+        return const(-e.value, e.dtype)
+    return None if e is None else Unary("neg", e)
+
+
+def _sum(op: Literal["add", "sub"], a: Expr | None, b: Expr | None) -> Expr | None:
+    if b is None:
+        return a
+    return (b if op == "add" else _negated(b)) if a is None else Binary(op, a, b)
+
+
+def _times(factor: Expr, e: Expr | None) -> Expr | None:
+    if isinstance(e, Const) and e.value == 1:
+        return factor
+    return None if e is None else Binary("mul", factor, e)
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """Statements in which an accumulator has a place for each iteration: `first` fills the place before the loop,
+    `last` stores what the loop leaves."""
+
+    statements: list[Statement]
+    array: Buffer
+    first: Statement
+    last: Statement
+
+
+def with_history(
+    group: Sequence[Statement], buffer: Buffer, loop: Loop, box: Box, fresh: Callable[[str], str], position: int
+) -> Unrolled | None:
+    """Give a buffer that one statement of a group accumulates into a place for each iteration of `loop`.
+
+    All of the group must access it at one place, which may only depend on loops that all of them share.
+    """
+    users = [s for s in group if buffer in s.buffers()]
+    writers = [s for s in users if s.buffer == buffer]
+    if len(writers) != 1 or len(users) < 2:
+        return None
+    writer = writers[0]
+    place = writer.store.indices
+    shared = min(common_loops(writer, s) for s in users)
+    names = {v for i in place for v in free_vars(i)}
+    inner = {o.var for o in writer.loops[shared:]}
+    level = writer.loops.index(loop)
+    own = writer.loops[level:]
+    if loop.var in names or names & inner or any(any(loads(i)) for i in place):
+        return None
+    if any(o is not loop and (o.var not in names or loop.var in free_vars(o.start) | free_vars(o.extent)) for o in own):
+        return None  # a sum within the iteration, or places that depend on it
+    accesses = [load for s in users for load in s.reads() if load.buffer == buffer]
+    if not all(len(a.indices) == len(place) and all(map(Expr.same, a.indices, place)) for a in accesses):
+        return None
+    step = atom(loop.var) - box.low
+    array = Buffer(fresh(buffer.name), (to_expr(box.extent + 1, loop.var), *buffer.shape), buffer.dtype, buffer.scope)
+
+    def at(when: Linear) -> Load:
+        return Load(array, (to_expr(when, loop.var), *place))
+
+    def seen(e: Expr, when: Linear) -> Expr:
+        return map_expr(e, lambda x: at(when) if isinstance(x, Load) and x.buffer == buffer else x)
+
+    statements: list[Statement] = []
+    for s in group:
+        if s is writer:
+            value = _continued(s, at(step))
+            if value is None:
+                return None
+            statements.append(replace(s, guards=(), store=Store(array, at(step + 1).indices, value), update=None))
+        else:
+            when = step + 1 if s.position > writer.position else step
+            store = Store(
+                s.buffer, tuple(seen(i, when) for i in s.store.indices), seen(s.store.value, when), s.store.span
+            )
+            update = None if s.update is None else (s.update[0], seen(s.update[1], when))
+            statements.append(replace(s, guards=tuple(seen(g, when) for g in s.guards), store=store, update=update))
+    around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
+    first = Statement(position, around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
+    last = Statement(position + 1, around, (), Store(buffer, place, at(box.extent)))
+    return Unrolled(statements, array, first, last)
+
+
+def _continued(writer: Statement, previous: Load) -> Expr | None:
+    """What an accumulator holds after an iteration, from what it held before."""
+    own = Load(writer.buffer, writer.store.indices)
+
+    def one(e: Expr) -> Expr:
+        return previous if isinstance(e, Load) and e.same(own) else e
+
+    value = map_expr(writer.store.value, one)
+    if not writer.guards:
+        return value
+    if writer.update is None or any(_reads(g, writer.buffer) for g in writer.guards):
+        return None
+    op, term = writer.update
+    neutral = _neutral(op, term)
+    if neutral is None:
+        return None
+    guard = writer.guards[0]
+    for g in writer.guards[1:]:
+        guard = Binary("and", guard, g)
+    return Binary(op, previous, Select(guard, map_expr(term, one), neutral))
+
+
+def _neutral(op: UpdateOp, term: Expr) -> Expr | None:
+    dtype = term.dtype
+    match op:
+        case "add" | "sub":
+            return const(0, dtype)
+        case "mul":
+            return const(1, dtype)
+        case "min" | "max" if dtype.is_float:
+            return const(float("inf") if op == "min" else float("-inf"), dtype)
+        case "min" | "max":
+            return const(dtype.max if op == "min" else dtype.min, dtype)
+        case _:
+            return const(op == "and", dtype)
