@@ -13,6 +13,7 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 
 from __future__ import annotations
 
+import threading
 from functools import lru_cache
 
 from egraph_rules.engine import Engine, scratch_folder
@@ -233,9 +234,15 @@ PUSH = "\n".join(
 )
 
 
-@lru_cache(maxsize=8)
 def engine_with(rules: tuple[Rule, ...]) -> Engine:
     """An engine that knows these rules; kept, because egglog takes tens of milliseconds to translate them."""
+    return _engine_of(rules, threading.get_ident())
+
+
+@lru_cache(maxsize=8)
+def _engine_of(rules: tuple[Rule, ...], thread: int) -> Engine:
+    """An engine for one thread: egglog's may not be used by another."""
+    del thread
     families = " ".join(dict.fromkeys(ruleset(r.name) for r in rules))
     rulesets = "".join(f"(ruleset {family})" for family in families.split())
     everything = f"(unstable-combined-ruleset {ALL_RULES} {families})"

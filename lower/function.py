@@ -117,8 +117,8 @@ class _Emitter:
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or self.helpers:
             lines.append("from jax import lax")
-        for name, code in (("truncdiv", TRUNCDIV), ("linear_scan", LINEAR_SCAN)):
-            if name in self.helpers:
+        for helper, code in (("truncdiv", TRUNCDIV), ("linear_scan", LINEAR_SCAN)):
+            if helper in self.helpers:
                 lines += ["", *code.rstrip().split("\n")]
         decorator = "@jax.jit"
         if static:

@@ -38,7 +38,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import all_exprs, buffers_written, loads, map_expr, shape_vars, walk_expr
+from ir.traverse import all_exprs, buffers_written, has_loads, loads, map_expr, shape_vars, walk_expr
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
@@ -171,7 +171,7 @@ class _Builder:
         )
         if isinstance(extent, Const) and extent.value <= 0:
             return
-        if isinstance(extent, Const) and extent.value == 1 and not any(loads(start)):
+        if isinstance(extent, Const) and extent.value == 1 and not has_loads(start):
             self.visit(node.body, loops, guards, {**values, node.var: start}, buffers)
             return
         loop = Loop(node.var, start, extent, node.kind)

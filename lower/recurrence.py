@@ -13,7 +13,7 @@ from typing import Literal
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
-from ir.traverse import free_vars, loads, map_expr, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import Linear, atom, linear, to_expr
 from lower.nest import Box, Recurrence
 from lower.normalize import split_update
@@ -28,7 +28,7 @@ def recurrence(statement: Statement, loop: Loop) -> Recurrence | None:
     around = (*store.indices, *statement.guards)
     if not last or any(load.buffer == store.buffer for e in around for load in loads(e)):
         return None
-    if any(loop.var in free_vars(g) or any(loads(g)) for g in statement.guards):
+    if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards):
         return None
     previous = last[0]
     others = [load for load in own if not load.same(previous)]  # only what was there before may be read besides
@@ -139,7 +139,7 @@ def with_history(
     inner = {o.var for o in writer.loops[shared:]}
     level = writer.loops.index(loop)
     own = writer.loops[level:]
-    if loop.var in names or names & inner or any(any(loads(i)) for i in place):
+    if loop.var in names or names & inner or any(map(has_loads, place)):
         return None
     if any(o is not loop and (o.var not in names or loop.var in free_vars(o.start) | free_vars(o.extent)) for o in own):
         return None  # a sum within the iteration, or places that depend on it

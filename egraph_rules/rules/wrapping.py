@@ -15,7 +15,7 @@ from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
 from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, For, Let, Load, Select, Stmt, Store, Undef, Var, const
-from ir.traverse import all_exprs, free_vars, loads, map_expr, map_stmt, walk_expr
+from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, map_stmt, walk_expr
 
 _LAW = "for i: for j: s[a(i) + b(i, j)]  =  for i: let t = a(i): for j: s[t + b(i, j)]"
 _REASON = "t is what the index is in the first iteration of j; where t leaves its range no iteration runs"
@@ -75,7 +75,7 @@ def _is_plain(loops: list[For], body: Stmt) -> bool:
     """Whether every iteration runs, from zero on, does nothing but store, and evaluates all of its expressions."""
     start = all(isinstance(loop.start, Const) and loop.start.value == 0 for loop in loops)
     names = {loop.var for loop in loops}
-    box = all(names.isdisjoint(free_vars(loop.extent)) and not any(loads(loop.extent)) for loop in loops)
+    box = all(names.isdisjoint(free_vars(loop.extent)) and not has_loads(loop.extent) for loop in loops)
     stores = all(isinstance(s, Store) for s in flat(body))
     return start and box and stores and not any(_is_lazy(e) for root in all_exprs(body) for e in walk_expr(root))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -435,3 +437,10 @@ def test_guards_that_stay_do_not_multiply() -> None:
     assert result.report.stopped.startswith("saturated")
     assert result.report.nodes < 2000
     assert_refines(func, result.best, np.random.default_rng(0))
+
+
+def test_threads_do_not_share_an_engine() -> None:
+    func = only("@T.prim_func\ndef f(A: T.Buffer((8,), 'int32')):\n    for i in range(8):\n        A[i] = A[i] + 0\n")
+    here = optimize(func).best
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda f: optimize(f).best, [func, func])) == [here, here]

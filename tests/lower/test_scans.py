@@ -1,0 +1,184 @@
+"""Loops that continue their last iteration: scans where they pay, and the interpreter's results everywhere."""
+
+# ruff: noqa: E501, ISC004
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from egraph_rules.cost import CPU
+from ir import PrimFunc, parse
+from ir.errors import InterpretError
+from ir.inputs import random_inputs
+from ir.interpret import interpret_with_undef
+from lower.function import emit_function
+from lower.kernel import Kernel
+
+EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any scan is worth it
+VECTORS = ", ".join(f'{name}: T.Buffer((20,), "float32")' for name in "AB")
+TABLES = ", ".join(f'{name}: T.Buffer((6, 9), "float32")' for name in "AB")
+
+
+def read(params: str, body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
+    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
+
+
+def check(func: PrimFunc, tolerance: float = 1e-4) -> list[str]:
+    """Compare with the interpreter; returns the report of the lowering."""
+    inputs = random_inputs(func, np.random.default_rng(0))
+    expected = interpret_with_undef(func, **inputs)
+    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
+        want, have = values[~undef], np.asarray(got)[~undef]
+        np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance, err_msg=kernel.source)
+    return kernel.report
+
+
+def scans(report: list[str]) -> int:
+    return sum(" scan over " in line for line in report)
+
+
+def loops(report: list[str]) -> int:
+    return sum("stays a loop" in line for line in report)
+
+
+ACCUMULATOR = "s = T.alloc_buffer((1,), 'float32')\ns[0] = 0.5\n"
+
+SCANS = {
+    "array": (VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = B[i - 1] + A[i]"),
+    "in place": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = B[i] + B[i - 1]"),
+    "in place and more": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = B[i] * A[i] + B[i - 1]"),
+    "inclusive": (VECTORS, ACCUMULATOR + "for i in range(20):\n    s[0] = s[0] + A[i]\n    B[i] = s[0]"),
+    "exclusive": (VECTORS, ACCUMULATOR + "for i in range(20):\n    B[i] = s[0]\n    s[0] = s[0] + A[i]"),
+    "both": (VECTORS, ACCUMULATOR + "for i in range(20):\n    B[i] = s[0]\n    s[0] = s[0] - A[i]\n    A[i] = s[0] * B[i]"),
+    "largest": (VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = T.max(A[i], B[i - 1])"),
+    "products": (VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = A[i] * B[i - 1]"),
+    "backward": (VECTORS, "B[19] = A[19]\nfor i in T.serial(19):\n    B[18 - i] = B[19 - i] + A[18 - i]"),
+    "linear": (VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = 0.5 * B[i - 1] + A[i]"),
+    "linear, written otherwise": (
+        VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = A[i] - (B[i - 1] - A[i - 1]) * 0.25",
+    ),
+    "guarded": (
+        VECTORS, ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.0:\n        s[0] = s[0] + A[i]\n    B[i] = s[0]",
+    ),
+    "count": (
+        'A: T.Buffer((20,), "float32"), P: T.Buffer((20,), "int32")',
+        "s = T.alloc_buffer((1,), 'int32')\ns[0] = 0\n"
+        "for i in range(20):\n    P[i] = s[0]\n    if A[i] > 0.0:\n        s[0] = s[0] + 1",
+    ),
+    "rows": (TABLES, "for i in range(6):\n    B[i, 0] = A[i, 0]\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] + A[i, j]"),
+    "columns": (TABLES, "for i in T.serial(1, 6):\n    for j in range(9):\n        B[i, j] = B[i - 1, j] + A[i, j]"),
+    "row accumulators": (
+        TABLES,
+        "for i in range(6):\n    s = T.alloc_buffer((1,), 'float32')\n    s[0] = A[i, 0]\n"
+        "    for j in range(9):\n        s[0] = s[0] + A[i, j]\n        B[i, j] = s[0]",
+    ),
+    "column accumulators": (
+        TABLES,
+        "s = T.alloc_buffer((9,), 'float32')\nfor j in range(9):\n    s[j] = 0.0\n"
+        "for i in range(6):\n    for j in range(9):\n        s[j] = s[j] + A[i, j]\n        B[i, j] = s[j]",
+    ),
+    "two accumulators": (
+        VECTORS,
+        ACCUMULATOR + "t = T.alloc_buffer((1,), 'float32')\nt[0] = 1.0\n"
+        "for i in range(20):\n    s[0] = T.max(s[0], A[i])\n    t[0] = t[0] + s[0]\n    B[i] = t[0]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), SCANS.values(), ids=SCANS.keys())
+def test_scans(params: str, body: str) -> None:
+    report = check(read(params, body))
+    assert scans(report) > 0, report
+    assert loops(report) == 0, report
+
+
+def test_wide_types_keep_the_name_of_the_kernel() -> None:
+    func = read('B: T.Buffer((20,), "float64")', "for i in T.serial(1, 20):\n    B[i] = 0.5 * B[i - 1] + B[i]")
+    assert scans(check(func, 1e-9)) == 1
+
+
+NO_SCANS = {
+    "compaction": (
+        VECTORS,
+        "s = T.alloc_buffer((1,), 'int32')\ns[0] = 0\n"
+        "for i in range(20):\n    if A[i] > 0.0:\n        B[s[0]] = A[i]\n        s[0] = s[0] + 1",
+    ),
+    "a place twice": (VECTORS, ACCUMULATOR + "for i in range(20):\n    s[0] = s[0] + A[i]\n    s[0] = s[0] * 0.5\n    B[i] = s[0]"),
+    "a wild factor": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = A[i] * B[i - 1] + A[i - 1]"),
+    "a square": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = B[i - 1] * B[i - 1] * 0.5"),
+    "holes": (VECTORS, "for i in T.serial(1, 20):\n    if A[i] > 0.0:\n        B[i] = B[i - 1] + A[i]"),
+    "two back": (VECTORS, "for i in T.serial(2, 20):\n    B[i] = B[i - 2] + A[i]"),
+    "sums within": (
+        TABLES,
+        ACCUMULATOR + "for i in range(6):\n    for j in range(9):\n        s[0] = s[0] + A[i, j]\n    B[i, 0] = s[0]",
+    ),
+    "read elsewhere": (VECTORS, "for i in T.serial(1, 19):\n    B[i] = B[i - 1] + B[i + 1]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), NO_SCANS.values(), ids=NO_SCANS.keys())
+def test_near_misses_stay_right(params: str, body: str) -> None:
+    check(read(params, body))
+
+
+def test_short_wide_rows_stay_a_loop_on_cpu() -> None:
+    """A vector a step is cheaper there than a scan, which works on each element several times."""
+    body = "for i in T.serial(1, 64):\n    for j in range(4096):\n        B[i, j] = B[i - 1, j] + A[i, j]"
+    func = read(", ".join(f'{name}: T.Buffer((64, 4096), "float32")' for name in "AB"), body)
+    assert loops(list(emit_function(func).report)) == 1
+
+
+@st.composite
+def accumulations(draw: st.DrawFn) -> PrimFunc:
+    """A loop over statements that update one or two places and use them, in any order."""
+    places = ["s[0]", "t[0]", "B[i]", "B[i + 1]", "A[i]", "A[i + 1]"]
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        target = draw(st.sampled_from(places))
+        own = draw(st.sampled_from((target, target, *places)))
+        other = draw(st.sampled_from((*places, "C[i]", "C[i]", "2")))
+        value = draw(st.sampled_from((f"{own} + {other}", f"{other} - {own}", f"T.max({own}, {other})", other)))
+        guard = draw(st.sampled_from(("", "", "", "if C[i] > 0:", f"if {draw(st.sampled_from(places))} > 0:")))
+        lines.append(f"        {guard}\n            {target} = {value}" if guard else f"        {target} = {value}")
+    inner = draw(st.booleans())
+    body = [
+        "    s = T.alloc_buffer((1,), 'int32')", "    t = T.alloc_buffer((1,), 'int32')", "    s[0] = 1", "    t[0] = 2",
+        f"    for i in T.serial({draw(st.sampled_from((5, 5, 1)))}):", *lines, "    D[0] = s[0] + t[0]",
+    ]  # fmt: skip
+    if inner:
+        body = ["    for r in range(3):", *("    " + line.replace("\n", "\n    ") for line in body)]
+    params = ", ".join(f'{name}: T.Buffer((7,), "int32")' for name in "ABCD")
+    return parse(f"@T.prim_func\ndef f({params}):\n" + "\n".join(body) + "\n").funcs[0]
+
+
+def small(func: PrimFunc) -> None:
+    """Compare on numbers so small that few sums leave their width."""
+    rng = np.random.default_rng(0)
+    inputs = {b.name: rng.integers(-2, 3, 7).astype(np.int32) for b in func.buffers}
+    try:
+        expected = interpret_with_undef(func, **inputs)
+    except InterpretError:  # a sum that leaves its width promises nothing
+        return
+    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
+        np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
+
+
+@settings(max_examples=15)
+@given(accumulations())
+def test_random_accumulations(func: PrimFunc) -> None:
+    small(func)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=1500)
+@given(accumulations())
+def test_many_random_accumulations(func: PrimFunc) -> None:
+    small(func)
