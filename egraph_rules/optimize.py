@@ -147,7 +147,8 @@ class _Search:
             if _stores(best[0][1]) == _stores(self.searched):
                 break  # only branches and loop extents went, which changes no effect: nothing new to find
             if self.patience.over():
-                self.report.stopped = f"{self.patience.reason()} after {self.report.searches} searches"
+                if not self.report.stopped.startswith(self.patience.reason()):
+                    self.report.stopped = f"{self.patience.reason()} before a restart"
                 break
             again = self._once(best[0][1], first=False)
             merged = _distinct([*best, *again], self.keep)
