@@ -32,7 +32,8 @@ class Budget:
     checked between runs. `seconds`: of all searches of a call together, extraction included. `restarts`: searches that
     start from the best program so far (a restart lets permissions use what facts have changed, and the other way
     round). `matches`: of one family of rules between two looks; a family that has more rests, first for one run, then
-    for two, four, ... (back-off as in egg, Willsey et al., POPL 2021). `proposals`: of one rule in Python in one search.
+    for two, four, ... (back-off as in egg, Willsey et al., POPL 2021). `proposals`: of one rule in Python in one
+    search.
     """
 
     rounds: int = 200
