@@ -23,6 +23,7 @@ from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
 from egraph_rules.saturate import Outcome, saturate
+from egraph_rules.why_not import Searched, why_not
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
@@ -56,6 +57,18 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """How a search was called: `rules` are those it used, `given` says that the caller chose them."""
+
+    target: Target
+    budget: Budget
+    floats: Floats
+    rules: tuple[Rule, ...]
+    given: bool
+    without: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """`best` and `variants` (program, cost; cheapest first) have assumptions and undef stores erased."""
 
@@ -64,10 +77,29 @@ class Result:
     cost_before: float
     report: Report
     source: PrimFunc
+    settings: Settings
 
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
         return derive(self.source, self.best, self.report.traces)
+
+    def why_not(self, rule: str) -> str:
+        """Why a rule, or each rule of a family, did not contribute to `best`: worked out, by searches too, when asked for.
+
+        Raises:
+            RuleError: there is no rule and no family of this name.
+        """
+        s = self.settings
+        once = replace(s.budget, restarts=0)
+
+        def again(body: Stmt) -> Counter[str]:
+            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.matches
+
+        searched = Searched(
+            self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
+            self.variants[0][1], Prices(s.target), self.derivation, again,
+        )  # fmt: skip
+        return why_not(searched, rule)
 
 
 def optimize(
@@ -104,7 +136,9 @@ def optimize(
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
-    return Result(variants[0][0], variants, search.cost_before, report, func)
+    excluded = (without,) if isinstance(without, str) else tuple(without)
+    settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
+    return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
 def search_within(

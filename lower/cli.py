@@ -98,6 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     explain.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    explain.add_argument(
+        "--why-not", metavar="RULE", help="say instead why a rule, or a family of rules, did not contribute"
+    )
     _add_rule_options(explain)
     bounds = commands.add_parser(
         "bounds",
