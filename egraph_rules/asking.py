@@ -21,10 +21,11 @@ _PROPOSALS = 5  # of a rule at a place; one is enough to see that it applies
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A fact that is missing at a place: what it is, and an assumption before the statement that would state it."""
+    """A fact that is missing at a place: what it is, and what would state it before the statement, or after it."""
 
     what: str
     claim: Stmt | None = None
+    after: Stmt | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,8 @@ from ir.functions import functions_in
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
 
+TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
+
 
 @dataclass(slots=True)
 class Report:
@@ -84,16 +86,16 @@ class Result:
         return derive(self.source, self.best, self.report.traces)
 
     def why_not(self, rule: str) -> str:
-        """Why a rule, or each rule of a family, did not contribute to `best`: worked out, by searches too, when asked for.
+        """Why a rule, or each rule of a family, did not contribute to `best`; worked out when asked for, with searches.
 
         Raises:
             RuleError: there is no rule and no family of this name.
         """
         s = self.settings
-        once = replace(s.budget, restarts=0)
+        once = replace(s.budget, restarts=0, seconds=min(s.budget.seconds, TRIAL_SECONDS))
 
-        def again(body: Stmt) -> Counter[str]:
-            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.matches
+        def again(body: Stmt) -> list[Trace]:
+            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.traces
 
         searched = Searched(
             self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,

@@ -19,7 +19,7 @@ from egraph_rules.extract import ClassId, Place, negate
 from egraph_rules.rule import Rule
 from egraph_rules.safety import doubts
 from egraph_rules.sites import Site
-from egraph_rules.suggestions import differing
+from egraph_rules.suggestions import differing, disagreeing
 from ir.dtypes import DType
 from ir.nodes import Assume, Binary, Const, Expr, If, Load, Select, Store
 from ir.traverse import stmt_exprs, substitute_expr, walk_expr
@@ -180,6 +180,8 @@ class _Asked:
             case "ival" | "fval":
                 self._value(left, node[1])
             case "old_int":
+                if cast(Store, self.site.part.stmt).value.dtype.is_float:
+                    raise _ElsewhereError
                 self._old(left)
             case "Load":
                 self._stored_back()
@@ -227,12 +229,12 @@ class _Asked:
         store = cast(Store, self.site.part.stmt)
         old = self._contexts.contents(self.site.place.facts, store.buffer, store.indices)
         value = store.value
+        if not isinstance(value, Const):
+            raise _ElsewhereError
         if isinstance(old, Const) and old.same(value):
             return
         target = Load(store.buffer, store.indices)
         reason = f"`{self.site.text(target)}` is {self.site.text(value)} before the store"
-        if not isinstance(value, Const):
-            raise _LacksError(reason)
         claim = Binary("eq", target, value)
         raise _LacksError(reason, [Wish(reason, Assume(substitute_expr(claim, self.site.env)))])
 
@@ -252,9 +254,7 @@ class _Asked:
         a, b = self.bound[cast(str, left[2])], self.bound[cast(str, right[2])]
         if isinstance(a, Expr) and isinstance(b, Expr):
             if not a.same(b) and not self._same_class(facts, a, b):
-                cond = self.site.text(cast(Expr, self.bound["c"]))
-                where = "does not hold" if left[1] == "n" else "holds"
-                raise _LacksError(f"`{self.site.text(a)}` and `{self.site.text(b)}` agree where `{cond}` {where}")
+                raise _LacksError(*disagreeing(self.site, cast(Expr, self.bound["c"]), a, b, left[1] == "n"))
             return
         kept, other = cast("Part", a), cast("Part", b)
         if self._class(facts, kept) == self._class(facts, other):

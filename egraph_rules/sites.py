@@ -41,7 +41,8 @@ class Site:
         return printed(self.part, self.env)
 
     def __str__(self) -> str:
-        return line(self.part, self.env)
+        first = line(self.part, self.env)
+        return f"{first}; ..." if isinstance(self.part.stmt, Seq) else first
 
 
 def sites(trace: Trace) -> Iterator[Site]:

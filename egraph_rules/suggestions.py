@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from egraph_rules.asking import Wish
@@ -10,9 +11,9 @@ from egraph_rules.derivation import printed
 from egraph_rules.extract import negate
 from egraph_rules.sites import Site
 from ir.dtypes import DType
-from ir.nodes import Assume, Binary, Const, Expr, For, If, Load, Seq, Stmt, Store, const
+from ir.nodes import SKIP, Assume, Binary, Const, Expr, For, If, Load, Seq, Stmt, Store, Undef, const
 from ir.script.printer import to_script
-from ir.traverse import all_exprs, buffers_written, substitute_expr, walk, walk_expr
+from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, substitute_expr, walk, walk_expr
 
 if TYPE_CHECKING:
     from egraph_rules.encode import Part
@@ -29,11 +30,24 @@ def differing(site: Site, cond: Expr, kept: Part, other: Part, then: bool) -> tu
     runs = substitute_expr(cond, site.env)
     runs = runs if then else negate(runs)
     where = f"where `{to_script(cond_text(site, cond))}` {'does not hold' if then else 'holds'}"
-    wishes = list(_claims(arm, instead, runs, where))[:_MOST]
+    wishes = [*list(_claims(arm, instead, runs, where))[:_MOST], *_arbitrary(arm, instead, runs, where)]
     loads = dict.fromkeys(to_script(w) for w, _, _ in _inputs(arm, (), ()))
     effect = "nothing" if not other.number else "what the other arm does"
     unknown = f" (unknown there: {', '.join(loads)})" if loads else ""
     return f"{where}, the arm that is kept does {effect}{unknown}", wishes
+
+
+def disagreeing(site: Site, cond: Expr, kept: Expr, other: Expr, then: bool) -> tuple[str, list[Wish]]:
+    """The same for the operands of a selection."""
+    cond, kept, other = (substitute_expr(e, site.env) for e in (cond, kept, other))
+    where = f"where `{to_script(cond)}` {'does not hold' if then else 'holds'}"
+    runs = cond if then else negate(cond)
+    wishes: list[Wish] = []
+    for load, value in ((kept, other), (other, kept)):
+        if isinstance(load, Load) and isinstance(value, Const):
+            claim = Assume(Binary("or", runs, Binary("eq", load, value)))
+            wishes.append(Wish(f"{to_script(load)} is {to_script(value)} {where}", claim))
+    return f"{where}, `{to_script(kept)}` and `{to_script(other)}` agree", wishes
 
 
 def cond_text(site: Site, cond: Expr) -> Expr:
@@ -52,6 +66,16 @@ def _claims(arm: Stmt, instead: Stmt, runs: Expr, where: str) -> Iterator[Wish]:
             for loop in reversed(loops):
                 claim = For(loop.var, loop.start, loop.extent, claim)
             yield Wish(f"{to_script(load)} is {to_script(value)} {where}", claim)
+
+
+def _arbitrary(arm: Stmt, instead: Stmt, runs: Expr, where: str) -> Iterator[Wish]:
+    """That nobody looks at what the arm would write, where the condition tells which elements these are."""
+    stores = [s for s in walk(arm) if isinstance(s, Store)]
+    told = all(free_vars(runs) <= {v for i in s.indices for v in free_vars(i)} for s in stores)
+    if instead == SKIP and told:
+        havoc = map_stmt(arm, on_stmt=lambda s: replace(s, value=Undef(s.value.dtype)) if isinstance(s, Store) else s)
+        names = ", ".join(sorted({s.buffer.name for s in stores}))
+        yield Wish(f"{where}, what {names} holds does not matter", after=If(negate(runs), havoc, SKIP))
 
 
 def _inputs(

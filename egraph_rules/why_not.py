@@ -24,10 +24,11 @@ from egraph_rules.rule import Defined, Floats, Rule, is_number, show
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from egraph_rules.sites import Site, sites
 from ir.errors import RuleError, suggest
-from ir.nodes import Assume, Expr, Load, PrimFunc, Stmt, Store, seq
+from ir.nodes import SKIP, Assume, Expr, Load, PrimFunc, Stmt, Store, seq
 from ir.script.printer import to_script
 from ir.traverse import free_vars, stmt_exprs, substitute_expr, walk_expr
 
+_ADD = "add"
 _SHOWN = 3  # places, and facts of a place, that are shown
 _TRIALS = 16  # searches to try assumptions with
 _FREEDOMS = {
@@ -36,7 +37,7 @@ _FREEDOMS = {
     Floats.NO_SIGNED_ZEROS: "0.0 and -0.0 are the same",
 }
 
-Matches = Callable[[Stmt], Counter[str]]  # of a search from another program, by rule
+Again = Callable[[Stmt], Sequence[Trace]]  # a search from another program
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Searched:
     cost: float
     prices: Prices
     steps: Callable[[], list[Step]]
-    again: Matches
+    again: Again
 
 
 class _Kind(Enum):
@@ -66,11 +67,14 @@ class _Kind(Enum):
     NEVER = 4
 
 
+_GROUPED = (_Kind.ABSENT, _Kind.NEVER)  # answers that many rules of a family share
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     rule: Rule
     kind: _Kind
-    text: str
+    text: str  # what follows the rule's name, or `is` after it
 
 
 def why_not(search: Searched, name: str) -> str:
@@ -87,10 +91,12 @@ def why_not(search: Searched, name: str) -> str:
         raise RuleError("unknown-rule", f"there is no rule and no family of rules `{name}`", help=help)
     asker = _Asker(search)
     answers = sorted((asker.answer(rule) for rule in chosen), key=lambda a: a.kind.value)
-    told = [a.text for a in answers if a.kind is not _Kind.NEVER or len(chosen) == 1]
-    never = [a.rule.name for a in answers if a.kind is _Kind.NEVER]
-    if len(chosen) > 1 and never:
-        told.append(f"nothing in {search.func.name} is of the form of {', '.join(never)}")
+    told = [f"{a.rule.name} {a.text}" for a in answers if a.kind not in _GROUPED]
+    groups: dict[str, list[str]] = {}
+    for a in answers:
+        if a.kind in _GROUPED:
+            groups.setdefault(a.text, []).append(a.rule.name)
+    told += [f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} {text}" for text, names in groups.items()]
     return "\n".join(told)
 
 
@@ -100,29 +106,39 @@ class _Asker:
     _sites: list[tuple[Trace, Site]] = field(default_factory=lambda: list[tuple[Trace, Site]]())
     _steps: list[Step] | None = None
     _trials: int = 0
-    _before: Counter[str] | None = None
 
     def answer(self, rule: Rule) -> _Answer:
         """Why one rule did not contribute."""
         if all(r.name != rule.name for r in self.search.rules):
-            return _Answer(rule, _Kind.ABSENT, f"{rule.name} is not in this search: {self._absence(rule)}")
+            return _Answer(rule, _Kind.ABSENT, f"not in this search: {self._absence(rule)}")
         if self._steps is None:
             self._steps = self.search.steps()
-        parts = [f"{s.place}: {s.fact}" for s in self._steps if s.rule == rule.name]
-        lacking = [] if rule.pattern is not None and self.search.matches[rule.name] else self._lacking(rule)
-        elsewhere = "".join(f"\n  elsewhere, {text}" for text in lacking[:_SHOWN])
+        parts = [f"{s.place}; {s.fact}" for s in self._steps if s.rule == rule.name]
         if parts:
-            text = "\n  ".join((f"{rule.name} is part of the best program:", *parts))
-            return _Answer(rule, _Kind.PART, text + elsewhere)
+            head = "is part of the best program:"
+            return _Answer(rule, _Kind.PART, "\n  ".join((head, *parts, *self._elsewhere(rule))))
         if self.search.matches[rule.name]:
-            return _Answer(rule, _Kind.MATCHED, f"{rule.name} {self._matched(rule)}{elsewhere}")
+            text = "\n  ".join((self._matched(rule), *self._elsewhere(rule)))
+            return _Answer(rule, _Kind.MATCHED, text)
+        lacking = self._lacking(rule)
         if lacking:
             more = len(lacking) - _SHOWN
-            rest = [f"and {more} places more"] if more > 0 else []
-            head = f"{rule.name} ({rule.law}) does not apply:"
+            rest = [f"and at {more} more places"] if more > 0 else []
+            head = f"({rule.law}) does not apply:"
             return _Answer(rule, _Kind.LACKS, "\n  ".join((head, *lacking[:_SHOWN], *rest)))
-        found = "nothing is of its form" if rule.propose is None else "it finds nothing to propose"
-        return _Answer(rule, _Kind.NEVER, f"{rule.name}: {found} in {self.search.func.name}: {rule.law}")
+        return _Answer(rule, _Kind.NEVER, self._nothing(rule))
+
+    def _nothing(self, rule: Rule) -> str:
+        name = self.search.func.name
+        if rule.in_engine:
+            return f"of no use: nothing in {name} is of the form needed"
+        return f"of no use: no part of {name} gives occasion to propose anything, and no answer was missing"
+
+    def _elsewhere(self, rule: Rule) -> list[str]:
+        """What would let a rule that did apply do so at more places."""
+        if rule.pattern is not None:
+            return []
+        return [f"elsewhere, {text}" for text in self._lacking(rule) if f"; {_ADD} " in text][:_SHOWN]
 
     # Not in the search ----------------------------------------------------------------------------------------------
 
@@ -132,11 +148,10 @@ class _Asker:
         if missing:
             needs = ", ".join(f"{str(f.name).lower()} ({_FREEDOMS[f]})" for f in missing)
             hint = ""
-            reads = next(
-                (e for _, s, e, _ in self._expressions(rule) for e in walk_expr(e) if isinstance(e, Load)), None
-            )
+            found = ((site, e) for _, site, at, _ in self._expressions(rule) for e in walk_expr(at))
+            reads = next((site.text(e) for site, e in found if isinstance(e, Load)), None)
             if Floats.FINITE in missing and reads is not None:
-                hint = f"; or say with T.assume what `{to_script(reads)}` is where that is known"
+                hint = f"; or say with T.assume what `{reads}` is where that is known, as in padding"
             return f"it needs the float freedom {needs}, which is withdrawn; grant it with `floats`{hint}"
         if rule.family in search.without:
             return f"the family {rule.family} is left out by `without`"
@@ -144,8 +159,8 @@ class _Asker:
             return "other rules were given with `rules`"
         if all(r.name != rule.name for r in search_rules()):
             return (
-                "it serves directed steps (egraph_rules.transforms) and single expressions (`simplify`) only; to try it "
-                "in a search, pass rules=(*search_rules(), ...) with it"
+                "it serves directed steps (egraph_rules.transforms) and single expressions (`simplify`) only; "
+                "to try it, pass rules=(*search_rules(), RULE)"
             )
         return "it was registered after it"
 
@@ -176,13 +191,15 @@ class _Asker:
             for trace, site in self._all_sites():
                 asked = queries.setdefault(id(trace), Queries(trace)).ask(rule, site)
                 if isinstance(asked, Lacks):
-                    found[f"{site} would need: {asked.reason}{self._advice(rule, site, asked.wishes)}"] = None
+                    advice = self._advice(rule, site, asked.wishes)
+                    found[f"{site} would need: {advice or asked.reason}"] = None
         else:
             for trace, site in self._all_sites():
                 wishes = unanswered(rule, site, trace.contexts)
                 if wishes:
+                    advice = self._advice(rule, site, wishes)
                     shown = "; ".join(w.what for w in wishes[:_SHOWN])
-                    found[f"{site} {shown}{self._advice(rule, site, wishes)}"] = None
+                    found[f"{site} would need: {advice}" if advice else f"{site} {shown}"] = None
         return list(found)
 
     def _all_sites(self) -> list[tuple[Trace, Site]]:
@@ -221,22 +238,43 @@ class _Asker:
                 reasons.append(f"`{text}` is not known to hold")
                 wishes.append(Wish(text, _bound_before(here, site)))
         advice = self._advice(rule, site, wishes) if len(wishes) == len(failing) else ""
-        yield f"{site} `{site.text(expr)}` is of its form, but {'; '.join(reasons)}{advice}"
+        missing = f"it would need: {advice}" if advice else "; ".join(reasons)
+        yield f"{site} `{site.text(expr)}` is of its form, but {missing}"
 
-    # Assumptions that would help ---------------------------------------------------------------------------------------
+    # Claims that would help -------------------------------------------------------------------------------------------
 
     def _advice(self, rule: Rule, site: Site, wishes: Iterable[Wish]) -> str:
-        """The first assumption with which the rule applies once more."""
+        """The first claim with which the rule applies to the statement."""
         for wish in wishes:
-            if wish.claim is None or self._trials >= _TRIALS:
+            claim = wish.claim or wish.after
+            if claim is None or self._trials >= _TRIALS:
                 continue
             self._trials += 1
-            if self._before is None:
-                self._before = self.search.again(self.search.func.body)
-            tried = self.search.again(site.wrap(seq(wish.claim, site.printed())))
-            if tried[rule.name] > self._before[rule.name]:
-                return f"; if {wish.what} there, add before it {_one_line(wish.claim)}"
+            new = seq(wish.claim or SKIP, site.printed(), wish.after or SKIP)
+            if any(_applies(rule, site.part.stmt, trace) for trace in self.search.again(site.wrap(new))):
+                side = "before" if wish.after is None else "after"
+                return f"{wish.what} (unknown); {_ADD} {side} it, if that is so, {_one_line(claim)}"
         return ""
+
+
+def _applies(rule: Rule, stmt: Stmt, trace: Trace) -> bool:
+    """Whether a rule applies to a statement somewhere in the program that a search began with."""
+    queries = Queries(trace)
+    for site in sites(trace):
+        if not site.original or site.part.stmt != stmt:
+            continue
+        place = site.place
+        if rule.pattern is not None:
+            exprs = [e for top in stmt_exprs(stmt) for e in walk_expr(top)]
+            found = [(e, m) for e in exprs for m in (matched(rule, e),) if m is not None]
+            if any(next(unmet(rule, *m, place.facts, trace.contexts), None) is None for _, m in found):
+                return True
+        elif rule.in_engine:
+            if isinstance(queries.ask(rule, site), Applies):
+                return True
+        elif any(n == rule.name for _, n in trace.edges.get((place.facts, place.number, place.permissions), ())):
+            return True
+    return False
 
 
 def _bound_before(cond: Expr, site: Site) -> Stmt | None:
@@ -247,11 +285,11 @@ def _bound_before(cond: Expr, site: Site) -> Stmt | None:
 
 
 def _one_line(claim: Stmt) -> str:
-    """An assumption, and the loops around it, in one line."""
+    """A claim, and the loops around it, in one line."""
     return " ".join(part.strip() for part in to_script(claim).splitlines())
 
 
-# The cheapest program that uses a rule ---------------------------------------------------------------------------------
+# The cheapest program that uses a rule -------------------------------------------------------------------------------
 
 
 def cheapest_using(rule: Rule, traces: Sequence[Trace], prices: Prices) -> float | None:
