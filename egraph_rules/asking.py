@@ -21,11 +21,18 @@ _PROPOSALS = 5  # of a rule at a place; one is enough to see that it applies
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A fact that is missing at a place: what it is, and what would state it before the statement, or after it."""
+    """A fact that is missing at a place: what it is, and what would state it before the statement, or after it.
+
+    `asked` says that it is a question without an answer; else `what` says itself that something is not known.
+    """
 
     what: str
     claim: Stmt | None = None
     after: Stmt | None = None
+    asked: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.what} is unknown" if self.asked else self.what
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +137,7 @@ def _wishes(question: _Question, site: Site, here: Here) -> Iterator[Wish]:
     match question.kind:
         case "truth":
             assert question.expr is not None
-            yield Wish(f"whether `{text}` holds is unknown", _claim(question, site))
+            yield Wish(f"`{text}`", _claim(question, site), asked=True)
         case "constant":
             yield Wish(f"`{text}` is not known to have one value")
         case "decided":

@@ -200,7 +200,8 @@ class _Asked:
         values: list[object] = [place.facts, place.permissions]
         if kind in ("For", "Let", "Alloc", "Block", "Leaf"):
             values.append(part)
-        values += stmt_exprs(part.stmt) if kind != "Store" else [*stmt_exprs(part.stmt)][:2]
+        if kind in ("If", "For", "Let"):  # extents of an allocation have no column
+            values += stmt_exprs(part.stmt)
         values += zip(part.parts, places_inside(part, place, self._contexts), strict=True)
         for name, value in zip(cells, values, strict=False):
             self._bind(name, value)

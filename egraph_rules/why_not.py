@@ -105,6 +105,7 @@ class _Asker:
     search: Searched
     _sites: list[tuple[Trace, Site]] = field(default_factory=lambda: list[tuple[Trace, Site]]())
     _steps: list[Step] | None = None
+    _queries: Queries | None = None
     _trials: int = 0
 
     def answer(self, rule: Rule) -> _Answer:
@@ -187,9 +188,8 @@ class _Asker:
             for trace, site, expr, facts in self._expressions(rule):
                 found.update(dict.fromkeys(self._conditions(rule, trace, site, expr, facts)))
         elif rule.in_engine:
-            queries: dict[int, Queries] = {}
-            for trace, site in self._all_sites():
-                asked = queries.setdefault(id(trace), Queries(trace)).ask(rule, site)
+            for _, site in self._all_sites():
+                asked = self._asked(rule, site)
                 if isinstance(asked, Lacks):
                     advice = self._advice(rule, site, asked.wishes)
                     found[f"{site} would need: {advice or asked.reason}"] = None
@@ -198,9 +198,14 @@ class _Asker:
                 wishes = unanswered(rule, site, trace.contexts)
                 if wishes:
                     advice = self._advice(rule, site, wishes)
-                    shown = "; ".join(w.what for w in wishes[:_SHOWN])
+                    shown = "; ".join(map(str, wishes[:_SHOWN]))
                     found[f"{site} would need: {advice}" if advice else f"{site} {shown}"] = None
         return list(found)
+
+    def _asked(self, rule: Rule, site: Site) -> Applies | Lacks | None:
+        if self._queries is None:
+            self._queries = Queries(self.search.traces[0])
+        return self._queries.ask(rule, site)
 
     def _all_sites(self) -> list[tuple[Trace, Site]]:
         """The sites of the first search: those of the program as it was written, if there are any."""
