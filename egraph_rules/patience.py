@@ -15,7 +15,7 @@ from types import FrameType
 
 # The share of a time limit that is kept for extraction, and what extraction takes for each row of terms (s).
 RESERVE = 0.1
-SECONDS_A_ROW = 2e-5
+SECONDS_A_ROW = 6e-5
 
 
 class Patience:
