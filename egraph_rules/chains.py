@@ -133,22 +133,36 @@ def _known(expr: Expr, facts: int, contexts: Contexts) -> Const | None:
 
 def _applied(rule: Rule, expr: Expr, facts: int, contexts: Contexts) -> Expr | None:
     """The replacement of a rule for an expression that its pattern matches and its conditions allow."""
-    assert rule.pattern is not None
     assert rule.replacement is not None
+    match = matched(rule, expr)
+    if match is None or next(unmet(rule, *match, facts, contexts), None) is not None:
+        return None
+    return _folded(rule.replacement, *match)
+
+
+def matched(rule: Rule, expr: Expr) -> tuple[dict[str, Expr], DType] | None:
+    """What the variables of a rule's pattern stand for in an expression, and the dtype of the operands."""
+    assert rule.pattern is not None
     values: dict[str, Expr] = {}
     if not _match(rule.pattern, expr, values) or not _kind_fits(rule.kinds, expr, values):
         return None
-    dtype = next((v.dtype for v in values.values() if v.dtype is not DType.BOOL), expr.dtype)
+    return values, next((v.dtype for v in values.values() if v.dtype is not DType.BOOL), expr.dtype)
+
+
+def unmet(
+    rule: Rule, values: dict[str, Expr], dtype: DType, facts: int, contexts: Contexts
+) -> Iterator[tuple[Expr | Defined, Expr]]:
+    """The side conditions that are not known to hold: as the rule states them, and what they say here."""
     for cond in rule.conditions:
+        here = instantiate(cond.term if isinstance(cond, Defined) else cond, values, dtype)
         if isinstance(cond, Defined):
-            if any(isinstance(e, (Load, Undef)) for e in walk_expr(instantiate(cond.term, values, dtype))):
-                return None
+            met = not any(isinstance(e, (Load, Undef)) for e in walk_expr(here))
         elif is_number(cond):
-            if not _fold(instantiate(cond, values, dtype)):
-                return None
-        elif contexts.truth(facts, instantiate(cond, values, dtype)) is not True:
-            return None
-    return _folded(rule.replacement, values, dtype)
+            met = bool(_fold(here))
+        else:
+            met = contexts.truth(facts, here) is True
+        if not met:
+            yield cond, here
 
 
 def _match(pattern: Expr, expr: Expr, values: dict[str, Expr]) -> bool:

@@ -108,10 +108,18 @@ class Contexts:
     """
 
     def __init__(
-        self, effects: EffectAnalysis, prover: Prover | None = None, operations: int = pb.MAX_OPERATIONS
+        self,
+        effects: EffectAnalysis,
+        prover: Prover | None = None,
+        operations: int = pb.MAX_OPERATIONS,
+        over: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Start without any context; `operations` of isl are the budget of a question."""
+        """Start without any context; `operations` of isl are the budget of a question.
+
+        Once there is no time left (`over`), what has not been answered yet is unknown, and new contexts are weak.
+        """
         self.effects = effects
+        self.over = over
         self.prover = prover
         self.operations = operations
         self._facts: list[Facts] = []
@@ -187,7 +195,9 @@ class Contexts:
         """
         found = self._derived.get(key)
         if found is None:
-            found = pb.within_budget(make, None, pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS)
+            over = self.over()
+            budget = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
+            found = None if over else pb.within_budget(make, None, budget)
             if found is None:
                 self.given_up += 1
                 found = self._add_facts(weaker), NO_PERMISSION
@@ -323,6 +333,8 @@ class Contexts:
 
     def _ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
         if key not in self._answers:
+            if self.over():
+                return otherwise
             self.questions += 1
             self._answers[key] = pb.within_budget(question, otherwise, self.operations)
         return self._answers[key]

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _KNOWN_LAW = "e  =  c   where e is always c;  e % c  =  e   where e // c is always 0"
 GROUPED = "several rules"
 ERASE = "erase"
-_KINDS: dict[type[Stmt], str] = {
+KINDS: dict[type[Stmt], str] = {
     Seq: "seq", If: "if", For: "for", Let: "let", Alloc: "alloc", Block: "block", Store: "store",
 }  # fmt: skip
 Edges = dict[tuple[int, int, int], list[tuple["Part", str]]]
@@ -111,19 +111,19 @@ class _Descent:
         if path is None:
             yield (
                 GROUPED,
-                _line(part, env),
+                line(part, env),
                 "equal here by the search; the order of rules is not worked out",
                 wrap(self._final(choice, env)),
             )
             return
         for rule, fact, new in path:
-            yield rule, _line(part, env), fact, wrap(printed(new, env))
+            yield rule, line(part, env), fact, wrap(printed(new, env))
             part, at = new, Place(at.facts, new.number, at.permissions)
         if choice.kind == "skip":
             if part.number != 0:
                 dead = self.trace.contexts.only_writes_dead(at.facts, at.permissions, part.stmt)
                 fact = "what it writes is overwritten, arbitrary or unused afterwards" if dead else "no effect here"
-                yield "noop.dead" if dead else "noop.is_skip", _line(part, env), fact, wrap(SKIP)
+                yield "noop.dead" if dead else "noop.is_skip", line(part, env), fact, wrap(SKIP)
             return
         yield from self._inside(part, at, choice, env, wrap)
 
@@ -132,7 +132,7 @@ class _Descent:
         done = [printed(p, inner) for p in part.parts]
         yield from self._expressions(part, at, choice, env, lambda new: wrap(self._around(new, env, inner)(done)))
         around = self._around(choice, env, inner)
-        for k, (child, place) in enumerate(zip(part.parts, self._places(part, at), strict=True)):
+        for k, (child, place) in enumerate(zip(part.parts, places_inside(part, at, self.trace.contexts), strict=True)):
 
             def hole(new: Stmt, k: int = k, done: tuple[Stmt, ...] = tuple(done)) -> Stmt:
                 return wrap(around([*done[:k], new, *done[k + 1 :]]))
@@ -156,7 +156,7 @@ class _Descent:
                 links = [Link(GROUPED, fact, goal)]
             for link in links:
                 current[k] = link.after
-                yield link.rule, _line(part, env), self._renamed(link.fact, env), build(_with_exprs(choice, current))
+                yield link.rule, line(part, env), self._renamed(link.fact, env), build(_with_exprs(choice, current))
 
     def _renamed(self, fact: str, env: Names) -> str:
         """A fact in the author's names."""
@@ -243,7 +243,7 @@ class _Descent:
 
     def _matches(self, part: Part, at: Place, choice: Choice) -> bool:
         """Whether the choice is the node of this statement, its parts being members of the same classes."""
-        if _KINDS.get(type(part.stmt), "leaf") != choice.kind:
+        if KINDS.get(type(part.stmt), "leaf") != choice.kind:
             return False
         match choice.kind:
             case "leaf":
@@ -251,27 +251,37 @@ class _Descent:
             case "store":
                 return choice.payload[0] == cast(Store, part.stmt).buffer
             case _:
-                found = [self.classes.get(p) for p in self._places(part, at)]
+                found = [self.classes.get(p) for p in places_inside(part, at, self.trace.contexts)]
                 return found == [c.origin for c in choice.parts]
 
-    def _places(self, part: Part, at: Place) -> list[Place]:
-        """The contexts of a statement's parts."""
-        contexts, f, d = self.trace.contexts, at.facts, at.permissions
-        match part.stmt:
-            case Seq(stmts=(_, _)):
-                between, dead = contexts.sequence(f, d, part.parts[0].stmt, part.parts[1].stmt)
-                inner = [(f, dead), (between, d)]
-            case If(cond=cond):
-                inner = [(contexts.assume(f, cond, True), d), (contexts.assume(f, cond, False), d)]
-            case For() as loop:
-                inner = [contexts.loop(f, d, loop)]
-            case Let() as let:
-                inner = [(contexts.let(f, let), d)]
-            case Alloc() as alloc:
-                inner = [contexts.alloc(f, d, alloc)]
-            case _:
-                inner = [(f, d)] * len(part.parts)
-        return [Place(g, p.number, e) for p, (g, e) in zip(part.parts, inner, strict=True)]
+
+def places_inside(part: Part, at: Place, contexts: Contexts) -> list[Place]:
+    """The contexts of a statement's parts."""
+    f, d = at.facts, at.permissions
+    match part.stmt:
+        case Seq(stmts=(_, _)):
+            between, dead = contexts.sequence(f, d, part.parts[0].stmt, part.parts[1].stmt)
+            inner = [(f, dead), (between, d)]
+        case If(cond=cond):
+            inner = [(contexts.assume(f, cond, True), d), (contexts.assume(f, cond, False), d)]
+        case For() as loop:
+            inner = [contexts.loop(f, d, loop)]
+        case Let() as let:
+            inner = [(contexts.let(f, let), d)]
+        case Alloc() as alloc:
+            inner = [contexts.alloc(f, d, alloc)]
+        case _:
+            inner = [(f, d)] * len(part.parts)
+    return [Place(g, p.number, e) for p, (g, e) in zip(part.parts, inner, strict=True)]
+
+
+def printed_names(part: Part, env: Names) -> Names:
+    """The author's names inside a statement that `printed` gives."""
+    if not isinstance(part.stmt, (For, Let)):
+        return env
+    taken = {v.name for v in env.values() if isinstance(v, Var)}
+    name = part.name if part.name not in ("", *taken) else f"{part.name}_{part.stmt.var.name[1:]}"
+    return {**env, part.stmt.var: Var(name, part.stmt.var.dtype)}
 
 
 def _exprs_of(choice: Choice) -> list[Expr]:
@@ -302,10 +312,9 @@ def printed(part: Part, env: Names) -> Stmt:
             yes, no = (printed(p, env) for p in part.parts)
             return If(substitute_expr(cond, env), yes, no, stmt.span)
         case For() | Let() as stmt:
-            taken = {v.name for v in env.values() if isinstance(v, Var)}
-            name = part.name if part.name not in ("", *taken) else f"{part.name}_{stmt.var.name[1:]}"
-            var = Var(name, stmt.var.dtype)
-            body = printed(part.parts[0], {**env, stmt.var: var})
+            inner = printed_names(part, env)
+            var = cast(Var, inner[stmt.var])
+            body = printed(part.parts[0], inner)
             if isinstance(stmt, Let):
                 return Let(var, substitute_expr(stmt.value, env), body, stmt.span)
             bounds = substitute_expr(stmt.start, env), substitute_expr(stmt.extent, env)
@@ -316,7 +325,7 @@ def printed(part: Part, env: Names) -> Stmt:
             return map_stmt(stmt, lambda e: substitute_expr(e, env))
 
 
-def _line(part: Part, env: Names) -> str:
+def line(part: Part, env: Names) -> str:
     """The first line of a statement, with its source line."""
     first = (to_script(printed(part, env)).splitlines() or ["pass"])[0]
     return f"{first} ({part.stmt.span})" if part.stmt.span is not None else first

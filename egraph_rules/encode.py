@@ -361,7 +361,7 @@ class Expander:
 
     def _propose(self, facts: int, part: Part, permissions: int) -> None:
         """Let rules over statements say what else the statement equals here."""
-        if part.number == 0:
+        if part.number == 0 or self.contexts.over():
             return
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
@@ -374,11 +374,11 @@ class Expander:
                     self.expand(facts, other, permissions)
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
-        """Proposals of a rule, as long as it has not made too many."""
-        if self.matches[name] < self.limit:
-            yield from proposals
-        else:
+        """Proposals of a rule, as long as it has not made too many and there is time."""
+        if self.matches[name] >= self.limit:
             self.held_back.add(name)
+        elif not self.contexts.over():
+            yield from proposals
 
     def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
         first, second = part.parts

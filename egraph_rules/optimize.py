@@ -17,11 +17,13 @@ from egraph_rules.explain import Decision, explain
 from egraph_rules.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
 from egraph_rules.functions import check_names
 from egraph_rules.language import engine_with
+from egraph_rules.patience import Patience, listening
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
 from egraph_rules.saturate import Outcome, saturate
+from egraph_rules.why_not import Searched, why_not
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
@@ -29,6 +31,8 @@ from ir.errors import ScheduleError, suggest
 from ir.functions import functions_in
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
+
+TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
 
 
 @dataclass(slots=True)
@@ -55,6 +59,18 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Settings:
+    """How a search was called: `rules` are those it used, `given` says that the caller chose them."""
+
+    target: Target
+    budget: Budget
+    floats: Floats
+    rules: tuple[Rule, ...]
+    given: bool
+    without: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """`best` and `variants` (program, cost; cheapest first) have assumptions and undef stores erased."""
 
@@ -63,10 +79,29 @@ class Result:
     cost_before: float
     report: Report
     source: PrimFunc
+    settings: Settings
 
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
         return derive(self.source, self.best, self.report.traces)
+
+    def why_not(self, rule: str) -> str:
+        """Why a rule, or each rule of a family, did not contribute to `best`; worked out when asked for, with searches.
+
+        Raises:
+            RuleError: there is no rule and no family of this name.
+        """
+        s = self.settings
+        once = replace(s.budget, restarts=0, seconds=min(s.budget.seconds, TRIAL_SECONDS))
+
+        def again(body: Stmt) -> list[Trace]:
+            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.traces
+
+        searched = Searched(
+            self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
+            self.variants[0][1], Prices(s.target), self.derivation, again,
+        )  # fmt: skip
+        return why_not(searched, rule)
 
 
 def optimize(
@@ -81,11 +116,12 @@ def optimize(
     """Search for the `k` cheapest programs equivalent to `func` on a target.
 
     `floats` are the freedoms float rules may take (`Floats.STRICT` for none); `without` names families of rules to
-    leave out; `rules` replaces all rules, built-in and registered. A budget that runs out is reported in
-    `report.stopped`; the best program found so far is returned.
+    leave out; `rules` replaces all rules, built-in and registered. A budget that runs out, or Ctrl-C (in the main
+    thread), is reported in `report.stopped`; the best program found so far is returned, at worst the one given.
 
     Raises:
         LoopsatError: the target, or a family, does not exist.
+        KeyboardInterrupt: there was a second Ctrl-C.
     """
     began = time.perf_counter()
     chosen = target if isinstance(target, Target) else target_named(target)
@@ -94,13 +130,17 @@ def optimize(
     check_names(func, (r.replacement for r in active if r.replacement is not None))
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
-    search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros)
+    patience = Patience(limits.seconds)
+    search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros, patience)
     prices = Prices(chosen)
-    erased = [erase(body) for _, body in search.run()]
-    found = _distinct([(prices.program(body), body) for body in erased], search.keep)
+    with listening(patience):
+        erased = [erase(body) for _, body in search.run()]
+        found = _distinct([(prices.program(body), body) for body in erased], search.keep)
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
-    return Result(variants[0][0], variants, search.cost_before, report, func)
+    excluded = (without,) if isinstance(without, str) else tuple(without)
+    settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
+    return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
 def search_within(
@@ -112,10 +152,14 @@ def search_within(
 
     Raises:
         ScheduleError: there is no such block.
+        KeyboardInterrupt: there was a Ctrl-C; half a step is none.
     """
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
-    search = _Search(func, target, 1, replace(DEFAULT_BUDGET, restarts=0), rules, Report(), signed_zeros, block)
-    return replace(func, body=search.run()[0][1])
+    budget = replace(DEFAULT_BUDGET, restarts=0)
+    patience = Patience(budget.seconds, allowed=1)
+    search = _Search(func, target, 1, budget, rules, Report(), signed_zeros, patience, block)
+    with listening(patience):
+        return replace(func, body=search.run()[0][1])
 
 
 @dataclass(slots=True)
@@ -127,6 +171,7 @@ class _Search:
     rules: tuple[Rule, ...]
     report: Report
     signed_zeros: bool
+    patience: Patience
     block: str | None = None
     searched: Stmt = SKIP
     cost_before: float = 0.0
@@ -137,6 +182,10 @@ class _Search:
         for _ in range(self.budget.restarts):
             if _stores(best[0][1]) == _stores(self.searched):
                 break  # only branches and loop extents went, which changes no effect: nothing new to find
+            if self.patience.over():
+                if not self.report.stopped.startswith(self.patience.reason()):
+                    self.report.stopped = f"{self.patience.reason()} before a restart"
+                break
             again = self._once(best[0][1], first=False)
             merged = _distinct([*best, *again], self.keep)
             improved = merged[0][0] < best[0][0] - 1e-9
@@ -150,7 +199,8 @@ class _Search:
         engine = engine_with(tuple(r for r in self.rules if r.in_engine))
         with engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
-            outcome = saturate(engine, session.expander, folder, self.budget)
+            outcome = saturate(engine, session.expander, folder, self.budget, self.patience)
+            session.patient = False  # what extraction and explanations ask is little, and has its share of the time
             self.report.record(outcome)
             self.report.matches.update(session.expander.matches)
             found = session.extract()
@@ -174,10 +224,11 @@ class _Session:
     part: Part = field(init=False)
     roots: list[Place] = field(init=False)
     extractor: Extractor = field(init=False)
+    patient: bool = True
 
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
-        self.contexts = Contexts(EffectAnalysis())
+        self.contexts = Contexts(EffectAnalysis(self._over), over=self._over)
         self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
         self.part = part = self.numbering.number(self.body)
         self.roots = []
@@ -188,6 +239,9 @@ class _Session:
             self.numbering.tables["want"].append((facts, part.number, NO_PERMISSION))
             if not self.contexts.conflicts:
                 return  # no location is both known and dead, so priorities make no difference
+
+    def _over(self) -> bool:
+        return self.patient and self.search.patience.over()
 
     def extract(self) -> list[tuple[float, Stmt]]:
         """The cheapest programs of all roots."""

@@ -103,7 +103,7 @@ class Here:
 
     def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
         """A set computed by isl, or None when that takes too many steps."""
-        return pb.within_budget(question, None)
+        return None if self.contexts.over() else pb.within_budget(question, None)
 
 
 def rewrite(*, law: str, because: str, family: str = "") -> Callable[[Proposal], Rule]:

@@ -1,7 +1,7 @@
 """The command line: `loopsat optimize`, `bounds`, `rules`, ...: arguments, exit statuses, files. Prints nothing else.
 
-Exit status 0 is success, 1 that a rule is refuted, 2 a mistake of the user (one message, nothing written), 3 a defect
-of ours, 130 an interrupt.
+Exit status 0 is success, 1 that a rule is refuted or results differ, 2 a mistake of the user (one message, nothing
+written), 3 a defect of ours, 130 an interrupt.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Protocol, cast
 
 from egraph_rules.cost import TARGETS
+from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
@@ -73,13 +75,32 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     optimize.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
     optimize.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_size_option(optimize)
+    _add_seconds_option(optimize)
     _add_rule_options(optimize)
+    run = commands.add_parser(
+        "run",
+        help="optimize and compile a kernel, run it, and show its results and how long it takes",
+        description="Inputs are random and satisfy the kernel's assumptions, or come from the script's function "
+        "`inputs(rng, **sizes)`, for which it is executed. The exit status is 1 if --verify finds a difference.",
+    )
+    run.add_argument("script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several")
+    run.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
+    run.add_argument("--verify", action="store_true", help="compare with the program as it is written")
+    run.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
+    run.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_size_option(run)
+    _add_seconds_option(run)
+    _add_rule_options(run)
     explain = commands.add_parser("explain", help="show the rewrites that lead from a kernel to the cheapest program")
     explain.add_argument(
         "script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several"
     )
     explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     explain.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    explain.add_argument(
+        "--why-not", metavar="RULE", help="say instead why a rule, or a family of rules, did not contribute"
+    )
     _add_rule_options(explain)
     bounds = commands.add_parser(
         "bounds",
@@ -118,6 +139,36 @@ def _add_rule_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--without", action="append", default=[], metavar="FAMILY", help="leave out a family of rules (see `rules`)"
     )
+
+
+def _add_size_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sizes",
+        metavar="SIZES",
+        help="values of sizes, as in n=30,m=4, or the name of a set in SIZES of the script, which is then executed",
+    )
+
+
+def _add_seconds_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        metavar="S",
+        help=f"search for at most S seconds (default: {DEFAULT_BUDGET.seconds:g}); "
+        "what is best by then is used, as after Ctrl-C",
+    )
+
+
+def budget_of(options: argparse.Namespace) -> Budget:
+    """The limits of a search that the options give."""
+    return DEFAULT_BUDGET if options.seconds is None else replace(DEFAULT_BUDGET, seconds=options.seconds)
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not value >= 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return value
 
 
 def _positive(text: str) -> int:

@@ -1,19 +1,18 @@
-"""Callable kernels: the call contract, compilation, checks and export. Owns nothing of how source is made."""
+"""Callable kernels: the call contract, compilation and checks. Owns nothing of how source is made."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import export as jax_export
 
 from ir.errors import LowerError, suggest
 from ir.layout import Layout, layout_of
-from ir.nodes import Assert, Assume, Buffer, Expr, PrimFunc, Var, const
-from ir.traverse import all_exprs, shape_vars, substitute_expr
+from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
+from ir.traverse import all_exprs, substitute_expr
 from lower.function import Emitted, emit_function
 from lower.linear import linear
 
@@ -201,45 +200,3 @@ def _device(target: str) -> tuple[Any, list[str]]:
 def emit(func: PrimFunc) -> str:
     """JAX source of a function; it needs nothing but JAX."""
     return emit_function(func).source
-
-
-def export(
-    func: PrimFunc, platforms: Sequence[str] = ("cpu", "cuda", "tpu"), *, sizes: Mapping[str, int] | None = None
-) -> bytes:
-    """A serialized `jax.export` artefact for several platforms; symbolic sizes take their values from `sizes`."""
-    return bytes(_exported(func, platforms, sizes).serialize())
-
-
-def stablehlo_text(
-    func: PrimFunc, platforms: Sequence[str] = ("cpu",), *, sizes: Mapping[str, int] | None = None
-) -> str:
-    """StableHLO of a function, as text."""
-    return str(_exported(func, platforms, sizes).mlir_module())
-
-
-def _exported(func: PrimFunc, platforms: Sequence[str], sizes: Mapping[str, int] | None) -> Any:
-    emitted = emit_function(func)
-    kernel = Kernel(emitted, jax.devices("cpu")[0])
-    values = dict(sizes or {})
-    needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
-    missing = [v.name for v in needed if v.name not in values]
-    if missing:
-        raise LowerError(
-            "unbound-size",
-            f"exporting {func.name} needs values for {', '.join(missing)}",
-            func.span,
-            help=f"pass sizes={{{missing[0]!r}: ...}}",
-        )
-    bindings: dict[Var, Expr] = {v: const(values[v.name], v.dtype) for v in needed}
-    arguments: dict[str, Any] = {}
-    for param in func.params:
-        name = emitted.names[param.name]
-        if isinstance(param, Var):
-            scalar = jax.ShapeDtypeStruct((), param.dtype.numpy)
-            arguments[name] = values[param.name] if param in emitted.static else scalar
-        elif param not in emitted.optional:
-            shape = tuple(linear(substitute_expr(d, bindings)).const for d in param.shape)
-            arguments[name] = jax.ShapeDtypeStruct(shape, param.dtype.numpy)
-    with kernel.context():
-        make: Callable[..., Any] = jax_export.export(kernel.jitted, platforms=tuple(platforms))
-        return make(**arguments)

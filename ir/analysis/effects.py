@@ -119,13 +119,17 @@ def read_regions(expr: Expr, where: isl.Set | None = None) -> Regions:
 class EffectAnalysis:
     """Effects by statement, remembered by object identity for the life of the analysis."""
 
-    def __init__(self) -> None:
+    def __init__(self, over: Callable[[], bool] = lambda: False) -> None:
+        """Once there is no time left (`over`), what has not been worked out yet may do anything."""
+        self._over = over
         self._known: dict[int, tuple[Stmt, Effects]] = {}
 
     def of(self, stmt: Stmt) -> Effects:
         """Effects of a statement without blocks."""
         found = self._known.get(id(stmt))
         if found is None:
+            if self._over():
+                return _unknown(stmt)
             regions = sum(self.of(part).size for part in stmt_children(stmt))  # the parts have budgets of their own
             operations = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
             effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None, operations)

@@ -29,6 +29,9 @@ def run(options: argparse.Namespace) -> None:
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
     result = optimize(func, target=options.target, floats=floats, without=options.without)
     console = Console(highlight=False, soft_wrap=True)
+    if options.why_not is not None:
+        console.print(result.why_not(options.why_not), markup=False)
+        return
     steps = result.derivation()
     cost = result.variants[0][1]
     count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"

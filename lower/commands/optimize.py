@@ -10,28 +10,22 @@ from typing import Any
 
 import jax
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.syntax import Syntax
 
 from egraph_rules import Floats, Result, optimize
 from egraph_rules.erase import count_erased
 from egraph_rules.rule import DEFAULT_FLOATS
-from ir.dtypes import DType
-from ir.errors import InterpretError, LoopsatError
-from ir.inputs import Inputs, random_inputs
-from ir.interpret import interpret_with_undef
-from ir.nodes import Buffer, Const, For, PrimFunc, Stmt
+from ir.inputs import Inputs
+from ir.nodes import PrimFunc
 from ir.script.printer import to_script
-from ir.traverse import buffers_written, stmt_children
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
-from lower.cli import load_kernel, write_atomically
+from lower.check import compare, insist, reference, written
+from lower.cli import budget_of, load_kernel, write_atomically
 from lower.kernel import wide_types
 from lower.scripts import register_rules
-
-INTERPRETED_STEPS = 200_000  # the interpreter runs about as many statements a second
-TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 2e-3, DType.FLOAT16: 5e-2, DType.BFLOAT16: 2e-1}
+from lower.sizes import Sized, sized
 
 
 def run(options: argparse.Namespace) -> None:
@@ -41,15 +35,23 @@ def run(options: argparse.Namespace) -> None:
         LoopsatError: the script, the kernel or the output path is at fault.
     """
     path, func = load_kernel(options.script)
-    verified = verify(func)
+    program = sized(path, func, options.sizes)
+    verified = verify(program.func)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
     register_rules(options.rules)
-    result = optimize(func, target=options.target, k=options.variants, floats=floats, without=options.without)
+    result = optimize(
+        program.func,
+        target=options.target,
+        k=options.variants,
+        budget=budget_of(options),
+        floats=floats,
+        without=options.without,
+    )
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
         _emit(options, path, result.best, form)
     else:
-        _Presenter(Console(highlight=False, soft_wrap=True)).show(options, func, verified, result)
+        _Presenter(Console(highlight=False, soft_wrap=True)).show(options, program, verified, result)
 
 
 def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) -> None:
@@ -88,9 +90,11 @@ class _Presenter:
         else:
             self.line(text.rstrip())
 
-    def show(self, options: argparse.Namespace, func: PrimFunc, verified: Verified, result: Result) -> None:
+    def show(self, options: argparse.Namespace, program: Sized, verified: Verified, result: Result) -> None:
+        func = program.func
         place = f"{func.span.file}:{func.span.line}" if func.span is not None else options.script
-        self.title(f"kernel {func.name} ({place}), target {options.target}")
+        sizes = f", sizes {program.text}" if program.sizes else ""
+        self.title(f"kernel {func.name} ({place}){sizes}, target {options.target}")
         self.code(to_script(func))
         for access in verified.unproven:
             self.line(f"unproven access: {access}")
@@ -102,7 +106,8 @@ class _Presenter:
             self.line(f"- {note}")
         if not options.no_run:
             before = compile(func, target=options.target)
-            self._check_and_time(func, result.best, before, kernel, np.random.default_rng(options.seed))
+            inputs = program.inputs(np.random.default_rng(options.seed))
+            self._check_and_time(func, result.best, before, kernel, inputs)
 
     def _found(self, func: PrimFunc, result: Result) -> None:
         report = result.report
@@ -124,80 +129,17 @@ class _Presenter:
             f"{report.questions} questions to the prover; {report.stopped}"
         )
 
-    def _check_and_time(
-        self,
-        func: PrimFunc,
-        best: PrimFunc,
-        before: Kernel,
-        after: Kernel,
-        rng: np.random.Generator,
-    ) -> None:
-        inputs = random_inputs(func, rng)
-        found = dict(zip(_written(best), after(*inputs.values()), strict=True))
-        steps = estimated_steps(func.body)
-        if steps <= INTERPRETED_STEPS:
-            self.title("check against the reference interpreter")
-            expected = dict(zip(_written(func), _interpret(func, inputs), strict=True))
-        else:
-            self.title(f"check against the unoptimized kernel ({steps:,.0f} steps are too many to interpret)")
-            outputs = before(*inputs.values())
-            expected = {
-                n: (np.asarray(v), np.zeros(v.shape, np.bool_)) for n, v in zip(_written(func), outputs, strict=True)
-            }
-        for name, (values, undef) in expected.items():
-            self.line(f"- {name}: {_difference(func, name, values, undef, found.get(name, inputs[name]))}")
+    def _check_and_time(self, func: PrimFunc, best: PrimFunc, before: Kernel, after: Kernel, inputs: Inputs) -> None:
+        expected = reference(func, inputs, lambda: before)
+        found = dict(zip(written(best), after(*inputs.values()), strict=True))
+        self.title(f"check against {expected.name}")
+        compared = compare(func, expected, found, inputs)
+        insist(compared)
+        for result in compared:
+            self.line(f"- {result}")
         slow, fast = _times(func, inputs, before, after)
         self.title("time on this machine")
         self.line(f"- before: {slow * 1e3:.3f} ms, after: {fast * 1e3:.3f} ms, {slow / fast:.2f} times as fast")
-
-
-def _written(func: PrimFunc) -> list[str]:
-    written = buffers_written(func.body)
-    return [b.name for b in func.buffers if b in written]
-
-
-def _interpret(func: PrimFunc, inputs: Inputs) -> tuple[tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]], ...]:
-    try:
-        return interpret_with_undef(func, *inputs.values())
-    except InterpretError as error:
-        raise LoopsatError(
-            "program-faults",
-            f"{func.name} faults on random inputs, so there is nothing to compare with",
-            notes=[str(error)],
-            help="state what its inputs must satisfy with T.assume, or pass --no-run",
-        ) from error
-
-
-def _difference(
-    func: PrimFunc, name: str, values: npt.NDArray[np.generic], undef: npt.NDArray[np.bool_], got: object
-) -> str:
-    """How two results compare where the reference is not undef.
-
-    Raises:
-        LoopsatError: they differ by more than float freedoms explain.
-    """
-    dtype = next(b.dtype for b in func.params if isinstance(b, Buffer) and b.name == name)
-    want, have = values[~undef], np.asarray(got)[~undef]
-    if not dtype.is_float:
-        if np.array_equal(want, have):
-            return "equal"
-        raise LoopsatError("wrong-result", f"{name} differs from the reference: a defect of loopsat, please report it")
-    want, have = want.astype(np.float64), have.astype(np.float64)
-    scale = max(float(np.max(np.abs(want), initial=0.0)), 1.0)
-    error = float(np.max(np.abs(want - have), initial=0.0)) / scale
-    if not error <= TOLERANCE[dtype]:
-        raise LoopsatError("wrong-result", f"{name} differs by {error:.2g}: a defect of loopsat, please report it")
-    return "equal" if error == 0 else f"equal within {error:.1e} of its largest value (float sums in another order)"
-
-
-def estimated_steps(stmt: Stmt) -> float:
-    """About how many statements a run executes; symbolic extents count as 20."""
-    match stmt:
-        case For(extent=extent, body=body):
-            times = max(int(extent.value), 0) if isinstance(extent, Const) else 20
-            return 1 + times * estimated_steps(body)
-        case _:
-            return 1 + sum(map(estimated_steps, stmt_children(stmt)))
 
 
 def _times(func: PrimFunc, inputs: Inputs, *kernels: Kernel) -> list[float]:

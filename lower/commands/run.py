@@ -1,0 +1,93 @@
+"""`loopsat run`: optimize and compile a kernel, run it, summarize its results, and compare them where asked."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from rich.console import Console
+
+from egraph_rules import Floats, optimize
+from egraph_rules.rule import DEFAULT_FLOATS
+from ir.inputs import Inputs
+from ir.nodes import PrimFunc
+from ir.verify import verify
+from lower import Kernel, compile
+from lower.check import compare, reference, written
+from lower.cli import budget_of, load_kernel
+from lower.scripts import register_rules
+from lower.sizes import Sized, sized
+
+_CALLS, _SECONDS = 30, 1.0  # at most so many calls, for about so long, are timed
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do what the options ask; the status is 1 if results differ from those of the program as written.
+
+    Raises:
+        LoopsatError: the script, the kernel or its sizes are at fault.
+    """
+    path, func = load_kernel(options.script)
+    program = sized(path, func, options.sizes)
+    func = program.func
+    verify(func)
+    register_rules(options.rules)
+    floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    result = optimize(func, target=options.target, floats=floats, without=options.without, budget=budget_of(options))
+    kernel = compile(result.best, target=options.target)
+    inputs = program.inputs(np.random.default_rng(options.seed))
+    outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))
+    console = Console(highlight=False, soft_wrap=True)
+    lines = [_title(program, kernel), *_results(func, outputs, inputs)]
+    lines += [_time(kernel, inputs), f"search: {result.report.seconds * 1e3:.0f} ms; {result.report.stopped}"]
+    same = True
+    if options.verify:
+        expected = reference(func, inputs, lambda: compile(func, target=options.target))
+        compared = compare(func, expected, outputs, inputs)
+        same = all(c.same for c in compared)
+        lines += [f"compared with {expected.name}: {'the same' if same else 'DIFFERENT'}"]
+        lines += [f"- {c}" for c in compared]
+    for line in lines:
+        console.print(line, markup=False)
+    return 0 if same else 1
+
+
+def _title(program: Sized, kernel: Kernel) -> str:
+    sizes = f", sizes {program.text}" if program.sizes else ""
+    source = "the script's inputs" if program.make is not None else "random inputs"
+    return f"{program.func.name}{sizes}, on {kernel.device.platform}, {source}"
+
+
+def _results(func: PrimFunc, outputs: Mapping[str, Any], inputs: Inputs) -> Iterator[str]:
+    for name in written(func):
+        unchanged = "" if name in outputs else ", unchanged"
+        yield f"- {name}: {summary(outputs.get(name, inputs[name]))}{unchanged}"
+
+
+def summary(value: Any) -> str:
+    """Shape, dtype, and the least, largest and mean element of a result."""
+    array = np.asarray(value)
+    head = f"shape ({', '.join(map(str, array.shape))}), {array.dtype.name}"
+    if array.size == 0:
+        return f"{head}, empty"
+    wide = array.astype(np.float64)
+    return f"{head}, min {wide.min():.6g}, max {wide.max():.6g}, mean {wide.mean():.6g}"
+
+
+def _time(kernel: Kernel, inputs: Inputs) -> str:
+    """The median time of calls from Python, arguments being converted each time; it has run once already."""
+    samples: list[float] = []
+    deadline = time.perf_counter() + _SECONDS
+    while not samples or (len(samples) < _CALLS and time.perf_counter() < deadline):
+        samples.append(_seconds(kernel, tuple(inputs.values())))
+    return f"time: {float(np.median(samples)) * 1e3:.3f} ms a call (median of {len(samples)})"
+
+
+def _seconds(kernel: Kernel, arguments: Sequence[Any]) -> float:
+    began = time.perf_counter()
+    jax.block_until_ready(kernel(*arguments))
+    return time.perf_counter() - began

@@ -1,0 +1,154 @@
+"""Searches that must stop: time limits and Ctrl-C give the best so far, and every stop is a right one."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import programs as texts
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from compare import assert_refines
+from egraph_rules import Rule, optimize, rewrite
+from egraph_rules.erase import erase
+from egraph_rules.patience import Patience, listening
+from egraph_rules.phases import Budget
+from egraph_rules.proposal import Here
+from egraph_rules.rules import search_rules
+from egraph_rules.transforms import simplify
+from ir import PrimFunc, parse
+from ir.blocks import lower_blocks
+from ir.nodes import Stmt
+from strategies import programs
+
+OVERWRITTEN = """
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in T.serial(4):
+        B[i] = 7
+        B[i] = A[i]
+"""
+
+
+def func_of(text: str) -> PrimFunc:
+    return parse(text).funcs[0]
+
+
+def interrupting(at: int, presses: int = 1) -> Rule:
+    """A rule that proposes nothing, and presses Ctrl-C when it is asked for the `at`-th time."""
+    times = itertools.count(1)
+
+    @rewrite(law="s = s", because="equality is reflexive", family="mine")
+    def ctrl_c(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        del stmt, here
+        for _ in range(presses if next(times) == at else 0):
+            signal.raise_signal(signal.SIGINT)
+        yield from ()
+
+    return ctrl_c
+
+
+def test_no_time_at_all_gives_the_program_as_it_was() -> None:
+    func = func_of(texts.ROW_SUM)
+    result = optimize(func, budget=Budget(seconds=0.0))
+    assert result.report.stopped.startswith("time budget: 0 s")
+    assert result.best.body == erase(lower_blocks(func).body)
+    assert result.variants[0][1] == pytest.approx(result.cost_before)
+
+
+@pytest.mark.parametrize("text", [texts.ROW_SUM, texts.CONV_PRODUCER, texts.INTERNAL_BUFFER])
+@pytest.mark.parametrize("at", [1, 4, 12])
+def test_ctrl_c_gives_the_best_so_far(text: str, at: int) -> None:
+    func, before = func_of(text), signal.getsignal(signal.SIGINT)
+    result = optimize(func, rules=(*search_rules(), interrupting(at)))
+    assert result.report.stopped.startswith("interrupted after")
+    assert result.variants[0][1] <= result.cost_before + 1e-6
+    assert assert_refines(func, result.best, np.random.default_rng(0)) > 0
+    assert signal.getsignal(signal.SIGINT) is before
+    assert optimize(func).report.stopped.startswith("saturated")  # nothing is left of it
+
+
+def test_a_restart_is_not_begun_after_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    func = func_of(OVERWRITTEN)
+    first = optimize(func, budget=Budget(restarts=0))
+    assert optimize(func).report.searches > 1
+    rounds = itertools.count(1)
+
+    def reserve(self: Patience, rows: int) -> None:
+        del self, rows
+        if next(rounds) == first.report.rounds:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Patience, "reserve", reserve)
+    stopped = optimize(func)
+    assert stopped.report.searches == 1
+    assert stopped.report.stopped == "interrupted before a restart"
+    assert stopped.best == first.best  # what the first search had found is there
+    assert stopped.variants[0][1] < stopped.cost_before
+
+
+def test_a_second_ctrl_c_ends_it() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        optimize(func_of(texts.ROW_SUM), rules=(*search_rules(), interrupting(2, presses=2)))
+    assert signal.getsignal(signal.SIGINT) is before
+    assert optimize(func_of(texts.ROW_SUM)).report.stopped.startswith("saturated")
+
+
+def test_half_a_directed_step_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Patience.over
+    times = itertools.count(1)
+
+    def over(self: Patience) -> bool:
+        if next(times) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return whole(self)
+
+    monkeypatch.setattr(Patience, "over", over)
+    with pytest.raises(KeyboardInterrupt):
+        simplify()(func_of(texts.ROW_SUM))
+
+
+def test_ctrl_c_that_the_program_ignores_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        result = optimize(func_of(texts.ROW_SUM), rules=(*search_rules(), interrupting(1)))
+        assert result.report.stopped.startswith("saturated")
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_other_threads_leave_the_handler_alone() -> None:
+    before, found = signal.getsignal(signal.SIGINT), list[object]()
+
+    def listen() -> None:
+        with listening(Patience()):
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=listen)
+    thread.start()
+    thread.join()
+    assert found == [before]
+
+
+@given(programs(), st.integers(0, 400))
+@settings(max_examples=20)
+def test_wherever_a_search_stops_its_program_is_right(func: PrimFunc, left: int) -> None:
+    """Time runs out at a question; what is unknown from there on must not be taken for a fact."""
+    asked = itertools.count()
+
+    def over(self: Patience) -> bool:
+        del self
+        return next(asked) >= left
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Patience, "over", over)
+        result = optimize(func, k=2)
+    for variant, _ in result.variants:
+        assert_refines(func, variant, np.random.default_rng(0), runs=2)
