@@ -14,7 +14,6 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 from __future__ import annotations
 
 import threading
-from functools import lru_cache
 
 from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.phases import ALL_RULES
@@ -234,15 +233,21 @@ PUSH = "\n".join(
 )
 
 
+_kept = threading.local()  # egglog's e-graphs may neither be used nor dropped by another thread
+_KEPT = 8
+
+
 def engine_with(rules: tuple[Rule, ...]) -> Engine:
     """An engine that knows these rules; kept, because egglog takes tens of milliseconds to translate them."""
-    return _engine_of(rules, threading.get_ident())
+    engines: dict[tuple[Rule, ...], Engine] = _kept.__dict__.setdefault("engines", {})
+    if rules not in engines:
+        if len(engines) == _KEPT:
+            del engines[next(iter(engines))]
+        engines[rules] = _engine_of(rules)
+    return engines[rules]
 
 
-@lru_cache(maxsize=8)
-def _engine_of(rules: tuple[Rule, ...], thread: int) -> Engine:
-    """An engine for one thread: egglog's may not be used by another."""
-    del thread
+def _engine_of(rules: tuple[Rule, ...]) -> Engine:
     families = " ".join(dict.fromkeys(ruleset(r.name) for r in rules))
     rulesets = "".join(f"(ruleset {family})" for family in families.split())
     everything = f"(unstable-combined-ruleset {ALL_RULES} {families})"
