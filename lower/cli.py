@@ -10,7 +10,6 @@ import argparse
 import importlib
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -21,6 +20,7 @@ from egraph_rules.cost import TARGETS
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
+from lower.cache import replace_file
 
 
 class _Command(Protocol):
@@ -195,16 +195,9 @@ def write_atomically(path: Path, data: bytes, script: Path) -> None:
         raise LoopsatError("unwritable", f"cannot write {path}: it is a folder", help="give a file name")
     if path.exists() and not os.access(path, os.W_OK):
         raise LoopsatError("unwritable", f"cannot write {path}: it is read-only", help="choose another output file")
-    temporary = ""
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = file.name
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        replace_file(path, data)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise LoopsatError(
             "unwritable", f"cannot write {path}: {error.strerror}", help="choose a folder you may write to"
         ) from error
