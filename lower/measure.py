@@ -26,7 +26,7 @@ from lower.calibration import Calibration, stored
 from lower.kernel import Kernel, compile
 
 SLOW = 0.05  # seconds; calls that take longer need no runs that do not count
-HOPELESS = 8.0  # times the fastest: such calls are measured in one turn only
+PATIENCE = 8.0  # slow calls that take this many times as long as the fastest have one turn only
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,14 @@ def wall(call: Call) -> float:
 class Race:
     """Calls that take turns; each turn runs a call `runs` times, of which the last `counted` count.
 
+    Slow calls run once a turn, and those that take more than `patience` times as long as the fastest have one turn.
     The calls have run before (a first run compiles). `turn` may be left by an interrupt: what was sampled counts.
     """
 
     calls: Sequence[Call]
     runs: int = 5
     counted: int = 3
+    patience: float = PATIENCE
     timer: Timer = wall
     samples: list[list[float]] = field(init=False)
 
@@ -97,7 +99,7 @@ class Race:
 
     def _hopeless(self, sample: Sequence[float]) -> bool:
         best = min(float(np.median(s)) for s in self.samples if s)
-        return min(sample) > SLOW and float(np.median(sample)) > HOPELESS * best
+        return min(sample) > SLOW and float(np.median(sample)) > self.patience * best
 
     def timings(self) -> list[Timing | None]:
         """What was found so far; None for calls that have not run."""

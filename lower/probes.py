@@ -1,17 +1,16 @@
 """Measurements behind `loopsat calibrate`: small programs, what their times say of prices, and the machine's limits.
 
 A price is the difference of two programs of which one has more of what is priced, divided by how much more the cost
-model counts. The model is asked for these counts, so that a price means what the model takes it for. Two programs of a
-pair are timed in turns, and the differences of single turns are compared, so that a slow second on the machine
-disturbs both alike.
+model counts. The model is asked for these counts, so that a price means what the model takes it for. The programs take
+turns, and the differences within single turns are compared, so that a slow second on the machine disturbs both alike.
 """
 
 from __future__ import annotations
 
 import datetime
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf, prod
 from typing import Any
 
 import jax
@@ -20,47 +19,90 @@ import numpy as np
 
 from egraph_rules.cost import Target, target_named
 from egraph_rules.prices import Prices
-from ir.inputs import random_inputs
-from ir.nodes import PrimFunc
+from ir.errors import LoopsatError
+from ir.inputs import random_array
+from ir.nodes import Buffer, Const, PrimFunc
 from ir.script.parser import parse
 from lower.calibration import FIGURES, Calibration, Machine, check_calibrated
 from lower.kernel import compile
 from lower.measure import Call, Race, Timer, kernel_call, wall
 
-ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: about the size of a last-level cache's share
-TURNS = 25
-SECONDS = 8.0  # for all turns of the programs; the limits take about as long as half of that
+ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
+TURNS, LIMIT_TURNS = 25, 12
 LEAST = 0.01  # price of what cannot be told from free, so that less of it is still preferred
+TRAFFIC = tuple(1 << n for n in (18, 20, 22, 24, 25, 27))  # bytes moved a call, from in cache to far beyond
+SIDE = 1024  # of the square matrices whose product shows the peak of operations
+SHORT, LONG = 1000, 9000  # steps of sequential loops
 
-_MATRIX = f'T.Buffer(({ROWS}, {COLUMNS}), "float32")'
-_WHOLE = f'T.Buffer(({ROWS}, {COLUMNS}), "int32")'
-_ROW = f'T.Buffer(({ROWS},), "float32")'
-_SMALL = 'T.Buffer((256,), "float32")'
-
-
-def _elementwise(params: str, value: str, guard: str = "") -> str:
-    lines = [f"for i, j in T.grid({ROWS}, {COLUMNS}):", f"B[i, j] = {value}"]
-    return _function(params, [lines[0], *([f"    {guard}"] if guard else []), "    " * (1 + bool(guard)) + lines[1]])
+Step = Callable[[str], None]
 
 
-def _row_sum(columns: int, guard: str = "") -> str:
-    lines = [f"for i in T.serial({ROWS}):", "    B[i] = 0.0", f"    for j in T.serial({columns}):"]
-    indent = " " * 8
-    lines += [f"{indent}{guard}"] if guard else []
-    return _function(f"A: {_MATRIX}, B: {_ROW}", [*lines, f"{indent}{'    ' if guard else ''}B[i] = B[i] + A[i, j]"])
+def _nothing(what: str) -> None:
+    """For those who do not watch."""
 
 
-def _fill(rows: int) -> str:
-    params = f's: T.float32, B: T.Buffer(({rows}, {COLUMNS}), "float32")'
-    return _function(params, [f"for i, j in T.grid({rows}, {COLUMNS}):", "    B[i, j] = s"])
+# Programs ------------------------------------------------------------------------------------------------------------
 
 
-def _stores(count: int) -> str:
-    params = ", ".join(["A: " + _SMALL, *(f"B{k}: {_SMALL}" for k in range(count))])
+def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
+    """The programs to time, by name, over matrices of this many rows."""
+    matrix = f'T.Buffer(({rows}, {COLUMNS}), "float32")'
+    whole = f'T.Buffer(({rows}, {COLUMNS}), "int32")'
+    one, ints, scalars = f"A: {matrix}", f"A: {whole}", f"s: T.float32, t: T.float32, A: {matrix}"
+    four = f"{one}, C: {matrix}, D: {matrix}, E: {matrix}"
+    part = f"j < {COLUMNS - 2}"
+
+    def each(params: str, value: str, guard: str = "", out: str = matrix) -> str:
+        body = ["B[i, j] = " + value] if not guard else [f"if {guard}:", "    B[i, j] = " + value]
+        return _script(f"{params}, B: {out}", [f"for i, j in T.grid({rows}, {COLUMNS}):", *_indented(body)])
+
+    def row_sum(columns: int, guard: str = "") -> str:
+        body = ["B[i] = B[i] + A[i, j]"] if not guard else [f"if {guard}:", "    B[i] = B[i] + A[i, j]"]
+        inner = ["B[i] = 0.0", f"for j in T.serial({columns}):", *_indented(body)]
+        return _script(f'{one}, B: T.Buffer(({rows},), "float32")', [f"for i in T.serial({rows}):", *_indented(inner)])
+
+    def fill(count: int) -> str:
+        lines = [f"for i, j in T.grid({count}, {COLUMNS}):", "    B[i, j] = s"]
+        return _script(f's: T.float32, B: T.Buffer(({count}, {COLUMNS}), "float32")', lines)
+
+    texts = {
+        "one operand": each(one, "A[i, j] * 2.0"),
+        "four operands": each(four, "A[i, j] + C[i, j] + D[i, j] + E[i, j]"),
+        "fill": fill(rows),
+        "fill of a quarter": fill(rows // 4),
+        "16 operations": each(scalars, _chain("A[i, j]", "({} * s + t)", 8)),
+        "64 operations": each(scalars, _chain("A[i, j]", "({} * s + t)", 32)),
+        "integer copy": each(ints, "A[i, j] + 1", out=whole),
+        "four quotients": each(ints, _chain("(A[i, j] + 1)", "({} // 7)", 4), out=whole),
+        "four remainders": each(ints, "(A[i, j] + 1) % 7 + A[i, j] % 11 + A[i, j] % 13 + A[i, j] % 17", out=whole),
+        "exp": each(one, "T.exp(A[i, j])"),
+        "tanh": each(one, "T.tanh(A[i, j])"),
+        "sin": each(one, "T.sin(A[i, j])"),
+        "guarded store": each(one, "A[i, j] * 2.0", guard=part),
+        "row sum": row_sum(COLUMNS),
+        "guarded row sum": row_sum(COLUMNS, guard=part),
+        "row sum of a part": row_sum(COLUMNS - 2),
+        "five small sums": _sums(5),
+        "33 small sums": _sums(33),
+    }
+    return {name: parse(text, f"<probe {name}>").funcs[0] for name, text in texts.items()}
+
+
+def _sums(count: int) -> str:
+    """Sums of which each needs the one before, so that none is compiled into another."""
+    params = ", ".join(f'B{k}: T.Buffer((16,), "float32")' for k in range(count + 1))
     lines: list[str] = []
     for k in range(count):
-        lines += ["for i in T.serial(256):", f"    B{k}[i] = A[i] * {k + 2}.0"]
-    return _function(params, lines)
+        inner = [f"B{k + 1}[i] = 0.0", "for j in T.serial(16):"]
+        inner += [f"    B{k + 1}[i] = B{k + 1}[i] + T.max(A[i, j], B{k}[j])"]
+        lines += ["for i in T.serial(16):", *_indented(inner)]
+    return _script(f'A: T.Buffer((16, 16), "float32"), {params}', lines)
+
+
+def _recurrence(steps: int) -> PrimFunc:
+    lines = ["B[0] = x", f"for i in T.serial({steps}):", "    B[0] = T.max(B[0], 0.5) * 0.5 + A[i]"]
+    params = f'x: T.float32, A: T.Buffer(({steps},), "float32"), B: T.Buffer((1,), "float32")'
+    return parse(_script(params, lines)).funcs[0]
 
 
 def _chain(value: str, step: str, times: int) -> str:
@@ -69,37 +111,20 @@ def _chain(value: str, step: str, times: int) -> str:
     return value
 
 
-def _function(params: str, lines: Sequence[str]) -> str:
-    return "\n".join(("@T.prim_func", f"def probe({params}):", *(f"    {line}" for line in lines))) + "\n"
+def _script(params: str, lines: Sequence[str]) -> str:
+    return "\n".join(("@T.prim_func", f"def probe({params}):", *_indented(lines))) + "\n"
 
 
-_AB = f"A: {_MATRIX}, B: {_MATRIX}"
-_INTS = f"A: {_WHOLE}, B: {_WHOLE}"
-_FOUR = f"C: {_MATRIX}, D: {_MATRIX}, E: {_MATRIX}, {_AB}"
-_SCALARS = f"s: T.float32, t: T.float32, {_AB}"
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
 
-PROBES: Mapping[str, str] = {
-    "one operand": _elementwise(_AB, "A[i, j] * 2.0"),
-    "four operands": _elementwise(_FOUR, "A[i, j] + C[i, j] + D[i, j] + E[i, j]"),
-    "fill": _fill(ROWS),
-    "fill a quarter": _fill(ROWS // 4),
-    "16 operations": _elementwise(_SCALARS, _chain("A[i, j]", "({} * s + t)", 8)),
-    "64 operations": _elementwise(_SCALARS, _chain("A[i, j]", "({} * s + t)", 32)),
-    "one division": _elementwise(_INTS, "A[i, j] // 7"),
-    "five divisions": _elementwise(_INTS, _chain("A[i, j]", "({} // 7)", 5)),
-    "special functions": _elementwise(_AB, "T.exp(A[i, j]) + T.tanh(A[i, j]) + T.sin(A[i, j])"),
-    "guarded store": _elementwise(_AB, "A[i, j] * 2.0", guard=f"if j < {COLUMNS - 2}:"),
-    "row sum": _row_sum(COLUMNS),
-    "guarded row sum": _row_sum(COLUMNS, guard=f"if j < {COLUMNS - 2}:"),
-    "row sum of a part": _row_sum(COLUMNS - 2),
-    "two stores": _stores(2),
-    "ten stores": _stores(10),
-}
+
+# Prices --------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two probes whose difference tells a figure, given those of the pairs before it."""
+    """Two programs whose difference tells a figure, given the figures of the pairs before it."""
 
     figure: str
     more: str
@@ -107,13 +132,179 @@ class Pair:
 
 
 PAIRS = (
-    Pair("load", "four operands", "one operand"),
     Pair("arith", "64 operations", "16 operations"),
-    Pair("store", "fill", "fill a quarter"),
-    Pair("division", "five divisions", "one division"),
-    Pair("special", "special functions", "one operand"),
+    Pair("load", "four operands", "one operand"),
+    Pair("store", "fill", "fill of a quarter"),
+    Pair("division", "four quotients", "integer copy"),
+    Pair("division", "four remainders", "integer copy"),
+    Pair("special", "exp", "one operand"),
+    Pair("special", "tanh", "one operand"),
+    Pair("special", "sin", "one operand"),
     Pair("mask", "guarded store", "one operand"),
     Pair("reduction_mask", "guarded row sum", "row sum"),
     Pair("reduction_slice", "row sum of a part", "row sum"),
-    Pair("kernel", "ten stores", "two stores"),
+    Pair("kernel", "33 small sums", "five small sums"),
 )
+
+
+def fit(
+    base: Target, timed: Mapping[str, PrimFunc], samples: Mapping[str, Sequence[float]]
+) -> tuple[Target, float, tuple[str, ...]]:
+    """Prices that explain times: the target with them, the seconds of one element loaded, and what was hidden.
+
+    `samples` are seconds of each program, one a turn. Where several pairs tell a figure, their median does. A figure
+    whose difference is nothing that can be measured is hidden, and gets the price `LEAST`.
+
+    Raises:
+        LoopsatError: loading cannot be told from free, so there is no unit.
+    """
+    counts = {name: _counts(base, func) for name, func in timed.items()}
+    seconds: dict[str, float] = {}
+    for figure in dict.fromkeys(pair.figure for pair in PAIRS):
+        found = [_difference(pair, counts, samples, seconds) for pair in PAIRS if pair.figure == figure]
+        seconds[figure] = float(np.median(found))
+    unit = seconds["load"]
+    if not unit > 0:
+        help = "calibrate when less else runs on it"
+        raise LoopsatError(
+            "too-noisy", "the machine is too busy for measurements: loads seem to take no time", help=help
+        )
+    prices = {figure: max(float(f"{s / unit:.3g}"), LEAST) for figure, s in seconds.items()}
+    hidden = tuple(figure for figure, s in seconds.items() if s / unit < LEAST)
+    return replace(base, **prices), unit, hidden
+
+
+def _difference(
+    pair: Pair,
+    counts: Mapping[str, Mapping[str, float]],
+    samples: Mapping[str, Sequence[float]],
+    known: Mapping[str, float],
+) -> float:
+    """Seconds of one unit of a figure, after what the figures known so far explain."""
+    gaps = [a - b for a, b in zip(samples[pair.more], samples[pair.less], strict=True)]
+    more = {name: counts[pair.more][name] - counts[pair.less][name] for name in FIGURES}
+    explained = sum(known.get(name, 0.0) * count for name, count in more.items() if name != pair.figure)
+    return (float(np.median(gaps)) - explained) / more[pair.figure]
+
+
+def _counts(base: Target, func: PrimFunc) -> dict[str, float]:
+    """How often the cost model counts each figure in a program: costs are linear in them."""
+    cost = Prices(base).program(func.body)
+    return {n: Prices(replace(base, **{n: getattr(base, n) + 1.0})).program(func.body) - cost for n in FIGURES}
+
+
+# The machine's limits ------------------------------------------------------------------------------------------------
+
+
+def _limit_calls(timed: Mapping[str, PrimFunc]) -> list[Call]:
+    calls: list[Call] = []
+    for traffic in TRAFFIC:
+        calls += [_in_place(traffic), _row_sums(traffic)]
+    matrix = _ones((SIDE, SIDE))
+    product: Any = jax.jit(jnp.matmul)
+    small = _ones((8,))
+    increment: Any = jax.jit(lambda x: x + 1.0)
+    calls += [Call("product", lambda: product(matrix, matrix)), Call("call", lambda: increment(small))]
+    return calls + [_kernel_call(name, func) for name, func in timed.items()]
+
+
+def _ones(shape: tuple[int, ...]) -> jax.Array:
+    return jax.device_put(np.ones(shape, np.float32), jax.devices("cpu")[0])
+
+
+def _in_place(traffic: int) -> Call:
+    """Every byte read and written in place: half of the traffic each."""
+    state = [_ones((traffic // 8,))]
+    scale: Any = jax.jit(lambda x: x * np.float32(0.5) + np.float32(0.5), donate_argnums=0)
+
+    def run() -> object:
+        state[0] = scale(state[0])
+        return state[0]
+
+    return Call(f"in place {traffic}", run)
+
+
+def _row_sums(traffic: int) -> Call:
+    matrix = _ones((traffic // 4 // COLUMNS, COLUMNS))
+    sums: Any = jax.jit(lambda x: x.sum(axis=1))
+    return Call(f"row sums {traffic}", lambda: sums(matrix))
+
+
+def _machine(seconds: Mapping[str, float]) -> Machine:
+    """Limits from the times of the calls."""
+    call = seconds["call"]
+    bandwidth: list[tuple[int, float]] = []
+    for traffic in TRAFFIC:
+        fastest = min(seconds[f"in place {traffic}"], seconds[f"row sums {traffic}"])
+        bandwidth.append((traffic, traffic / max(fastest - call, 0.1 * fastest)))
+    flops = 2.0 * SIDE**3 / seconds["product"]
+    step = (seconds["long recurrence"] - seconds["short recurrence"]) / (LONG - SHORT)
+    return Machine(tuple(bandwidth), flops, call, max(step, 1e-12))
+
+
+# All of it -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A calibration, and the figures in it that could not be told from free."""
+
+    calibration: Calibration
+    hidden: tuple[str, ...]
+
+
+def count_steps() -> int:
+    """How often `calibrate` reports progress."""
+    return len(programs()) + TURNS + LIMIT_TURNS
+
+
+def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step: Step = _nothing) -> Measured:
+    """Measure the prices of a target and the limits of this machine, in about ten seconds; nothing is kept.
+
+    `rows` scales the programs' arrays (fewer are quicker and less exact); `step` hears of each step done.
+
+    Raises:
+        LoopsatError: there is no such target, it has no probes, or the machine is too busy.
+    """
+    check_calibrated(name)
+    base = target_named(name)
+    timed = programs(rows)
+    calls: list[Call] = []
+    for probe, func in timed.items():
+        calls.append(_kernel_call(probe, func))
+        timer(calls[-1])  # compiles
+        step(f"compiling: {probe}")
+    contest = Race(calls, runs=4, counted=1, patience=inf, timer=timer)
+    for turn in range(TURNS):
+        contest.turn()
+        step(f"prices: turn {turn + 1} of {TURNS}")
+    samples = {call.name: sample for call, sample in zip(calls, contest.samples, strict=True)}
+    target, unit, hidden = fit(base, timed, samples)
+    machine = _limits(timer, step)
+    when = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Measured(Calibration(target, unit, machine, when), hidden)
+
+
+def _limits(timer: Timer, step: Step) -> Machine:
+    loops = {"short recurrence": _recurrence(SHORT), "long recurrence": _recurrence(LONG)}
+    calls = _limit_calls(loops)
+    for call in calls:
+        timer(call)
+    contest = Race(calls, patience=inf, timer=timer)
+    for turn in range(LIMIT_TURNS):
+        contest.turn()
+        step(f"limits: turn {turn + 1} of {LIMIT_TURNS}")
+    # A limit is what the machine can do when nothing disturbs it.
+    return _machine({call.name: float(np.quantile(s, 0.25)) for call, s in zip(calls, contest.samples, strict=True)})
+
+
+def _kernel_call(name: str, func: PrimFunc) -> Call:
+    rng = np.random.default_rng(0)
+    inputs: dict[str, Any] = {}
+    for param in func.params:
+        if isinstance(param, Buffer):
+            shape = tuple(int(e.value) for e in param.shape if isinstance(e, Const))
+            inputs[param.name] = np.resize(random_array((min(prod(shape), 4096),), param.dtype, rng), shape)
+        else:
+            inputs[param.name] = np.float32(0.75)
+    return kernel_call(name, compile(func), inputs)
