@@ -62,9 +62,13 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The calibration that is kept for a target, if any; `note` says why one that is there was not used."""
+    """What is known of a target here: the prices to use, and the calibration they come from, if one is kept.
 
-    calibration: Calibration | None
+    `note` says why a calibration that is there was not used.
+    """
+
+    target: Target
+    calibration: Calibration | None = None
     note: str = ""
 
 
@@ -77,11 +81,12 @@ def stored(name: str) -> Stored:
     base = target_named(name)
     found = cache.read(_file(name), cache.environment())
     if found.value is None:
-        return Stored(None, found.note)
+        return Stored(base, note=found.note)
     try:
-        return Stored(_from_json(base, found.value))
+        calibration = _from_json(base, found.value)
+        return Stored(calibration.target, calibration)
     except (KeyError, TypeError, ValueError) as error:
-        return Stored(None, f"{_file(name)} in the cache is ignored: its figures make no sense ({error})")
+        return Stored(base, note=f"{_file(name)} in the cache is ignored: its figures make no sense ({error})")
 
 
 def calibrated(name: str) -> Target:
@@ -92,11 +97,19 @@ def calibrated(name: str) -> Target:
     """
     found = stored(name)
     if found.calibration is not None:
-        return found.calibration.target
+        return found.target
     reason = found.note or f"nothing was measured for {name}"
     message = f"{reason}; the table's prices are used (`loopsat calibrate` measures)"
     warnings.warn(message, CalibrationWarning, stacklevel=2)
-    return target_named(name)
+    return found.target
+
+
+def price_line(target: str, calibration: Calibration | None) -> str:
+    """One line on where prices come from."""
+    if calibration is not None:
+        return f"prices: measured on this machine on {calibration.when}"
+    more = "; `loopsat calibrate` measures those of this machine" if target in CALIBRATED else ", which nobody measured"
+    return f"prices: the table of {target}{more}"
 
 
 def keep(calibration: Calibration) -> str:

@@ -65,14 +65,16 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument(
         "--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)"
     )
-    optimize.add_argument("--variants", type=_positive, default=1, metavar="K", help="show the K cheapest programs")
+    optimize.add_argument("--variants", type=_positive, metavar="K", help="show the K cheapest programs (default: 1)")
+    optimize.add_argument(
+        "--tune", action="store_true", help="measure the K cheapest programs (default: 4) here, and take the fastest"
+    )
     optimize.add_argument("--emit", choices=("ir", "jax", "stablehlo"), help="print only this form of the result")
     optimize.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help="write the form to a file (default form: jax)"
     )
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
-    optimize.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
-    optimize.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_run_options(optimize)
     _add_rule_options(optimize)
     explain = commands.add_parser("explain", help="show the rewrites that lead from a kernel to the cheapest program")
     explain.add_argument(
@@ -81,6 +83,18 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     explain.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
     _add_rule_options(explain)
+    bench = commands.add_parser("bench", help="time the kernels of a file, as written and optimized")
+    bench.add_argument("script", metavar="FILE[:FUNC]", help="a Python script with kernels; FUNC picks one of several")
+    bench.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
+    bench.add_argument(
+        "--variants", type=_positive, default=1, metavar="K", help="time the K cheapest programs (default: 1)"
+    )
+    _add_run_options(bench)
+    _add_rule_options(bench)
+    calibrate = commands.add_parser(
+        "calibrate", help="measure the prices and limits of this machine, and keep them for later searches"
+    )
+    calibrate.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="whose prices (default: cpu)")
     bounds = commands.add_parser(
         "bounds",
         help="run a script and tabulate the bounds of its staged programs",
@@ -111,6 +125,26 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--size",
+        type=_size,
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="a size to check and measure with (default: small random sizes)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
+    parser.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, equals, value = text.partition("=")
+    if not (name and equals):
+        raise argparse.ArgumentTypeError(f"expected NAME=N, as in n=1024, found {text!r}")
+    return name, int(value)
+
+
 def _add_rule_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="FILE", help="run a Python file that registers rules"
@@ -136,6 +170,17 @@ def load_kernel(place: str) -> tuple[Path, PrimFunc]:
     path, name = split_place(place)
     module = parse(read_text(path), str(path))
     return path, _pick(module, name, path)
+
+
+def load_kernels(place: str) -> tuple[Path, tuple[PrimFunc, ...]]:
+    """The kernels of a file, or the one that `FILE:FUNC` names.
+
+    Raises:
+        LoopsatError: the file cannot be read, or has no such kernel.
+    """
+    path, name = split_place(place)
+    module = parse(read_text(path), str(path))
+    return path, (_pick(module, name, path),) if name else module.funcs
 
 
 def split_place(place: str) -> tuple[Path, str]:

@@ -15,7 +15,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from egraph_rules.cost import Target, target_named
+from egraph_rules.cost import Target
 from egraph_rules.prices import Prices
 from ir.blocks import lower_blocks
 from ir.inputs import Inputs
@@ -205,12 +205,11 @@ def profiles(
     Raises:
         LoopsatError: there is no such target, or the inputs are not those of the programs.
     """
-    calibration = stored(target).calibration
-    prices = target_named(target) if calibration is None else calibration.target
+    known = stored(target)
     compiled = [_compiled(form.kernel, inputs) for form in forms]
     times = race([kernel_call(f.name, f.kernel, inputs) for f in forms], seconds=seconds, timer=timer)
     return [
-        _profile(form.name, cost_for(form.func, inputs, prices), timing, facts, calibration)
+        _profile(form.name, cost_for(form.func, inputs, known.target), timing, facts, known.calibration)
         for form, timing, facts in zip(forms, times, compiled, strict=True)
     ]
 

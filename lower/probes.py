@@ -8,6 +8,7 @@ turns, and the differences within single turns are compared, so that a slow seco
 from __future__ import annotations
 
 import datetime
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, prod
@@ -29,6 +30,8 @@ from lower.measure import Call, Race, Timer, kernel_call, wall
 
 ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
 TURNS, LIMIT_TURNS = 25, 12
+LEAST_TURNS = 5  # of each, on a machine so slow that `SECONDS` go by
+SECONDS = 6.0  # for the turns of the programs, and again for those of the limits
 LEAST = 0.01  # price of what cannot be told from free, so that less of it is still preferred
 TRAFFIC = tuple(1 << n for n in (18, 20, 22, 24, 25, 27))  # bytes moved a call, from in cache to far beyond
 SIDE = 1024  # of the square matrices whose product shows the peak of operations
@@ -48,18 +51,30 @@ def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
     """The programs to time, by name, over matrices of this many rows."""
     matrix = f'T.Buffer(({rows}, {COLUMNS}), "float32")'
     whole = f'T.Buffer(({rows}, {COLUMNS}), "int32")'
+    quarter = f'T.Buffer(({rows // 4}, {COLUMNS}), "float32")'
     one, ints, scalars = f"A: {matrix}", f"A: {whole}", f"s: T.float32, t: T.float32, A: {matrix}"
     four = f"{one}, C: {matrix}, D: {matrix}, E: {matrix}"
-    part = f"j < {COLUMNS - 2}"
+    packed = f'T.Buffer(({rows}, {COLUMNS // 4}, 4), "float32")'
+    valid = f"4 * jo + ji < {COLUMNS - 2}"  # padding at the end of a packed axis
 
-    def each(params: str, value: str, guard: str = "", out: str = matrix) -> str:
-        body = ["B[i, j] = " + value] if not guard else [f"if {guard}:", "    B[i, j] = " + value]
-        return _script(f"{params}, B: {out}", [f"for i, j in T.grid({rows}, {COLUMNS}):", *_indented(body)])
+    def each(params: str, value: str, out: str = matrix, count: int = rows) -> str:
+        lines = [f"for i, j in T.grid({count}, {COLUMNS}):", "    B[i, j] = " + value]
+        return _script(f"{params}, B: {out}", lines)
 
-    def row_sum(columns: int, guard: str = "") -> str:
-        body = ["B[i] = B[i] + A[i, j]"] if not guard else [f"if {guard}:", "    B[i] = B[i] + A[i, j]"]
-        inner = ["B[i] = 0.0", f"for j in T.serial({columns}):", *_indented(body)]
+    def each_packed(guard: str = "") -> str:
+        lines = [f"for i, jo, ji in T.grid({rows}, {COLUMNS // 4}, 4):"]
+        lines += _indented(_guarded(guard, "B[i, jo, ji] = A[i, jo, ji] * 2.0"))
+        return _script(f"A: {packed}, B: {packed}", lines)
+
+    def row_sum(columns: int) -> str:
+        inner = ["B[i] = 0.0", f"for j in T.serial({columns}):", "    B[i] = B[i] + A[i, j]"]
         return _script(f'{one}, B: T.Buffer(({rows},), "float32")', [f"for i in T.serial({rows}):", *_indented(inner)])
+
+    def packed_row_sum(guard: str = "") -> str:
+        inner = ["B[i] = 0.0", f"for jo, ji in T.grid({COLUMNS // 4}, 4):"]
+        inner += _indented(_guarded(guard, "B[i] = B[i] + A[i, jo, ji]"))
+        params = f'A: {packed}, B: T.Buffer(({rows},), "float32")'
+        return _script(params, [f"for i in T.serial({rows}):", *_indented(inner)])
 
     def fill(count: int) -> str:
         lines = [f"for i, j in T.grid({count}, {COLUMNS}):", "    B[i, j] = s"]
@@ -68,7 +83,9 @@ def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
     texts = {
         "one operand": each(one, "A[i, j] * 2.0"),
         "four operands": each(four, "A[i, j] + C[i, j] + D[i, j] + E[i, j]"),
+        "quarter of one operand": each(f"A: {quarter}", "A[i, j] * 2.0", out=quarter, count=rows // 4),
         "fill": fill(rows),
+        "fill of a half": fill(rows // 2),
         "fill of a quarter": fill(rows // 4),
         "16 operations": each(scalars, _chain("A[i, j]", "({} * s + t)", 8)),
         "64 operations": each(scalars, _chain("A[i, j]", "({} * s + t)", 32)),
@@ -78,14 +95,20 @@ def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
         "exp": each(one, "T.exp(A[i, j])"),
         "tanh": each(one, "T.tanh(A[i, j])"),
         "sin": each(one, "T.sin(A[i, j])"),
-        "guarded store": each(one, "A[i, j] * 2.0", guard=part),
+        "packed store": each_packed(),
+        "guarded store": each_packed(valid),
+        "packed row sum": packed_row_sum(),
+        "guarded row sum": packed_row_sum(valid),
         "row sum": row_sum(COLUMNS),
-        "guarded row sum": row_sum(COLUMNS, guard=part),
         "row sum of a part": row_sum(COLUMNS - 2),
         "five small sums": _sums(5),
         "33 small sums": _sums(33),
     }
     return {name: parse(text, f"<probe {name}>").funcs[0] for name, text in texts.items()}
+
+
+def _guarded(guard: str, line: str) -> list[str]:
+    return [f"if {guard}:", f"    {line}"] if guard else [line]
 
 
 def _sums(count: int) -> str:
@@ -135,13 +158,15 @@ PAIRS = (
     Pair("arith", "64 operations", "16 operations"),
     Pair("load", "four operands", "one operand"),
     Pair("store", "fill", "fill of a quarter"),
+    Pair("store", "fill of a half", "fill of a quarter"),
+    Pair("store", "one operand", "quarter of one operand"),
     Pair("division", "four quotients", "integer copy"),
     Pair("division", "four remainders", "integer copy"),
     Pair("special", "exp", "one operand"),
     Pair("special", "tanh", "one operand"),
     Pair("special", "sin", "one operand"),
-    Pair("mask", "guarded store", "one operand"),
-    Pair("reduction_mask", "guarded row sum", "row sum"),
+    Pair("mask", "guarded store", "packed store"),
+    Pair("reduction_mask", "guarded row sum", "packed row sum"),
     Pair("reduction_slice", "row sum of a part", "row sum"),
     Pair("kernel", "33 small sums", "five small sums"),
 )
@@ -203,9 +228,21 @@ def _limit_calls(timed: Mapping[str, PrimFunc]) -> list[Call]:
     matrix = _ones((SIDE, SIDE))
     product: Any = jax.jit(jnp.matmul)
     small = _ones((8,))
-    increment: Any = jax.jit(lambda x: x + 1.0)
+    increment: Any = jax.jit(_increment)
     calls += [Call("product", lambda: product(matrix, matrix)), Call("call", lambda: increment(small))]
     return calls + [_kernel_call(name, func) for name, func in timed.items()]
+
+
+def _increment(x: jax.Array) -> jax.Array:
+    return x + 1.0
+
+
+def _scale(x: jax.Array) -> jax.Array:
+    return x * np.float32(0.5) + np.float32(0.5)
+
+
+def _sum_rows(x: jax.Array) -> jax.Array:
+    return x.sum(axis=1)
 
 
 def _ones(shape: tuple[int, ...]) -> jax.Array:
@@ -215,7 +252,7 @@ def _ones(shape: tuple[int, ...]) -> jax.Array:
 def _in_place(traffic: int) -> Call:
     """Every byte read and written in place: half of the traffic each."""
     state = [_ones((traffic // 8,))]
-    scale: Any = jax.jit(lambda x: x * np.float32(0.5) + np.float32(0.5), donate_argnums=0)
+    scale: Any = jax.jit(_scale, donate_argnums=0)
 
     def run() -> object:
         state[0] = scale(state[0])
@@ -226,7 +263,7 @@ def _in_place(traffic: int) -> Call:
 
 def _row_sums(traffic: int) -> Call:
     matrix = _ones((traffic // 4 // COLUMNS, COLUMNS))
-    sums: Any = jax.jit(lambda x: x.sum(axis=1))
+    sums: Any = jax.jit(_sum_rows)
     return Call(f"row sums {traffic}", lambda: sums(matrix))
 
 
@@ -275,9 +312,7 @@ def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step:
         timer(calls[-1])  # compiles
         step(f"compiling: {probe}")
     contest = Race(calls, runs=4, counted=1, patience=inf, timer=timer)
-    for turn in range(TURNS):
-        contest.turn()
-        step(f"prices: turn {turn + 1} of {TURNS}")
+    _take_turns(contest, TURNS, "prices", step)
     samples = {call.name: sample for call, sample in zip(calls, contest.samples, strict=True)}
     target, unit, hidden = fit(base, timed, samples)
     machine = _limits(timer, step)
@@ -291,11 +326,17 @@ def _limits(timer: Timer, step: Step) -> Machine:
     for call in calls:
         timer(call)
     contest = Race(calls, patience=inf, timer=timer)
-    for turn in range(LIMIT_TURNS):
-        contest.turn()
-        step(f"limits: turn {turn + 1} of {LIMIT_TURNS}")
+    _take_turns(contest, LIMIT_TURNS, "limits", step)
     # A limit is what the machine can do when nothing disturbs it.
     return _machine({call.name: float(np.quantile(s, 0.25)) for call, s in zip(calls, contest.samples, strict=True)})
+
+
+def _take_turns(contest: Race, turns: int, what: str, step: Step) -> None:
+    deadline = time.perf_counter() + SECONDS
+    for turn in range(turns):
+        step(f"{what}: turn {turn + 1} of {turns}")
+        if turn < LEAST_TURNS or time.perf_counter() < deadline:
+            contest.turn()
 
 
 def _kernel_call(name: str, func: PrimFunc) -> Call:

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import jax
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
-from rich.syntax import Syntax
 
 from egraph_rules import Floats, Result, optimize
 from egraph_rules.erase import count_erased
 from egraph_rules.rule import DEFAULT_FLOATS
-from ir.dtypes import DType
-from ir.errors import InterpretError, LoopsatError
+from ir.errors import LoopsatError
 from ir.inputs import Inputs, random_inputs
-from ir.interpret import interpret_with_undef
-from ir.nodes import Buffer, Const, For, PrimFunc, Stmt
+from ir.nodes import PrimFunc
 from ir.script.printer import to_script
-from ir.traverse import buffers_written, stmt_children
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
+from lower.agreement import reference, wrong_result
+from lower.calibration import Stored, price_line, stored
 from lower.cli import load_kernel, write_atomically
-from lower.kernel import wide_types
+from lower.measure import Form, profiles, sizes_of
+from lower.page import Page, progress
 from lower.scripts import register_rules
+from lower.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
 
-INTERPRETED_STEPS = 200_000  # the interpreter runs about as many statements a second
-TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 2e-3, DType.FLOAT16: 5e-2, DType.BFLOAT16: 2e-1}
+TUNED_VARIANTS = 4  # candidates of `--tune`, where `--variants` does not say
 
 
 def run(options: argparse.Namespace) -> None:
@@ -41,21 +35,43 @@ def run(options: argparse.Namespace) -> None:
         LoopsatError: the script, the kernel or the output path is at fault.
     """
     path, func = load_kernel(options.script)
+    if options.tune and options.no_run:
+        raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
     verified = verify(func)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
     register_rules(options.rules)
-    result = optimize(func, target=options.target, k=options.variants, floats=floats, without=options.without)
+    prices = stored(options.target)
+    count = options.variants or (TUNED_VARIANTS if options.tune else 1)
+    result = optimize(func, target=prices.target, k=count, floats=floats, without=options.without)
+    tuned = _tune(options, result, floats) if options.tune else None
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
-        _emit(options, path, result.best, form)
+        _remark(options, prices, tuned)
+        _emit(options, path, result.best if tuned is None else tuned.best, form)
     else:
-        _Presenter(Console(highlight=False, soft_wrap=True)).show(options, func, verified, result)
+        _Presenter(options, func, result, prices, tuned).show(verified)
+
+
+def _tune(options: argparse.Namespace, result: Result, floats: Floats) -> Tuned:
+    with progress(count_steps(result, REPEAT)) as step:
+        sizes = dict(options.size)
+        return tune(result, options.target, sizes=sizes, floats=floats, seed=options.seed, step=step)
+
+
+def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None) -> None:
+    """Say on the error stream what an artefact depends on besides its script."""
+    page = Page(Console(stderr=True, highlight=False, soft_wrap=True))
+    notes = [prices.note] if prices.note else []
+    notes += [price_line(options.target, prices.calibration)] if prices.calibration is not None else []
+    notes += [] if tuned is None else [*tuned.notes, f"tuning: {tuned.summary()}"]
+    for note in notes:
+        page.line(f"note: {note}")
 
 
 def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
-        write_atomically(output, export(best), script)
+        write_atomically(output, export(best, sizes=dict(options.size)), script)
         return
     match form:
         case "ir":
@@ -63,7 +79,7 @@ def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) 
         case "jax":
             text = emit(best)
         case _:
-            text = stablehlo_text(best)
+            text = stablehlo_text(best, sizes=dict(options.size))
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
@@ -73,159 +89,108 @@ def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) 
 class _Presenter:
     """Prints what was found."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(
+        self, options: argparse.Namespace, func: PrimFunc, result: Result, prices: Stored, tuned: Tuned | None
+    ) -> None:
+        self.options = options
+        self.func = func
+        self.result = result
+        self.prices = prices
+        self.tuned = tuned
+        self.chosen = 0 if tuned is None else tuned.chosen
+        self.page = Page()
 
-    def title(self, text: str) -> None:
-        self.console.print(f"\n[bold]{text}[/bold]" if self.console.is_terminal else f"\n== {text}", markup=True)
-
-    def line(self, text: str) -> None:
-        self.console.print(text, markup=False)
-
-    def code(self, text: str) -> None:
-        if self.console.is_terminal:
-            self.console.print(Syntax(text.rstrip(), "python", background_color="default"))
-        else:
-            self.line(text.rstrip())
-
-    def show(self, options: argparse.Namespace, func: PrimFunc, verified: Verified, result: Result) -> None:
+    def show(self, verified: Verified) -> None:
+        options, func, page = self.options, self.func, self.page
         place = f"{func.span.file}:{func.span.line}" if func.span is not None else options.script
-        self.title(f"kernel {func.name} ({place}), target {options.target}")
-        self.code(to_script(func))
+        page.title(f"kernel {func.name} ({place}), target {options.target}")
+        page.code(to_script(func))
         for access in verified.unproven:
-            self.line(f"unproven access: {access}")
-        self._found(func, result)
-        kernel = compile(result.best, target=options.target)
-        self.title("JAX source")
-        self.code(kernel.source)
+            page.line(f"unproven access: {access}")
+        self._found()
+        best, _ = self.result.variants[self.chosen]
+        kernel = compile(best, target=options.target)
+        page.title("JAX source")
+        page.code(kernel.source)
         for note in kernel.report:
-            self.line(f"- {note}")
-        if not options.no_run:
-            before = compile(func, target=options.target)
-            self._check_and_time(func, result.best, before, kernel, np.random.default_rng(options.seed))
+            page.line(f"- {note}")
+        if not options.no_run and (self.tuned is None or self.tuned.complete):
+            self._check_and_time(best, compile(func, target=options.target), kernel)
 
-    def _found(self, func: PrimFunc, result: Result) -> None:
-        report = result.report
-        for rank, (variant, cost) in enumerate(result.variants):
-            name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
-            self.title(f"{name}: cost {cost:,.0f}, was {result.cost_before:,.0f}")
-            self.code(to_script(variant))
-        self.title("decisions")
+    def _found(self) -> None:
+        page, report = self.page, self.result.report
+        for rank, (variant, cost) in enumerate(self.result.variants):
+            if rank < (self.options.variants or 1) or rank == self.chosen:
+                name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
+                page.title(f"{name}: cost {cost:,.0f}, was {self.result.cost_before:,.0f}")
+                page.code(to_script(variant))
+        page.title("decisions" if self.chosen == 0 else "decisions that lead to the cheapest")
         for decision in report.decisions:
-            self.line(f"- {decision.rule}: {decision.place}")
-            self.line(f"    {decision.fact}")
+            page.line(f"- {decision.rule}: {decision.place}")
+            page.line(f"    {decision.fact}")
         if not report.decisions:
-            self.line("- none: no rule found anything cheaper")
-        assumptions, stores = count_erased(func.body)
+            page.line("- none: no rule found anything cheaper")
+        assumptions, stores = count_erased(self.func.body)
         if assumptions or stores:
-            self.line(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
-        self.line(
+            page.line(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
+        page.line(
             f"search: {report.seconds * 1e3:.0f} ms, {report.searches} searches, {report.nodes} terms, "
             f"{report.questions} questions to the prover; {report.stopped}"
         )
+        if self.prices.note:
+            page.line(self.prices.note)
+        page.line(price_line(self.options.target, self.prices.calibration))
+        if self.tuned is not None:
+            self._tuning(self.tuned)
 
-    def _check_and_time(
-        self,
-        func: PrimFunc,
-        best: PrimFunc,
-        before: Kernel,
-        after: Kernel,
-        rng: np.random.Generator,
-    ) -> None:
-        inputs = random_inputs(func, rng)
-        found = dict(zip(_written(best), after(*inputs.values()), strict=True))
-        steps = estimated_steps(func.body)
-        if steps <= INTERPRETED_STEPS:
-            self.title("check against the reference interpreter")
-            expected = dict(zip(_written(func), _interpret(func, inputs), strict=True))
-        else:
-            self.title(f"check against the unoptimized kernel ({steps:,.0f} steps are too many to interpret)")
-            outputs = before(*inputs.values())
-            expected = {
-                n: (np.asarray(v), np.zeros(v.shape, np.bool_)) for n, v in zip(_written(func), outputs, strict=True)
-            }
-        for name, (values, undef) in expected.items():
-            self.line(f"- {name}: {_difference(func, name, values, undef, found.get(name, inputs[name]))}")
-        slow, fast = _times(func, inputs, before, after)
-        self.title("time on this machine")
-        self.line(f"- before: {slow * 1e3:.3f} ms, after: {fast * 1e3:.3f} ms, {slow / fast:.2f} times as fast")
+    def _tuning(self, tuned: Tuned) -> None:
+        self.page.title("tuning")
+        for note in tuned.notes:
+            self.page.line(f"- {note}")
+        for trial in tuned.trials:
+            found = trial.note or ("not measured" if trial.timing is None else f"{trial.timing.median * 1e3:.3f} ms")
+            self.page.line(f"- variant {trial.rank + 1}: cost {trial.cost:,.0f}, {found}")
+        self.page.line(f"- {tuned.summary()}")
 
+    def _check_and_time(self, best: PrimFunc, before: Kernel, after: Kernel) -> None:
+        inputs = random_inputs(self.func, np.random.default_rng(self.options.seed), dict(self.options.size))
+        check(self.page, self.func, best, inputs, before, after)
+        forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
+        seen = {after.source}
+        for rank, (variant, _) in enumerate(self.result.variants):
+            kernel = compile(variant, target=self.options.target)
+            if rank != self.chosen and kernel.source not in seen:
+                forms.append(Form(self._name(rank), variant, kernel))
+            seen.add(kernel.source)
+        self.page.title("time on this machine")
+        time_forms(self.page, self.func, forms, inputs, self.options.target)
 
-def _written(func: PrimFunc) -> list[str]:
-    written = buffers_written(func.body)
-    return [b.name for b in func.buffers if b in written]
-
-
-def _interpret(func: PrimFunc, inputs: Inputs) -> tuple[tuple[npt.NDArray[np.generic], npt.NDArray[np.bool_]], ...]:
-    try:
-        return interpret_with_undef(func, *inputs.values())
-    except InterpretError as error:
-        raise LoopsatError(
-            "program-faults",
-            f"{func.name} faults on random inputs, so there is nothing to compare with",
-            notes=[str(error)],
-            help="state what its inputs must satisfy with T.assume, or pass --no-run",
-        ) from error
+    def _name(self, rank: int) -> str:
+        return f"variant {rank + 1}" if rank else "cheapest"
 
 
-def _difference(
-    func: PrimFunc, name: str, values: npt.NDArray[np.generic], undef: npt.NDArray[np.bool_], got: object
-) -> str:
-    """How two results compare where the reference is not undef.
+def check(page: Page, func: PrimFunc, best: PrimFunc, inputs: Inputs, before: Kernel, after: Kernel) -> None:
+    """Compare what a kernel computes with its program, and print how it does.
 
     Raises:
-        LoopsatError: they differ by more than float freedoms explain.
+        LoopsatError: the program faults on these inputs, or the kernel computes something else.
     """
-    dtype = next(b.dtype for b in func.params if isinstance(b, Buffer) and b.name == name)
-    want, have = values[~undef], np.asarray(got)[~undef]
-    if not dtype.is_float:
-        if np.array_equal(want, have):
-            return "equal"
-        raise LoopsatError("wrong-result", f"{name} differs from the reference: a defect of loopsat, please report it")
-    want, have = want.astype(np.float64), have.astype(np.float64)
-    scale = max(float(np.max(np.abs(want), initial=0.0)), 1.0)
-    error = float(np.max(np.abs(want - have), initial=0.0)) / scale
-    if not error <= TOLERANCE[dtype]:
-        raise LoopsatError("wrong-result", f"{name} differs by {error:.2g}: a defect of loopsat, please report it")
-    return "equal" if error == 0 else f"equal within {error:.1e} of its largest value (float sums in another order)"
+    expected = reference(func, inputs, before)
+    page.title(f"check against {expected.how}")
+    for difference in expected.differences(best, after(*(inputs[name] for name in after.params))):
+        if not difference.agrees and expected.certain:
+            raise wrong_result(difference, best.name)
+        doubt = "" if difference.agrees else "; whether that is undef, where anything may be, cannot be told"
+        page.line(f"- {difference}{doubt}")
 
 
-def estimated_steps(stmt: Stmt) -> float:
-    """About how many statements a run executes; symbolic extents count as 20."""
-    match stmt:
-        case For(extent=extent, body=body):
-            times = max(int(extent.value), 0) if isinstance(extent, Const) else 20
-            return 1 + times * estimated_steps(body)
-        case _:
-            return 1 + sum(map(estimated_steps, stmt_children(stmt)))
-
-
-def _times(func: PrimFunc, inputs: Inputs, *kernels: Kernel) -> list[float]:
-    """Median seconds of each kernel on arrays that are in place, without our checks of arguments.
-
-    Kernels take turns, so that a noisy machine disturbs all alike; the first calls of each turn do not
-    count, since they find the caches as the other kernel left them.
-    """
-    samples: list[list[float]] = [[] for _ in kernels]
-    with wide_types(func):
-        calls = [(k.jitted, _in_place(k, inputs)) for k in kernels]
-        for jitted, arguments in calls:
-            jax.block_until_ready(jitted(**arguments))
-        deadline = time.perf_counter() + 2.0
-        while len(samples[0]) < 3 or (time.perf_counter() < deadline and len(samples[0]) < 90):
-            for (jitted, arguments), sample in zip(calls, samples, strict=True):
-                turn = [_seconds(jitted, arguments) for _ in range(5)]
-                sample += turn[2:]
-    return [float(np.median(s)) for s in samples]
-
-
-def _seconds(jitted: Callable[..., tuple[jax.Array, ...]], arguments: dict[str, Any]) -> float:
-    began = time.perf_counter()
-    jax.block_until_ready(jitted(**arguments))
-    return time.perf_counter() - began
-
-
-def _in_place(kernel: Kernel, inputs: Inputs) -> dict[str, Any]:
-    """Arguments of the jitted function, arrays moved to its device; static sizes stay numbers."""
-    arguments = kernel.arguments(tuple(inputs.values()), {})
-    return {n: jax.device_put(v, kernel.device) if np.ndim(v) else v for n, v in arguments.items()}
+def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, target: str) -> None:
+    """Time programs that do the same and print their figures; the first two are before and after."""
+    found = profiles(forms, inputs, target, seconds=2.0 + 0.5 * (len(forms) - 2))
+    needed = needed_sizes(func)
+    if needed:
+        sizes = sizes_of(func, inputs)
+        page.line(f"- for {', '.join(f'{name} = {sizes[name]}' for name in needed)}")
+    page.profiles(found, stored(target).calibration, target)
+    slow, fast = (one.time.median for one in found[:2])
+    page.line(f"- before: {slow * 1e3:.3f} ms, after: {fast * 1e3:.3f} ms, {slow / max(fast, 1e-12):.2f} times as fast")
