@@ -48,7 +48,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Measured prices: `target` in units of one element loaded, which takes `unit` seconds; `when` is an ISO date."""
+    """Measured prices: `target` in units of one element loaded; cost 1 takes `unit` seconds; `when` is an ISO date."""
 
     target: Target
     unit: float

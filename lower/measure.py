@@ -78,16 +78,16 @@ class Race:
     counted: int = 3
     patience: float = PATIENCE
     timer: Timer = wall
-    samples: list[list[float]] = field(init=False)
+    turns: list[list[list[float]]] = field(init=False)  # of each call, of each turn: the seconds that count
 
     def __post_init__(self) -> None:
-        self.samples = [[] for _ in self.calls]
+        self.turns = [[] for _ in self.calls]
 
     def turn(self) -> None:
         """One turn for each call that still has a chance."""
-        for call, sample in zip(self.calls, self.samples, strict=True):
-            if not sample or not self._hopeless(sample):
-                sample += self._runs(call)
+        for call, turns in zip(self.calls, self.turns, strict=True):
+            if not turns or not self._hopeless(turns):
+                turns.append(self._runs(call))
 
     def _runs(self, call: Call) -> list[float]:
         taken: list[float] = []
@@ -97,13 +97,17 @@ class Race:
                 return taken[-1:]
         return taken[-self.counted :]
 
-    def _hopeless(self, sample: Sequence[float]) -> bool:
-        best = min(float(np.median(s)) for s in self.samples if s)
-        return min(sample) > SLOW and float(np.median(sample)) > self.patience * best
+    def _hopeless(self, turns: list[list[float]]) -> bool:
+        best = min(float(np.median(_flat(t))) for t in self.turns if t)
+        return min(_flat(turns)) > SLOW and float(np.median(_flat(turns))) > self.patience * best
 
     def timings(self) -> list[Timing | None]:
         """What was found so far; None for calls that have not run."""
-        return [Timing.of(s) if s else None for s in self.samples]
+        return [Timing.of(_flat(t)) if t else None for t in self.turns]
+
+
+def _flat(turns: list[list[float]]) -> list[float]:
+    return [seconds for turn in turns for seconds in turn]
 
 
 def race(

@@ -31,9 +31,9 @@ from lower.measure import Call, Race, Timer, kernel_call, wall
 ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
 TURNS, LIMIT_TURNS = 25, 12
 LEAST_TURNS = 5  # of each, on a machine so slow that `SECONDS` go by
-SECONDS = 6.0  # for the turns of the programs, and again for those of the limits
+SECONDS = 4.0  # for the turns of the programs, and again for those of the limits
 LEAST = 0.01  # price of what cannot be told from free, so that less of it is still preferred
-TRAFFIC = tuple(1 << n for n in (18, 20, 22, 24, 25, 27))  # bytes moved a call, from in cache to far beyond
+TRAFFIC = tuple(1 << n for n in (18, 20, 22, 24, 26))  # bytes moved a call, from in cache to far beyond
 SIDE = 1024  # of the square matrices whose product shows the peak of operations
 SHORT, LONG = 1000, 9000  # steps of sequential loops
 
@@ -147,11 +147,16 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two programs whose difference tells a figure, given the figures of the pairs before it."""
+    """Two programs that tell a figure, given the figures of the pairs before it.
+
+    The difference of their times does, or, for what is paid on top of a program, the ratio: the cost model counts an
+    accumulation as two loads and a store, which it is not, and what decides is by how much a guard slows it down.
+    """
 
     figure: str
     more: str
     less: str
+    ratio: bool = False
 
 
 PAIRS = (
@@ -165,17 +170,26 @@ PAIRS = (
     Pair("special", "exp", "one operand"),
     Pair("special", "tanh", "one operand"),
     Pair("special", "sin", "one operand"),
-    Pair("mask", "guarded store", "packed store"),
-    Pair("reduction_mask", "guarded row sum", "packed row sum"),
-    Pair("reduction_slice", "row sum of a part", "row sum"),
     Pair("kernel", "33 small sums", "five small sums"),
+    Pair("mask", "guarded store", "packed store", ratio=True),
+    Pair("reduction_mask", "guarded row sum", "packed row sum", ratio=True),
+    Pair("reduction_slice", "row sum of a part", "row sum", ratio=True),
 )
 
+Samples = Mapping[str, Sequence[float]]
 
-def fit(
-    base: Target, timed: Mapping[str, PrimFunc], samples: Mapping[str, Sequence[float]]
-) -> tuple[Target, float, tuple[str, ...]]:
-    """Prices that explain times: the target with them, the seconds of one element loaded, and what was hidden.
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Prices that explain times: cost 1 takes `unit` seconds. Figures that are `hidden` could not be told from free."""
+
+    target: Target
+    unit: float
+    hidden: tuple[str, ...]
+
+
+def fit(base: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> Fitted:
+    """Prices that explain times.
 
     `samples` are seconds of each program, one a turn. Where several pairs tell a figure, their median does. A figure
     whose difference is nothing that can be measured is hidden, and gets the price `LEAST`.
@@ -185,31 +199,46 @@ def fit(
     """
     counts = {name: _counts(base, func) for name, func in timed.items()}
     seconds: dict[str, float] = {}
-    for figure in dict.fromkeys(pair.figure for pair in PAIRS):
-        found = [_difference(pair, counts, samples, seconds) for pair in PAIRS if pair.figure == figure]
-        seconds[figure] = float(np.median(found))
-    unit = seconds["load"]
-    if not unit > 0:
-        help = "calibrate when less else runs on it"
-        raise LoopsatError(
-            "too-noisy", "the machine is too busy for measurements: loads seem to take no time", help=help
-        )
-    prices = {figure: max(float(f"{s / unit:.3g}"), LEAST) for figure, s in seconds.items()}
-    hidden = tuple(figure for figure, s in seconds.items() if s / unit < LEAST)
-    return replace(base, **prices), unit, hidden
+    for figure, pairs in _by_figure(ratio=False):
+        seconds[figure] = float(np.median([_difference(pair, counts, samples, seconds) for pair in pairs]))
+    load = seconds["load"]
+    if not load > 0:
+        message = "the machine is too busy for measurements: loads seem to take no time"
+        raise LoopsatError("too-noisy", message, help="calibrate when less else runs on it")
+    found = {figure: s / load for figure, s in seconds.items()}
+    target = replace(base, **_rounded(found))
+    for figure, pairs in _by_figure(ratio=True):
+        found[figure] = float(np.median([_slowdown(pair, target, timed, samples) for pair in pairs]))
+    target = replace(base, **_rounded(found))
+    units = [float(np.median(samples[name])) / Prices(target).program(func.body) for name, func in timed.items()]
+    return Fitted(target, float(np.median(units)), tuple(f for f, price in found.items() if price < LEAST))
+
+
+def _by_figure(*, ratio: bool) -> list[tuple[str, list[Pair]]]:
+    chosen = [pair for pair in PAIRS if pair.ratio == ratio]
+    return [(figure, [p for p in chosen if p.figure == figure]) for figure in dict.fromkeys(p.figure for p in chosen)]
+
+
+def _rounded(prices: Mapping[str, float]) -> dict[str, float]:
+    return {figure: max(float(f"{price:.3g}"), LEAST) for figure, price in prices.items()}
 
 
 def _difference(
-    pair: Pair,
-    counts: Mapping[str, Mapping[str, float]],
-    samples: Mapping[str, Sequence[float]],
-    known: Mapping[str, float],
+    pair: Pair, counts: Mapping[str, Mapping[str, float]], samples: Samples, known: Mapping[str, float]
 ) -> float:
     """Seconds of one unit of a figure, after what the figures known so far explain."""
     gaps = [a - b for a, b in zip(samples[pair.more], samples[pair.less], strict=True)]
     more = {name: counts[pair.more][name] - counts[pair.less][name] for name in FIGURES}
     explained = sum(known.get(name, 0.0) * count for name, count in more.items() if name != pair.figure)
     return (float(np.median(gaps)) - explained) / more[pair.figure]
+
+
+def _slowdown(pair: Pair, target: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> float:
+    """The price with which costs have the ratio of the times."""
+    ratio = float(np.median([a / b for a, b in zip(samples[pair.more], samples[pair.less], strict=True)]))
+    body = timed[pair.more].body
+    with_none, with_one = (Prices(replace(target, **{pair.figure: x})).program(body) for x in (0.0, 1.0))
+    return (Prices(target).program(timed[pair.less].body) * ratio - with_none) / (with_one - with_none)
 
 
 def _counts(base: Target, func: PrimFunc) -> dict[str, float]:
@@ -311,13 +340,14 @@ def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step:
         calls.append(_kernel_call(probe, func))
         timer(calls[-1])  # compiles
         step(f"compiling: {probe}")
-    contest = Race(calls, runs=4, counted=1, patience=inf, timer=timer)
+    contest = Race(calls, patience=inf, timer=timer)
     _take_turns(contest, TURNS, "prices", step)
-    samples = {call.name: sample for call, sample in zip(calls, contest.samples, strict=True)}
-    target, unit, hidden = fit(base, timed, samples)
+    # What disturbs a run makes it longer, so the shortest of a turn says most.
+    samples = {call.name: [min(turn) for turn in turns] for call, turns in zip(calls, contest.turns, strict=True)}
+    fitted = fit(base, timed, samples)
     machine = _limits(timer, step)
     when = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return Measured(Calibration(target, unit, machine, when), hidden)
+    return Measured(Calibration(fitted.target, fitted.unit, machine, when), fitted.hidden)
 
 
 def _limits(timer: Timer, step: Step) -> Machine:
@@ -327,8 +357,8 @@ def _limits(timer: Timer, step: Step) -> Machine:
         timer(call)
     contest = Race(calls, patience=inf, timer=timer)
     _take_turns(contest, LIMIT_TURNS, "limits", step)
-    # A limit is what the machine can do when nothing disturbs it.
-    return _machine({call.name: float(np.quantile(s, 0.25)) for call, s in zip(calls, contest.samples, strict=True)})
+    shortest = [[min(turn) for turn in turns] for turns in contest.turns]
+    return _machine({call.name: float(np.median(s)) for call, s in zip(calls, shortest, strict=True)})
 
 
 def _take_turns(contest: Race, turns: int, what: str, step: Step) -> None:

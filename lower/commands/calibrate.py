@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _prices(page: Page, name: str, measured: Measured) -> None:
     calibration = measured.calibration
-    page.title(f"prices of target {name}, in elements loaded ({calibration.unit * 1e9:.3f} ns each)")
+    page.title(f"prices of target {name}, in elements loaded (cost 1 takes {calibration.unit * 1e9:.3f} ns)")
     table = Table(box=None, pad_edge=False)
     table.add_column("figure")
     for head in ("table", "measured", ""):
