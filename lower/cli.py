@@ -126,23 +126,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--size",
-        type=_size,
-        action="append",
-        default=[],
-        metavar="NAME=N",
-        help="a size to check and measure with (default: small random sizes)",
-    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
     parser.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
-
-
-def _size(text: str) -> tuple[str, int]:
-    name, equals, value = text.partition("=")
-    if not (name and equals):
-        raise argparse.ArgumentTypeError(f"expected NAME=N, as in n=1024, found {text!r}")
-    return name, int(value)
+    _add_size_option(parser)
 
 
 def _add_rule_options(parser: argparse.ArgumentParser) -> None:
@@ -151,6 +137,14 @@ def _add_rule_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--without", action="append", default=[], metavar="FAMILY", help="leave out a family of rules (see `rules`)"
+    )
+
+
+def _add_size_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--sizes",
+        metavar="SIZES",
+        help="values of sizes, as in n=30,m=4, or the name of a set in SIZES of the script, which is then executed",
     )
 
 

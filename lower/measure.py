@@ -45,6 +45,11 @@ class Timing:
         return Timing(median, low, high, len(samples))
 
 
+def milliseconds(seconds: float) -> str:
+    """A time as it is printed, without the unit."""
+    return f"{seconds * 1e3:.3f}" if seconds >= 1e-4 else f"{seconds * 1e3:.5f}"
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """Something to time. `run` may return JAX arrays that are not ready; `context` is entered off the clock."""

@@ -13,7 +13,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 
 from lower.calibration import CALIBRATED, Calibration
-from lower.measure import Profile
+from lower.measure import Profile, milliseconds
 from lower.tuning import Step
 
 UNKNOWN = "–"
@@ -68,8 +68,8 @@ def _row(one: Profile, first: Profile) -> list[str]:
     return [
         one.name,
         f"{one.cost:,.0f}",
-        UNKNOWN if one.predicted is None else f"{one.predicted * 1e3:.3f}",
-        f"{time.median * 1e3:.3f} ({time.low * 1e3:.3f}–{time.high * 1e3:.3f})",
+        UNKNOWN if one.predicted is None else milliseconds(one.predicted),
+        f"{milliseconds(time.median)} ({milliseconds(time.low)}–{milliseconds(time.high)})",
         f"{first.time.median / max(time.median, 1e-12):.2f}",
         f"{one.compile_seconds * 1e3:.0f}",
         _bytes(one.temporaries),

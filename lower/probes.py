@@ -24,9 +24,12 @@ from ir.errors import LoopsatError
 from ir.inputs import random_array
 from ir.nodes import Buffer, Const, PrimFunc
 from ir.script.parser import parse
-from lower.calibration import FIGURES, Calibration, Machine, check_calibrated
+from lower.calibration import Calibration, Machine, check_calibrated
+from lower.estimate import estimate
 from lower.kernel import compile
 from lower.measure import Call, Race, Timer, kernel_call, wall
+from lower.normalize import normalize
+from lower.plan import plan
 
 ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
 TURNS, LIMIT_TURNS = 25, 12
@@ -101,6 +104,11 @@ def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
         "guarded row sum": packed_row_sum(valid),
         "row sum": row_sum(COLUMNS),
         "row sum of a part": row_sum(COLUMNS - 2),
+        "one recurrence": _recurrence(LONG),
+        "two recurrences": _recurrence(LONG, "B[1] = T.max(B[1], 0.25) * 0.5 + A[i]"),
+        "short recurrence": _recurrence(SHORT),
+        "loop over vectors": _vectors(SHORT),
+        "short loop over vectors": _vectors(SHORT // 10),
         "five small sums": _sums(5),
         "33 small sums": _sums(33),
     }
@@ -122,10 +130,17 @@ def _sums(count: int) -> str:
     return _script(f'A: T.Buffer((16, 16), "float32"), {params}', lines)
 
 
-def _recurrence(steps: int) -> PrimFunc:
-    lines = ["B[0] = x", f"for i in T.serial({steps}):", "    B[0] = T.max(B[0], 0.5) * 0.5 + A[i]"]
-    params = f'x: T.float32, A: T.Buffer(({steps},), "float32"), B: T.Buffer((1,), "float32")'
-    return parse(_script(params, lines)).funcs[0]
+def _recurrence(steps: int, more: str = "") -> str:
+    lines = ["B[0] = x", "B[1] = x", f"for i in T.serial({steps}):", "    B[0] = T.max(B[0], 0.5) * 0.5 + A[i]"]
+    lines += [f"    {more}"] if more else []
+    return _script(f'x: T.float32, A: T.Buffer(({steps},), "float32"), B: T.Buffer((2,), "float32")', lines)
+
+
+def _vectors(steps: int) -> str:
+    lines = [f"for t in T.serial({steps}):", "    for i in T.serial(8):"]
+    lines += ["        B[i] = T.max(B[i], 0.5) * A[t, i] + C[i]"]
+    params = f'A: T.Buffer(({steps}, 8), "float32"), C: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")'
+    return _script(params, lines)
 
 
 def _chain(value: str, step: str, times: int) -> str:
@@ -175,6 +190,12 @@ PAIRS = (
     Pair("reduction_mask", "guarded row sum", "packed row sum", ratio=True),
     Pair("reduction_slice", "row sum of a part", "row sum", ratio=True),
 )
+# Figures of loops that stay loops: the lowering prices its plans with them.
+PLANNED = (
+    Pair("scalar", "two recurrences", "one recurrence"),
+    Pair("step", "one recurrence", "short recurrence"),
+    Pair("launch", "loop over vectors", "short loop over vectors"),
+)
 
 Samples = Mapping[str, Sequence[float]]
 
@@ -209,8 +230,14 @@ def fit(base: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> Fitted
     target = replace(base, **_rounded(found))
     for figure, pairs in _by_figure(ratio=True):
         found[figure] = float(np.median([_slowdown(pair, target, timed, samples) for pair in pairs]))
+    for pair in PLANNED:
+        target = replace(base, **_rounded(found))
+        found[pair.figure] = _per_step(pair, target, load, timed, samples)
     target = replace(base, **_rounded(found))
-    units = [float(np.median(samples[name])) / Prices(target).program(func.body) for name, func in timed.items()]
+    loops = {name for pair in PLANNED for name in (pair.more, pair.less)}  # the search does not price their steps
+    loops = {name for pair in PLANNED for name in (pair.more, pair.less)}  # the search does not price their steps
+    whole = {name: Prices(target).program(func.body) for name, func in timed.items() if name not in loops}
+    units = [float(np.median(samples[name])) / cost for name, cost in whole.items()]
     return Fitted(target, float(np.median(units)), tuple(f for f, price in found.items() if price < LEAST))
 
 
@@ -228,7 +255,7 @@ def _difference(
 ) -> float:
     """Seconds of one unit of a figure, after what the figures known so far explain."""
     gaps = [a - b for a, b in zip(samples[pair.more], samples[pair.less], strict=True)]
-    more = {name: counts[pair.more][name] - counts[pair.less][name] for name in FIGURES}
+    more = {name: counts[pair.more][name] - counts[pair.less][name] for name in counts[pair.more]}
     explained = sum(known.get(name, 0.0) * count for name, count in more.items() if name != pair.figure)
     return (float(np.median(gaps)) - explained) / more[pair.figure]
 
@@ -241,16 +268,32 @@ def _slowdown(pair: Pair, target: Target, timed: Mapping[str, PrimFunc], samples
     return (Prices(target).program(timed[pair.less].body) * ratio - with_none) / (with_one - with_none)
 
 
+def _per_step(pair: Pair, target: Target, load: float, timed: Mapping[str, PrimFunc], samples: Samples) -> float:
+    """The price with which plans differ in cost as the programs do in time."""
+    gap = float(np.median([a - b for a, b in zip(samples[pair.more], samples[pair.less], strict=True)]))
+    with_none, with_one = (
+        _plan_cost(timed[pair.more], prices) - _plan_cost(timed[pair.less], prices)
+        for prices in (replace(target, **{pair.figure: x}) for x in (0.0, 1.0))
+    )
+    return (gap / load - with_none) / (with_one - with_none)
+
+
+def _plan_cost(func: PrimFunc, target: Target) -> float:
+    found = plan(normalize(func), target)
+    return estimate(found.nodes, found.boxes, target)
+
+
 def _counts(base: Target, func: PrimFunc) -> dict[str, float]:
     """How often the cost model counts each figure in a program: costs are linear in them."""
     cost = Prices(base).program(func.body)
-    return {n: Prices(replace(base, **{n: getattr(base, n) + 1.0})).program(func.body) - cost for n in FIGURES}
+    priced = dict.fromkeys(pair.figure for pair in PAIRS)
+    return {n: Prices(replace(base, **{n: getattr(base, n) + 1.0})).program(func.body) - cost for n in priced}
 
 
 # The machine's limits ------------------------------------------------------------------------------------------------
 
 
-def _limit_calls(timed: Mapping[str, PrimFunc]) -> list[Call]:
+def _limit_calls() -> list[Call]:
     calls: list[Call] = []
     for traffic in TRAFFIC:
         calls += [_in_place(traffic), _row_sums(traffic)]
@@ -259,7 +302,7 @@ def _limit_calls(timed: Mapping[str, PrimFunc]) -> list[Call]:
     small = _ones((8,))
     increment: Any = jax.jit(_increment)
     calls += [Call("product", lambda: product(matrix, matrix)), Call("call", lambda: increment(small))]
-    return calls + [_kernel_call(name, func) for name, func in timed.items()]
+    return calls
 
 
 def _increment(x: jax.Array) -> jax.Array:
@@ -304,7 +347,7 @@ def _machine(seconds: Mapping[str, float]) -> Machine:
         fastest = min(seconds[f"in place {traffic}"], seconds[f"row sums {traffic}"])
         bandwidth.append((traffic, traffic / max(fastest - call, 0.1 * fastest)))
     flops = 2.0 * SIDE**3 / seconds["product"]
-    step = (seconds["long recurrence"] - seconds["short recurrence"]) / (LONG - SHORT)
+    step = (seconds["one recurrence"] - seconds["short recurrence"]) / (LONG - SHORT)
     return Machine(tuple(bandwidth), flops, call, max(step, 1e-12))
 
 
@@ -345,20 +388,20 @@ def calibrate(name: str = "cpu", *, rows: int = ROWS, timer: Timer = wall, step:
     # What disturbs a run makes it longer, so the shortest of a turn says most.
     samples = {call.name: [min(turn) for turn in turns] for call, turns in zip(calls, contest.turns, strict=True)}
     fitted = fit(base, timed, samples)
-    machine = _limits(timer, step)
+    machine = _limits(samples, timer, step)
     when = datetime.datetime.now(datetime.UTC).date().isoformat()
     return Measured(Calibration(fitted.target, fitted.unit, machine, when), fitted.hidden)
 
 
-def _limits(timer: Timer, step: Step) -> Machine:
-    loops = {"short recurrence": _recurrence(SHORT), "long recurrence": _recurrence(LONG)}
-    calls = _limit_calls(loops)
+def _limits(samples: Samples, timer: Timer, step: Step) -> Machine:
+    calls = _limit_calls()
     for call in calls:
         timer(call)
     contest = Race(calls, patience=inf, timer=timer)
     _take_turns(contest, LIMIT_TURNS, "limits", step)
     shortest = [[min(turn) for turn in turns] for turns in contest.turns]
-    return _machine({call.name: float(np.median(s)) for call, s in zip(calls, shortest, strict=True)})
+    seconds = {call.name: float(np.median(s)) for call, s in zip(calls, shortest, strict=True)}
+    return _machine(seconds | {name: float(np.median(s)) for name, s in samples.items()})
 
 
 def _take_turns(contest: Race, turns: int, what: str, step: Step) -> None:

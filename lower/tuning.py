@@ -24,13 +24,13 @@ from ir.nodes import For, PrimFunc, Var
 from ir.script.printer import to_script
 from ir.traverse import free_vars, shape_vars, walk
 from lower import cache
-from lower.agreement import Reference, reference, wrong_result
+from lower.check import Reference, compare, insist, reference, written
 from lower.kernel import Kernel, compile
-from lower.measure import Call, Race, Timer, Timing, kernel_call, wall
+from lower.measure import Call, Race, Timer, Timing, kernel_call, milliseconds, sizes_of, wall
 
 REPEAT = 30  # most turns of each candidate
 SECONDS = 5.0  # for all turns
-NOISE = 0.02  # part of a time below which differences are none: the program of less cost is preferred
+NOISE = 0.02  # a lower quartile within this part of the shortest median is no slower: less cost is preferred
 PLATFORMS = {"cuda": "gpu"}  # names of targets that JAX's devices do not use
 
 Step = Callable[[str], None]
@@ -69,7 +69,7 @@ class Tuned:
     def summary(self) -> str:
         """One line on the choice."""
         timing = self.trials[self.chosen].timing
-        rest = f", {timing.median * 1e3:.3f} ms" if timing is not None else ""
+        rest = f", {milliseconds(timing.median)} ms" if timing is not None else ""
         what = f"variant {self.chosen + 1} of {len(self.trials)}{rest}"
         if not self.complete:
             return f"interrupted: the best so far is {what}"
@@ -84,6 +84,7 @@ def tune(
     seconds: float = SECONDS,
     sizes: Mapping[str, int] | None = None,
     floats: Floats = DEFAULT_FLOATS,
+    inputs: Inputs | None = None,
     seed: int = 0,
     remember: bool = True,
     timer: Timer = wall,
@@ -92,16 +93,20 @@ def tune(
     """Compile and measure the variants of a search on this machine, and choose the fastest.
 
     `sizes` are values of symbolic sizes; `floats` the freedoms of the search. Candidates take turns, at most `repeat`
-    of them and about `seconds` in all, on random inputs; each result is checked first. A choice is remembered for the
-    same program, candidates, target, sizes, freedoms, device and versions, unless `remember` is false. An interrupt
-    (Ctrl-C) ends the measurements, and what was found so far counts. `step` hears of each step: `count_steps`.
+    of them and about `seconds` in all, on `inputs` or else random ones; each result is checked first. A choice is
+    remembered for the same program, candidates, target, sizes, freedoms, device and versions, unless `remember` is
+    false. An interrupt (Ctrl-C) ends the measurements, and what was found so far counts. `step` hears of each step, of
+    which there are at most `count_steps`.
 
     Raises:
         LoopsatError: the target has no device here, sizes are missing, no inputs were found, or a candidate computes
             something else.
     """
     given = dict(sizes or {})
-    _check_sizes(result.source, given)
+    if inputs is None:
+        _check_sizes(result.source, given)
+    else:
+        given |= sizes_of(result.source, inputs)
     place = _Place.of(result, target, given, floats)
     notes: list[str] = []
     if remember:
@@ -111,13 +116,17 @@ def tune(
             return known
         notes += [found.note] if found.note else []
     contest = _Contest(result, target, timer, step)
-    complete = contest.run(given, seed, repeat, seconds)
+    complete = contest.run(lambda: _inputs(result.source, inputs, given, seed), repeat, seconds)
     tuned = contest.outcome(complete, notes)
     if complete and remember:
         note = cache.write(place.name, place.key, _to_json(tuned))
         notes += [note] if note else []
         tuned = contest.outcome(complete, notes)
     return tuned
+
+
+def _inputs(func: PrimFunc, inputs: Inputs | None, sizes: Mapping[str, int], seed: int) -> Inputs:
+    return random_inputs(func, np.random.default_rng(seed), sizes) if inputs is None else inputs
 
 
 def count_steps(result: Result, repeat: int = REPEAT) -> int:
@@ -173,11 +182,10 @@ class _Contest:
     def __post_init__(self) -> None:
         self.race = Race([], timer=self.timer)
 
-    def run(self, sizes: Mapping[str, int], seed: int, repeat: int, seconds: float) -> bool:
-        """Measure; false if an interrupt ended it."""
+    def run(self, make: Callable[[], Inputs], repeat: int, seconds: float) -> bool:
+        """Measure on the inputs that are made; false if an interrupt ended it."""
         try:
-            inputs = random_inputs(self.result.source, np.random.default_rng(seed), sizes)
-            self._prepare(inputs)
+            self._prepare(make())
             deadline = time.perf_counter() + seconds
             for turn in range(repeat):
                 if turn and time.perf_counter() >= deadline:
@@ -199,29 +207,23 @@ class _Contest:
                 self.notes[rank] = f"the same JAX source as variant {same + 1}"
                 continue
             call = kernel_call(f"variant {rank + 1}", kernel, inputs)
-            if self._checked(rank, func, kernel, inputs):
-                self.timer(call)  # what JAX has compiled so far may be for other arguments
-                calls.append(call)
-                self.ranks.append(rank)
+            self._check(func, kernel, inputs)
+            self.timer(call)  # what JAX has compiled so far may be for other arguments
+            calls.append(call)
+            self.ranks.append(rank)
         self.race = Race(calls, timer=self.timer)
 
-    def _checked(self, rank: int, func: PrimFunc, kernel: Kernel, inputs: Inputs) -> bool:
-        """Whether a candidate computes what the source program does.
+    def _check(self, func: PrimFunc, kernel: Kernel, inputs: Inputs) -> None:
+        """Refuse a candidate that does not compute what the source program does.
 
         Raises:
-            LoopsatError: it does not, and undef elements cannot be the reason.
+            LoopsatError: it does not.
         """
+        source = self.result.source
         if self.expected is None:
-            source = self.result.source
-            self.expected = reference(source, inputs, compile(source, self.target))
-        found = kernel(*(inputs[name] for name in kernel.params))
-        for difference in self.expected.differences(func, found):
-            if not difference.agrees and self.expected.certain:
-                raise wrong_result(difference, f"variant {rank + 1} of {func.name}")
-            if not difference.agrees:
-                self.notes[rank] = f"set aside: {difference}, and whether that is undef cannot be told"
-                return False
-        return True
+            self.expected = reference(source, inputs, lambda: compile(source, self.target))
+        found = dict(zip(written(func), kernel(*(inputs[name] for name in kernel.params)), strict=True))
+        insist(compare(source, self.expected, found, inputs))
 
     def outcome(self, complete: bool, notes: list[str]) -> Tuned:
         """The choice by what has been measured; without measurements, the cheapest."""
@@ -238,11 +240,11 @@ class _Contest:
 
 def fastest(trials: tuple[Trial, ...]) -> int:
     """The rank of the cheapest among those whose times cannot be told from the shortest; 0 if none has a time."""
-    medians = {t.rank: t.timing.median for t in trials if t.timing is not None}
-    if not medians:
+    timings = {t.rank: t.timing for t in trials if t.timing is not None}
+    if not timings:
         return 0
-    limit = min(medians.values()) * (1 + NOISE)
-    return min(rank for rank, median in medians.items() if median <= limit)
+    limit = min(t.median for t in timings.values()) * (1 + NOISE)
+    return min(rank for rank, timing in timings.items() if timing.low <= limit)
 
 
 # Remembering ---------------------------------------------------------------------------------------------------------

@@ -8,9 +8,6 @@ import numpy as np
 
 from egraph_rules import Floats, optimize
 from egraph_rules.rule import DEFAULT_FLOATS
-from ir.errors import LoopsatError, suggest
-from ir.inputs import random_inputs
-from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import compile
 from lower.calibration import Stored, price_line, stored
@@ -19,42 +16,36 @@ from lower.commands.optimize import check, time_forms
 from lower.measure import Form
 from lower.page import Page
 from lower.scripts import register_rules
-from lower.tuning import needed_sizes
+from lower.sizes import Sized, sized
 
 
 def run(options: argparse.Namespace) -> None:
     """Measure each kernel.
 
     Raises:
-        LoopsatError: the script or a kernel is at fault, or a size belongs to none of them.
+        LoopsatError: the script or a kernel is at fault.
     """
-    _, funcs = load_kernels(options.script)
+    path, funcs = load_kernels(options.script)
     register_rules(options.rules)
-    sizes = dict(options.size)
-    known = {name for func in funcs for name in needed_sizes(func)} | {s.name for f in funcs for s in f.scalars}
-    for name in sizes:
-        if name not in known:
-            help = suggest(name, known) or f"the sizes are {', '.join(sorted(known)) or 'none'}"
-            raise LoopsatError("unknown-size", f"no kernel of {options.script} has a size `{name}`", help=help)
     prices = stored(options.target)
     page = Page()
     page.line(prices.note or price_line(options.target, prices.calibration))
     for func in funcs:
-        _bench(page, options, func, sizes, prices)
+        _bench(page, options, sized(path, func, options.sizes), prices)
 
 
-def _bench(page: Page, options: argparse.Namespace, func: PrimFunc, sizes: dict[str, int], prices: Stored) -> None:
+def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stored) -> None:
+    func = program.func
     verify(func)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
     result = optimize(func, target=prices.target, k=options.variants, floats=floats, without=options.without)
-    own = {*needed_sizes(func), *(s.name for s in func.scalars)}
-    given = {name: size for name, size in sizes.items() if name in own}
-    inputs = random_inputs(func, np.random.default_rng(options.seed), given)
+    inputs = program.inputs(np.random.default_rng(options.seed))
     forms = [Form("as written", func, compile(func, options.target))]
     for rank, (variant, _) in enumerate(result.variants):
         name = f"variant {rank + 1}" if rank else "cheapest"
         forms.append(Form(name, variant, compile(variant, options.target)))
-    page.title(f"kernel {func.name}, target {options.target}")
+    sizes = f", sizes {program.text}" if program.sizes else ""
+    page.title(f"kernel {func.name}{sizes}, target {options.target}")
     for form in forms[1:]:
         check(page, func, form.func, inputs, forms[0].kernel, form.kernel)
     time_forms(page, func, forms, inputs, options.target)

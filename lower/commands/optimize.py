@@ -12,17 +12,18 @@ from egraph_rules import Floats, Result, optimize
 from egraph_rules.erase import count_erased
 from egraph_rules.rule import DEFAULT_FLOATS
 from ir.errors import LoopsatError
-from ir.inputs import Inputs, random_inputs
+from ir.inputs import Inputs
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
-from lower.agreement import reference, wrong_result
 from lower.calibration import Stored, price_line, stored
+from lower.check import compare, insist, reference, written
 from lower.cli import load_kernel, write_atomically
-from lower.measure import Form, profiles, sizes_of
+from lower.measure import Form, milliseconds, profiles, sizes_of
 from lower.page import Page, progress
 from lower.scripts import register_rules
+from lower.sizes import Sized, sized
 from lower.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
 
 TUNED_VARIANTS = 4  # candidates of `--tune`, where `--variants` does not say
@@ -37,25 +38,30 @@ def run(options: argparse.Namespace) -> None:
     path, func = load_kernel(options.script)
     if options.tune and options.no_run:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
-    verified = verify(func)
+    program = sized(path, func, options.sizes)
+    verified = verify(program.func)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
     register_rules(options.rules)
     prices = stored(options.target)
     count = options.variants or (TUNED_VARIANTS if options.tune else 1)
-    result = optimize(func, target=prices.target, k=count, floats=floats, without=options.without)
-    tuned = _tune(options, result, floats) if options.tune else None
+    result = optimize(program.func, target=prices.target, k=count, floats=floats, without=options.without)
+    tuned = _tune(options, program, result, floats) if options.tune else None
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
         _remark(options, prices, tuned)
         _emit(options, path, result.best if tuned is None else tuned.best, form)
     else:
-        _Presenter(options, func, result, prices, tuned).show(verified)
+        _Presenter(options, program, result, prices, tuned).show(verified)
 
 
-def _tune(options: argparse.Namespace, result: Result, floats: Floats) -> Tuned:
+def _tune(options: argparse.Namespace, program: Sized, result: Result, floats: Floats) -> Tuned:
+    missing = needed_sizes(program.func)
+    if missing:
+        message = f"tuning {program.func.name} needs values for {', '.join(missing)}"
+        raise LoopsatError("unbound-size", message, program.func.span, help=f"pass --sizes {missing[0]}=...")
+    inputs = program.inputs(np.random.default_rng(options.seed))
     with progress(count_steps(result, REPEAT)) as step:
-        sizes = dict(options.size)
-        return tune(result, options.target, sizes=sizes, floats=floats, seed=options.seed, step=step)
+        return tune(result, options.target, floats=floats, inputs=inputs, step=step)
 
 
 def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None) -> None:
@@ -71,7 +77,7 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None) ->
 def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
-        write_atomically(output, export(best, sizes=dict(options.size)), script)
+        write_atomically(output, export(best), script)
         return
     match form:
         case "ir":
@@ -79,7 +85,7 @@ def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) 
         case "jax":
             text = emit(best)
         case _:
-            text = stablehlo_text(best, sizes=dict(options.size))
+            text = stablehlo_text(best)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
@@ -90,10 +96,11 @@ class _Presenter:
     """Prints what was found."""
 
     def __init__(
-        self, options: argparse.Namespace, func: PrimFunc, result: Result, prices: Stored, tuned: Tuned | None
+        self, options: argparse.Namespace, program: Sized, result: Result, prices: Stored, tuned: Tuned | None
     ) -> None:
         self.options = options
-        self.func = func
+        self.program = program
+        self.func = program.func
         self.result = result
         self.prices = prices
         self.tuned = tuned
@@ -103,7 +110,8 @@ class _Presenter:
     def show(self, verified: Verified) -> None:
         options, func, page = self.options, self.func, self.page
         place = f"{func.span.file}:{func.span.line}" if func.span is not None else options.script
-        page.title(f"kernel {func.name} ({place}), target {options.target}")
+        sizes = f", sizes {self.program.text}" if self.program.sizes else ""
+        page.title(f"kernel {func.name} ({place}){sizes}, target {options.target}")
         page.code(to_script(func))
         for access in verified.unproven:
             page.line(f"unproven access: {access}")
@@ -148,12 +156,14 @@ class _Presenter:
         for note in tuned.notes:
             self.page.line(f"- {note}")
         for trial in tuned.trials:
-            found = trial.note or ("not measured" if trial.timing is None else f"{trial.timing.median * 1e3:.3f} ms")
+            found = trial.note or (
+                "not measured" if trial.timing is None else f"{milliseconds(trial.timing.median)} ms"
+            )
             self.page.line(f"- variant {trial.rank + 1}: cost {trial.cost:,.0f}, {found}")
         self.page.line(f"- {tuned.summary()}")
 
     def _check_and_time(self, best: PrimFunc, before: Kernel, after: Kernel) -> None:
-        inputs = random_inputs(self.func, np.random.default_rng(self.options.seed), dict(self.options.size))
+        inputs = self.program.inputs(np.random.default_rng(self.options.seed))
         check(self.page, self.func, best, inputs, before, after)
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
@@ -175,13 +185,13 @@ def check(page: Page, func: PrimFunc, best: PrimFunc, inputs: Inputs, before: Ke
     Raises:
         LoopsatError: the program faults on these inputs, or the kernel computes something else.
     """
-    expected = reference(func, inputs, before)
-    page.title(f"check against {expected.how}")
-    for difference in expected.differences(best, after(*(inputs[name] for name in after.params))):
-        if not difference.agrees and expected.certain:
-            raise wrong_result(difference, best.name)
-        doubt = "" if difference.agrees else "; whether that is undef, where anything may be, cannot be told"
-        page.line(f"- {difference}{doubt}")
+    expected = reference(func, inputs, lambda: before)
+    found = dict(zip(written(best), after(*(inputs[name] for name in after.params)), strict=True))
+    page.title(f"check against {expected.name}")
+    compared = compare(func, expected, found, inputs)
+    insist(compared)
+    for result in compared:
+        page.line(f"- {result}")
 
 
 def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, target: str) -> None:
@@ -193,4 +203,5 @@ def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, ta
         page.line(f"- for {', '.join(f'{name} = {sizes[name]}' for name in needed)}")
     page.profiles(found, stored(target).calibration, target)
     slow, fast = (one.time.median for one in found[:2])
-    page.line(f"- before: {slow * 1e3:.3f} ms, after: {fast * 1e3:.3f} ms, {slow / max(fast, 1e-12):.2f} times as fast")
+    ratio = slow / max(fast, 1e-12)
+    page.line(f"- before: {milliseconds(slow)} ms, after: {milliseconds(fast)} ms, {ratio:.2f} times as fast")
