@@ -38,7 +38,10 @@ SECONDS = 4.0  # for the turns of the programs, and again for those of the limit
 LEAST = 0.01  # price of what cannot be told from free, so that less of it is still preferred
 TRAFFIC = tuple(1 << n for n in (18, 20, 22, 24, 26))  # bytes moved a call, from in cache to far beyond
 SIDE = 1024  # of the square matrices whose product shows the peak of operations
+ROUNDS = 4  # of fitting prices whose pairs hang on each other
 SHORT, LONG = 1000, 9000  # steps of sequential loops
+
+_REST = "rest"  # of a cost: names, literals and figures that are not fitted
 
 Step = Callable[[str], None]
 
@@ -105,7 +108,7 @@ def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
         "row sum": row_sum(COLUMNS),
         "row sum of a part": row_sum(COLUMNS - 2),
         "one recurrence": _recurrence(LONG),
-        "two recurrences": _recurrence(LONG, "B[1] = T.max(B[1], 0.25) * 0.5 + A[i]"),
+        "two recurrences": _recurrence(LONG, coupled=True),
         "short recurrence": _recurrence(SHORT),
         "loop over vectors": _vectors(SHORT),
         "short loop over vectors": _vectors(SHORT // 10),
@@ -130,9 +133,11 @@ def _sums(count: int) -> str:
     return _script(f'A: T.Buffer((16, 16), "float32"), {params}', lines)
 
 
-def _recurrence(steps: int, more: str = "") -> str:
-    lines = ["B[0] = x", "B[1] = x", f"for i in T.serial({steps}):", "    B[0] = T.max(B[0], 0.5) * 0.5 + A[i]"]
-    lines += [f"    {more}"] if more else []
+def _recurrence(steps: int, *, coupled: bool = False) -> str:
+    """A loop over one element, or over two that need each other and so stay in one loop."""
+    lines = ["B[0] = x", "B[1] = x", f"for i in T.serial({steps}):"]
+    lines += [f"    B[0] = T.max(B[{int(coupled)}], 0.5) * 0.5 + A[i]"]
+    lines += ["    B[1] = T.max(B[0], 0.25) * 0.5 + A[i]"] if coupled else []
     return _script(f'x: T.float32, A: T.Buffer(({steps},), "float32"), B: T.Buffer((2,), "float32")', lines)
 
 
@@ -219,14 +224,16 @@ def fit(base: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> Fitted
         LoopsatError: loading cannot be told from free, so there is no unit.
     """
     counts = {name: _counts(base, func) for name, func in timed.items()}
-    seconds: dict[str, float] = {}
-    for figure, pairs in _by_figure(ratio=False):
-        seconds[figure] = float(np.median([_difference(pair, counts, samples, seconds) for pair in pairs]))
+    seconds = {"load": 0.0}
+    for _ in range(ROUNDS):  # what has a price of its own is in units of a load, which is known better each time
+        seconds = {_REST: seconds["load"]}
+        for figure, pairs in _by_figure(ratio=False):
+            seconds[figure] = float(np.median([_difference(pair, counts, samples, seconds) for pair in pairs]))
     load = seconds["load"]
     if not load > 0:
         message = "the machine is too busy for measurements: loads seem to take no time"
         raise LoopsatError("too-noisy", message, help="calibrate when less else runs on it")
-    found = {figure: s / load for figure, s in seconds.items()}
+    found = {figure: s / load for figure, s in seconds.items() if figure != _REST}
     target = replace(base, **_rounded(found))
     for figure, pairs in _by_figure(ratio=True):
         found[figure] = float(np.median([_slowdown(pair, target, timed, samples) for pair in pairs]))
@@ -272,22 +279,23 @@ def _per_step(pair: Pair, target: Target, load: float, timed: Mapping[str, PrimF
     """The price with which plans differ in cost as the programs do in time."""
     gap = float(np.median([a - b for a, b in zip(samples[pair.more], samples[pair.less], strict=True)]))
     with_none, with_one = (
-        _plan_cost(timed[pair.more], prices) - _plan_cost(timed[pair.less], prices)
+        plan_cost(timed[pair.more], prices) - plan_cost(timed[pair.less], prices)
         for prices in (replace(target, **{pair.figure: x}) for x in (0.0, 1.0))
     )
     return (gap / load - with_none) / (with_one - with_none)
 
 
-def _plan_cost(func: PrimFunc, target: Target) -> float:
+def plan_cost(func: PrimFunc, target: Target) -> float:
     found = plan(normalize(func), target)
     return estimate(found.nodes, found.boxes, target)
 
 
 def _counts(base: Target, func: PrimFunc) -> dict[str, float]:
-    """How often the cost model counts each figure in a program: costs are linear in them."""
+    """How often the cost model counts each figure in a program (costs are linear in them), and the rest of the cost."""
     cost = Prices(base).program(func.body)
-    priced = dict.fromkeys(pair.figure for pair in PAIRS)
-    return {n: Prices(replace(base, **{n: getattr(base, n) + 1.0})).program(func.body) - cost for n in priced}
+    figures = dict.fromkeys(pair.figure for pair in PAIRS)
+    counts = {n: Prices(replace(base, **{n: getattr(base, n) + 1.0})).program(func.body) - cost for n in figures}
+    return counts | {_REST: cost - sum(count * getattr(base, n) for n, count in counts.items())}
 
 
 # The machine's limits ------------------------------------------------------------------------------------------------
