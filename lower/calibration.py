@@ -18,7 +18,6 @@ from lower import cache
 
 FIGURES = (
     "load", "store", "arith", "division", "special", "mask", "reduction_mask", "reduction_slice", "kernel",
-    "step", "launch", "scalar",
 )  # fmt: skip
 CALIBRATED = ("cpu",)  # targets with probes
 

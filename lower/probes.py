@@ -25,11 +25,8 @@ from ir.inputs import random_array
 from ir.nodes import Buffer, Const, PrimFunc
 from ir.script.parser import parse
 from lower.calibration import Calibration, Machine, check_calibrated
-from lower.estimate import estimate
 from lower.kernel import compile
 from lower.measure import Call, Race, Timer, kernel_call, wall
-from lower.normalize import normalize
-from lower.plan import plan
 
 ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
 TURNS, LIMIT_TURNS = 25, 12
@@ -41,6 +38,7 @@ SIDE = 1024  # of the square matrices whose product shows the peak of operations
 ROUNDS = 4  # of fitting prices whose pairs hang on each other
 SHORT, LONG = 1000, 9000  # steps of sequential loops
 
+_LOOPS = ("long recurrence", "short recurrence")  # they stay loops, whose steps the search does not price
 _REST = "rest"  # of a cost: names, literals and figures that are not fitted
 
 Step = Callable[[str], None]
@@ -107,11 +105,8 @@ def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
         "guarded row sum": packed_row_sum(valid),
         "row sum": row_sum(COLUMNS),
         "row sum of a part": row_sum(COLUMNS - 2),
-        "one recurrence": _recurrence(LONG),
-        "two recurrences": _recurrence(LONG, coupled=True),
+        "long recurrence": _recurrence(LONG),
         "short recurrence": _recurrence(SHORT),
-        "loop over vectors": _vectors(SHORT),
-        "short loop over vectors": _vectors(SHORT // 10),
         "five small sums": _sums(5),
         "33 small sums": _sums(33),
     }
@@ -133,19 +128,9 @@ def _sums(count: int) -> str:
     return _script(f'A: T.Buffer((16, 16), "float32"), {params}', lines)
 
 
-def _recurrence(steps: int, *, coupled: bool = False) -> str:
-    """A loop over one element, or over two that need each other and so stay in one loop."""
-    lines = ["B[0] = x", "B[1] = x", f"for i in T.serial({steps}):"]
-    lines += [f"    B[0] = T.max(B[{int(coupled)}], 0.5) * 0.5 + A[i]"]
-    lines += ["    B[1] = T.max(B[0], 0.25) * 0.5 + A[i]"] if coupled else []
-    return _script(f'x: T.float32, A: T.Buffer(({steps},), "float32"), B: T.Buffer((2,), "float32")', lines)
-
-
-def _vectors(steps: int) -> str:
-    lines = [f"for t in T.serial({steps}):", "    for i in T.serial(8):"]
-    lines += ["        B[i] = T.max(B[i], 0.5) * A[t, i] + C[i]"]
-    params = f'A: T.Buffer(({steps}, 8), "float32"), C: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")'
-    return _script(params, lines)
+def _recurrence(steps: int) -> str:
+    lines = ["B[0] = x", f"for i in T.serial({steps}):", "    B[0] = T.max(B[0], 0.5) * 0.5 + A[i]"]
+    return _script(f'x: T.float32, A: T.Buffer(({steps},), "float32"), B: T.Buffer((1,), "float32")', lines)
 
 
 def _chain(value: str, step: str, times: int) -> str:
@@ -195,12 +180,6 @@ PAIRS = (
     Pair("reduction_mask", "guarded row sum", "packed row sum", ratio=True),
     Pair("reduction_slice", "row sum of a part", "row sum", ratio=True),
 )
-# Figures of loops that stay loops: the lowering prices its plans with them.
-PLANNED = (
-    Pair("scalar", "two recurrences", "one recurrence"),
-    Pair("step", "one recurrence", "short recurrence"),
-    Pair("launch", "loop over vectors", "short loop over vectors"),
-)
 
 Samples = Mapping[str, Sequence[float]]
 
@@ -237,13 +216,8 @@ def fit(base: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> Fitted
     target = replace(base, **_rounded(found))
     for figure, pairs in _by_figure(ratio=True):
         found[figure] = float(np.median([_slowdown(pair, target, timed, samples) for pair in pairs]))
-    for pair in PLANNED:
-        target = replace(base, **_rounded(found))
-        found[pair.figure] = _per_step(pair, target, load, timed, samples)
     target = replace(base, **_rounded(found))
-    loops = {name for pair in PLANNED for name in (pair.more, pair.less)}  # the search does not price their steps
-    loops = {name for pair in PLANNED for name in (pair.more, pair.less)}  # the search does not price their steps
-    whole = {name: Prices(target).program(func.body) for name, func in timed.items() if name not in loops}
+    whole = {name: Prices(target).program(func.body) for name, func in timed.items() if name not in _LOOPS}
     units = [float(np.median(samples[name])) / cost for name, cost in whole.items()]
     return Fitted(target, float(np.median(units)), tuple(f for f, price in found.items() if price < LEAST))
 
@@ -273,21 +247,6 @@ def _slowdown(pair: Pair, target: Target, timed: Mapping[str, PrimFunc], samples
     body = timed[pair.more].body
     with_none, with_one = (Prices(replace(target, **{pair.figure: x})).program(body) for x in (0.0, 1.0))
     return (Prices(target).program(timed[pair.less].body) * ratio - with_none) / (with_one - with_none)
-
-
-def _per_step(pair: Pair, target: Target, load: float, timed: Mapping[str, PrimFunc], samples: Samples) -> float:
-    """The price with which plans differ in cost as the programs do in time."""
-    gap = float(np.median([a - b for a, b in zip(samples[pair.more], samples[pair.less], strict=True)]))
-    with_none, with_one = (
-        plan_cost(timed[pair.more], prices) - plan_cost(timed[pair.less], prices)
-        for prices in (replace(target, **{pair.figure: x}) for x in (0.0, 1.0))
-    )
-    return (gap / load - with_none) / (with_one - with_none)
-
-
-def plan_cost(func: PrimFunc, target: Target) -> float:
-    found = plan(normalize(func), target)
-    return estimate(found.nodes, found.boxes, target)
 
 
 def _counts(base: Target, func: PrimFunc) -> dict[str, float]:
@@ -355,7 +314,7 @@ def _machine(seconds: Mapping[str, float]) -> Machine:
         fastest = min(seconds[f"in place {traffic}"], seconds[f"row sums {traffic}"])
         bandwidth.append((traffic, traffic / max(fastest - call, 0.1 * fastest)))
     flops = 2.0 * SIDE**3 / seconds["product"]
-    step = (seconds["one recurrence"] - seconds["short recurrence"]) / (LONG - SHORT)
+    step = (seconds["long recurrence"] - seconds["short recurrence"]) / (LONG - SHORT)
     return Machine(tuple(bandwidth), flops, call, max(step, 1e-12))
 
 
