@@ -237,6 +237,7 @@ class _Facts:
 def _compiled(kernel: Kernel, inputs: Inputs) -> _Facts:
     arguments = in_place(kernel, inputs)
     with placed(kernel):
+        kernel.jitted.clear_cache()  # else a kernel that ran before takes no time to compile
         lowered = kernel.jitted.lower(**arguments)
         began = time.perf_counter()
         executable = lowered.compile()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import jax
+import jax.monitoring
 import numpy as np
 import pytest
 
@@ -170,3 +172,18 @@ def test_wide_types_run_in_their_own_configuration() -> None:
     found = profile(func, inputs, seconds=0.0)
     assert found.bytes_moved == 2 * 64 * 32 * 8
     assert found.time.runs == 3
+
+
+def test_a_kernel_that_ran_before_is_compiled_anew() -> None:
+    compiled: list[str] = []
+    jax.monitoring.register_event_duration_secs_listener(lambda event, _, **__: compiled.append(event))
+    func = parse(ADD).funcs[0]
+    inputs = random_inputs(func, np.random.default_rng(0))
+    kernel = compile(func)
+    try:
+        for _ in range(2):
+            compiled.clear()
+            profile(kernel, inputs, timer=timer({"add": always(0.001)}))
+            assert any("backend_compile" in event for event in compiled)
+    finally:
+        jax.monitoring.clear_event_listeners()
