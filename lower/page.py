@@ -52,24 +52,29 @@ class Page:
     def profiles(self, profiles: Sequence[Profile], calibration: Calibration | None, target: str) -> None:
         """The figures of programs that do the same; the first is what the others are compared with."""
         table = Table(box=None, pad_edge=False)
-        table.add_column("form")
-        heads = ("cost", "predicted ms", "ms (quartiles)", "times as fast", "XLA compile ms", "temporaries", "moved")
-        for head in (*heads, "FLOPs", "of the limit"):
-            table.add_column(head, justify="right")
+        table.add_column("")
         for one in profiles:
-            table.add_row(*_row(one, profiles[0]))
+            table.add_column(one.name, justify="right")
+        for name, values in zip(_FIGURES, zip(*(_column(p, profiles[0]) for p in profiles), strict=True), strict=True):
+            table.add_row(name, *values)
         self.table(table)
         if calibration is None and target in CALIBRATED:
             self.line("- predicted times and the limit of this machine need `loopsat calibrate`, once")
 
 
-def _row(one: Profile, first: Profile) -> list[str]:
+_FIGURES = (
+    "cost", "predicted ms", "ms", "quartiles", "times as fast", "XLA compile ms", "temporaries", "moved", "FLOPs",
+    "of the limit",
+)  # fmt: skip
+
+
+def _column(one: Profile, first: Profile) -> list[str]:
     time = one.time
     return [
-        one.name,
         f"{one.cost:,.0f}",
         UNKNOWN if one.predicted is None else milliseconds(one.predicted),
-        f"{milliseconds(time.median)} ({milliseconds(time.low)}–{milliseconds(time.high)})",
+        milliseconds(time.median),
+        f"{milliseconds(time.low)}–{milliseconds(time.high)}",
         f"{first.time.median / max(time.median, 1e-12):.2f}",
         f"{one.compile_seconds * 1e3:.0f}",
         _bytes(one.temporaries),

@@ -176,7 +176,11 @@ def test_wide_types_run_in_their_own_configuration() -> None:
 
 def test_a_kernel_that_ran_before_is_compiled_anew() -> None:
     compiled: list[str] = []
-    jax.monitoring.register_event_duration_secs_listener(lambda event, _, **__: compiled.append(event))
+
+    def listen(event: str, duration: float, **_: object) -> None:
+        compiled.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
     func = parse(ADD).funcs[0]
     inputs = random_inputs(func, np.random.default_rng(0))
     kernel = compile(func)
@@ -186,4 +190,4 @@ def test_a_kernel_that_ran_before_is_compiled_anew() -> None:
             profile(kernel, inputs, timer=timer({"add": always(0.001)}))
             assert any("backend_compile" in event for event in compiled)
     finally:
-        jax.monitoring.clear_event_listeners()
+        jax.monitoring.unregister_event_duration_listener(listen)
