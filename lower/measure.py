@@ -26,7 +26,9 @@ from lower.calibration import Calibration, stored
 from lower.kernel import Kernel, compile
 
 SLOW = 0.05  # seconds; calls that take longer need no runs that do not count
-PATIENCE = 8.0  # slow calls that take this many times as long as the fastest have one turn only
+VERY_SLOW = 1.0  # seconds; nothing that disturbs a call takes so long
+DOUBTS = 3  # turns after which a slow call is believed to be slow
+PATIENCE = 8.0  # slow calls that take this many times as long as the fastest have few turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def wall(call: Call) -> float:
 class Race:
     """Calls that take turns; each turn runs a call `runs` times, of which the last `counted` count.
 
-    Slow calls run once a turn, and those that take more than `patience` times as long as the fastest have one turn.
+    Slow calls run once a turn, and those that take more than `patience` times as long as the fastest have few turns.
     The calls have run before (a first run compiles). `turn` may be left by an interrupt: what was sampled counts.
     """
 
@@ -103,8 +105,11 @@ class Race:
         return taken[-self.counted :]
 
     def _hopeless(self, turns: list[list[float]]) -> bool:
+        """Whether more turns of a slow call are a waste; a short call may be disturbed once or twice."""
+        shortest = min(_flat(turns))
         best = min(float(np.median(_flat(t))) for t in self.turns if t)
-        return min(_flat(turns)) > SLOW and float(np.median(_flat(turns))) > self.patience * best
+        enough = len(turns) >= DOUBTS or shortest > VERY_SLOW
+        return enough and shortest > SLOW and shortest > self.patience * best
 
     def timings(self) -> list[Timing | None]:
         """What was found so far; None for calls that have not run."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import jax
@@ -16,7 +17,21 @@ from ir import parse, specialize
 from ir.inputs import random_inputs
 from lower import compile
 from lower.calibration import Calibration, Machine, keep
-from lower.measure import SLOW, Call, Form, Race, Timing, cost_for, medians, profile, profiles, race, sizes_of
+from lower.measure import (
+    DOUBTS,
+    SLOW,
+    VERY_SLOW,
+    Call,
+    Form,
+    Race,
+    Timing,
+    cost_for,
+    medians,
+    profile,
+    profiles,
+    race,
+    sizes_of,
+)
 
 ADD = """
 @T.prim_func
@@ -74,17 +89,26 @@ def test_calls_take_turns() -> None:
     assert order == ["a", "a", "b", "b"] * 2
 
 
-def test_slow_calls_run_once_a_turn_and_hopeless_ones_once() -> None:
+def test_slow_calls_run_once_a_turn_and_hopeless_ones_in_few() -> None:
     ran: list[str] = []
 
     def record(call: Call) -> float:
         ran.append(call.name)
-        return {"fast": 0.001, "slow": 2 * SLOW, "near": 0.9 * SLOW}[call.name]
+        return {"fast": 0.001, "slow": 2 * SLOW, "slower": 2 * VERY_SLOW, "near": 0.9 * SLOW}[call.name]
 
-    contest = Race(calls("fast", "slow", "near"), timer=record)
-    for _ in range(3):
+    contest = Race(calls("fast", "slow", "slower", "near"), timer=record)
+    for _ in range(DOUBTS + 2):
         contest.turn()
-    assert (ran.count("fast"), ran.count("slow"), ran.count("near")) == (15, 1, 15)
+    assert [ran.count(name) for name in ("fast", "slow", "slower", "near")] == [5 * 5, DOUBTS, 1, 5 * 5]
+
+
+def test_a_call_that_is_disturbed_stays_in_the_race() -> None:
+    times = {"a": always(0.001), "b": chain([3 * SLOW], always(0.001))}
+    contest = Race(calls("a", "b"), timer=timer(times))
+    contest.turn()
+    contest.turn()
+    assert [len(turn) for turn in contest.turns[1]] == [1, 3]
+    assert [t.median for t in contest.timings() if t is not None] == [0.001, 0.001]
 
 
 def test_an_interrupted_turn_keeps_what_was_sampled() -> None:
