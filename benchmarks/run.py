@@ -1,7 +1,6 @@
 """Measure ratios in one run and write the table into benchmarks/README.md: `python benchmarks/run.py [--print]`.
 
-Kernels take turns and the medians are compared, so that a noisy machine disturbs all alike; the first calls of a turn
-do not count, since they find the caches as another kernel left them. Arrays are in place before the clock starts.
+The clocks are those of `lower.measure`: kernels take turns, and medians are compared.
 """
 
 from __future__ import annotations
@@ -26,28 +25,13 @@ from ir.inputs import random_inputs
 from ir.nodes import If, PrimFunc
 from ir.traverse import walk
 from lower import compile
+from lower.measure import medians, seconds_of
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "benchmarks" / "README.md"
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 ROWS, COLUMNS, VALID = 4096, 1024, 1022
 NESTS = (10, 25, 50)
-
-
-def medians(calls: dict[str, Callable[[], object]], turns: int = 25) -> dict[str, float]:
-    """Median seconds of each call in a steady state: turns of twelve runs, of which the last six count."""
-    samples: dict[str, list[float]] = {name: [] for name in calls}
-    for call in calls.values():
-        jax.block_until_ready(call())
-    for _ in range(turns):
-        for name, call in calls.items():
-            turn: list[float] = []
-            for _ in range(12):
-                began = time.perf_counter()
-                jax.block_until_ready(call())
-                turn.append(time.perf_counter() - began)
-            samples[name] += turn[6:]
-    return {name: float(np.median(times)) for name, times in samples.items()}
 
 
 def load(name: str) -> PrimFunc:
@@ -126,7 +110,7 @@ def optimize_against_compile(repeats: int = 5) -> list[str]:
     for path in sorted((ROOT / "examples").glob("*.py")):
         for func in parse(path.read_text(), str(path)).funcs:
             result = optimize(func)
-            search = float(np.median([seconds(lambda f=func: optimize(f)) for _ in range(repeats)]))
+            search = float(np.median([seconds_of(lambda f=func: optimize(f)) for _ in range(repeats)]))
             inputs = random_inputs(func, np.random.default_rng(0))
             traced: list[float] = []
             xla: list[float] = []
@@ -136,7 +120,7 @@ def optimize_against_compile(repeats: int = 5) -> list[str]:
                 began = time.perf_counter()
                 lowered = kernel.lower(*inputs.values())
                 traced.append(time.perf_counter() - began)
-                xla.append(seconds(lowered.compile))
+                xla.append(seconds_of(lowered.compile))
             backend = float(np.median(xla))
             whole = backend + float(np.median(traced))
             figures = (f"{t * 1e3:.0f}" for t in (search, whole, backend))
@@ -153,7 +137,7 @@ def growth() -> list[str]:
         func = nests(count)
         best = optimize(func).best
         left = sum(isinstance(s, If) for s in walk(best.body))
-        took = float(np.median([seconds(lambda f=func: optimize(f)) for _ in range(3)]))
+        took = float(np.median([seconds_of(lambda f=func: optimize(f)) for _ in range(3)]))
         rows.append((str(count), f"{took:.2f}", f"{took / count * 1e3:.1f}", f"{count} → {left}"))
     return table(("nests", "s", "ms per nest", "guards"), rows)
 
@@ -178,12 +162,6 @@ def nests(count: int) -> PrimFunc:
             f"                B{k}[i] = B{k}[i] + A{k}[i, jo, ji]",
         ]
     return parse("\n".join(lines) + "\n").funcs[0]
-
-
-def seconds(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
 
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:

@@ -14,6 +14,7 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 
 from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.phases import ALL_RULES
@@ -233,18 +234,18 @@ PUSH = "\n".join(
 )
 
 
-_kept = threading.local()  # egglog's e-graphs may neither be used nor dropped by another thread
-_KEPT = 8
-
-
 def engine_with(rules: tuple[Rule, ...]) -> Engine:
-    """An engine that knows these rules; kept, because egglog takes tens of milliseconds to translate them."""
-    engines: dict[tuple[Rule, ...], Engine] = _kept.__dict__.setdefault("engines", {})
-    if rules not in engines:
-        if len(engines) == _KEPT:
-            del engines[next(iter(engines))]
-        engines[rules] = _engine_of(rules)
-    return engines[rules]
+    """An engine that knows these rules.
+
+    Those of the main thread are kept, because egglog takes tens of milliseconds to translate the rules; its e-graphs
+    may neither be used nor dropped by a thread that did not make them.
+    """
+    return _kept_engine(rules) if threading.current_thread() is threading.main_thread() else _engine_of(rules)
+
+
+@lru_cache(maxsize=8)
+def _kept_engine(rules: tuple[Rule, ...]) -> Engine:
+    return _engine_of(rules)
 
 
 def _engine_of(rules: tuple[Rule, ...]) -> Engine:

@@ -10,7 +10,6 @@ import argparse
 import importlib
 import os
 import sys
-import tempfile
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
+from lower.cache import replace_file
 
 
 class _Command(Protocol):
@@ -67,15 +67,16 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument(
         "--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)"
     )
-    optimize.add_argument("--variants", type=_positive, default=1, metavar="K", help="show the K cheapest programs")
+    optimize.add_argument("--variants", type=_positive, metavar="K", help="show the K cheapest programs (default: 1)")
+    optimize.add_argument(
+        "--tune", action="store_true", help="measure the K cheapest programs (default: 4) here, and take the fastest"
+    )
     optimize.add_argument("--emit", choices=("ir", "jax", "stablehlo"), help="print only this form of the result")
     optimize.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help="write the form to a file (default form: jax)"
     )
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
-    optimize.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
-    optimize.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
-    _add_size_option(optimize)
+    _add_run_options(optimize)
     _add_seconds_option(optimize)
     _add_rule_options(optimize)
     run = commands.add_parser(
@@ -87,9 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several")
     run.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     run.add_argument("--verify", action="store_true", help="compare with the program as it is written")
-    run.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
-    run.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
-    _add_size_option(run)
+    _add_run_options(run)
     _add_seconds_option(run)
     _add_rule_options(run)
     explain = commands.add_parser("explain", help="show the rewrites that lead from a kernel to the cheapest program")
@@ -102,6 +101,18 @@ def _parser() -> argparse.ArgumentParser:
         "--why-not", metavar="RULE", help="say instead why a rule, or a family of rules, did not contribute"
     )
     _add_rule_options(explain)
+    bench = commands.add_parser("bench", help="time the kernels of a file, as written and optimized")
+    bench.add_argument("script", metavar="FILE[:FUNC]", help="a Python script with kernels; FUNC picks one of several")
+    bench.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
+    bench.add_argument(
+        "--variants", type=_positive, default=1, metavar="K", help="time the K cheapest programs (default: 1)"
+    )
+    _add_run_options(bench)
+    _add_rule_options(bench)
+    calibrate = commands.add_parser(
+        "calibrate", help="measure the prices and limits of this machine, and keep them for later searches"
+    )
+    calibrate.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="whose prices (default: cpu)")
     bounds = commands.add_parser(
         "bounds",
         help="run a script and tabulate the bounds of its staged programs",
@@ -130,6 +141,12 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--seed", type=int, default=0, help="seed of the random examples (default: 0)")
     check.add_argument("--record", action="store_true", help="keep the verdicts on built-in rules for `loopsat rules`")
     return parser
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
+    parser.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_size_option(parser)
 
 
 def _add_rule_options(parser: argparse.ArgumentParser) -> None:
@@ -189,6 +206,17 @@ def load_kernel(place: str) -> tuple[Path, PrimFunc]:
     return path, _pick(module, name, path)
 
 
+def load_kernels(place: str) -> tuple[Path, tuple[PrimFunc, ...]]:
+    """The kernels of a file, or the one that `FILE:FUNC` names.
+
+    Raises:
+        LoopsatError: the file cannot be read, or has no such kernel.
+    """
+    path, name = split_place(place)
+    module = parse(read_text(path), str(path))
+    return path, (_pick(module, name, path),) if name else module.funcs
+
+
 def split_place(place: str) -> tuple[Path, str]:
     """Split at the last colon if what stands before it is a file, so that drive letters survive."""
     head, colon, tail = place.rpartition(":")
@@ -246,16 +274,9 @@ def write_atomically(path: Path, data: bytes, script: Path) -> None:
         raise LoopsatError("unwritable", f"cannot write {path}: it is a folder", help="give a file name")
     if path.exists() and not os.access(path, os.W_OK):
         raise LoopsatError("unwritable", f"cannot write {path}: it is read-only", help="choose another output file")
-    temporary = ""
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = file.name
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
+        replace_file(path, data)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise LoopsatError(
             "unwritable", f"cannot write {path}: {error.strerror}", help="choose a folder you may write to"
         ) from error

@@ -1,9 +1,11 @@
-"""Hypothesis profiles: `dev` (default), `ci` (few, the same every time) and `nightly` (many)."""
+"""Hypothesis profiles: `dev` (default), `ci` (few, the same every time) and `nightly` (many); a cache of our own."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
@@ -11,3 +13,11 @@ settings.register_profile("dev", max_examples=30, deadline=None, suppress_health
 settings.register_profile("ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=_QUIET)
 settings.register_profile("nightly", max_examples=2000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of the tests' own: what the user's holds must not change results."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LOOPSAT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -13,6 +13,7 @@ from egraph_rules.derivation import Step
 from egraph_rules.rule import DEFAULT_FLOATS
 from ir.script.printer import to_script
 from ir.verify import verify
+from lower.calibration import price_line, stored
 from lower.cli import load_kernel
 from lower.scripts import register_rules
 
@@ -27,7 +28,8 @@ def run(options: argparse.Namespace) -> None:
     verify(func)
     register_rules(options.rules)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
-    result = optimize(func, target=options.target, floats=floats, without=options.without)
+    prices = stored(options.target)
+    result = optimize(func, target=prices.target, floats=floats, without=options.without)
     console = Console(highlight=False, soft_wrap=True)
     if options.why_not is not None:
         console.print(result.why_not(options.why_not), markup=False)
@@ -37,6 +39,8 @@ def run(options: argparse.Namespace) -> None:
     count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     summary = f"{func.name}, target {options.target}: {count}, cost {result.cost_before:,.0f} to {cost:,.0f}"
     console.print(summary, markup=False)
+    if prices.note or prices.calibration is not None:
+        console.print(prices.note or price_line(options.target, prices.calibration), markup=False)
     for number, step in enumerate(steps, 1):
         _show(console, number, step)
     if not steps:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import jax
 import numpy as np
 from rich.console import Console
-from rich.syntax import Syntax
 
 from egraph_rules import Floats, Result, optimize
 from egraph_rules.erase import count_erased
 from egraph_rules.rule import DEFAULT_FLOATS
+from ir.errors import LoopsatError
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
+from lower.calibration import Stored, price_line, stored
 from lower.check import compare, insist, reference, written
 from lower.cli import budget_of, load_kernel, write_atomically
-from lower.kernel import wide_types
+from lower.measure import Form, milliseconds, profiles, sizes_of
+from lower.page import Page, progress
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
+from lower.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
+
+TUNED_VARIANTS = 4  # candidates of `--tune`, where `--variants` does not say
 
 
 def run(options: argparse.Namespace) -> None:
@@ -35,23 +36,43 @@ def run(options: argparse.Namespace) -> None:
         LoopsatError: the script, the kernel or the output path is at fault.
     """
     path, func = load_kernel(options.script)
+    if options.tune and options.no_run:
+        raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
     program = sized(path, func, options.sizes)
     verified = verify(program.func)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
     register_rules(options.rules)
-    result = optimize(
-        program.func,
-        target=options.target,
-        k=options.variants,
-        budget=budget_of(options),
-        floats=floats,
-        without=options.without,
-    )
+    prices = stored(options.target)
+    count = options.variants or (TUNED_VARIANTS if options.tune else 1)
+    budget = budget_of(options)
+    result = optimize(program.func, prices.target, count, budget, floats, without=options.without)
+    tuned = _tune(options, program, result, floats) if options.tune else None
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
-        _emit(options, path, result.best, form)
+        _remark(options, prices, tuned)
+        _emit(options, path, result.best if tuned is None else tuned.best, form)
     else:
-        _Presenter(Console(highlight=False, soft_wrap=True)).show(options, program, verified, result)
+        _Presenter(options, program, result, prices, tuned).show(verified)
+
+
+def _tune(options: argparse.Namespace, program: Sized, result: Result, floats: Floats) -> Tuned:
+    missing = needed_sizes(program.func)
+    if missing:
+        message = f"tuning {program.func.name} needs values for {', '.join(missing)}"
+        raise LoopsatError("unbound-size", message, program.func.span, help=f"pass --sizes {missing[0]}=...")
+    inputs = program.inputs(np.random.default_rng(options.seed))
+    with progress(count_steps(result, REPEAT)) as step:
+        return tune(result, options.target, floats=floats, inputs=inputs, step=step)
+
+
+def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None) -> None:
+    """Say on the error stream what an artefact depends on besides its script."""
+    page = Page(Console(stderr=True, highlight=False, soft_wrap=True))
+    notes = [prices.note] if prices.note else []
+    notes += [price_line(options.target, prices.calibration)] if prices.calibration is not None else []
+    notes += [] if tuned is None else [*tuned.notes, f"tuning: {tuned.summary()}"]
+    for note in notes:
+        page.line(f"note: {note}")
 
 
 def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) -> None:
@@ -75,99 +96,113 @@ def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) 
 class _Presenter:
     """Prints what was found."""
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(
+        self, options: argparse.Namespace, program: Sized, result: Result, prices: Stored, tuned: Tuned | None
+    ) -> None:
+        self.options = options
+        self.program = program
+        self.func = program.func
+        self.result = result
+        self.prices = prices
+        self.tuned = tuned
+        self.chosen = 0 if tuned is None else tuned.chosen
+        self.page = Page()
 
-    def title(self, text: str) -> None:
-        self.console.print(f"\n[bold]{text}[/bold]" if self.console.is_terminal else f"\n== {text}", markup=True)
-
-    def line(self, text: str) -> None:
-        self.console.print(text, markup=False)
-
-    def code(self, text: str) -> None:
-        if self.console.is_terminal:
-            self.console.print(Syntax(text.rstrip(), "python", background_color="default"))
-        else:
-            self.line(text.rstrip())
-
-    def show(self, options: argparse.Namespace, program: Sized, verified: Verified, result: Result) -> None:
-        func = program.func
+    def show(self, verified: Verified) -> None:
+        options, func, page = self.options, self.func, self.page
         place = f"{func.span.file}:{func.span.line}" if func.span is not None else options.script
-        sizes = f", sizes {program.text}" if program.sizes else ""
-        self.title(f"kernel {func.name} ({place}){sizes}, target {options.target}")
-        self.code(to_script(func))
+        sizes = f", sizes {self.program.text}" if self.program.sizes else ""
+        page.title(f"kernel {func.name} ({place}){sizes}, target {options.target}")
+        page.code(to_script(func))
         for access in verified.unproven:
-            self.line(f"unproven access: {access}")
-        self._found(func, result)
-        kernel = compile(result.best, target=options.target)
-        self.title("JAX source")
-        self.code(kernel.source)
+            page.line(f"unproven access: {access}")
+        self._found()
+        best, _ = self.result.variants[self.chosen]
+        kernel = compile(best, target=options.target)
+        page.title("JAX source")
+        page.code(kernel.source)
         for note in kernel.report:
-            self.line(f"- {note}")
-        if not options.no_run:
-            before = compile(func, target=options.target)
-            inputs = program.inputs(np.random.default_rng(options.seed))
-            self._check_and_time(func, result.best, before, kernel, inputs)
+            page.line(f"- {note}")
+        if not options.no_run and (self.tuned is None or self.tuned.complete):
+            self._check_and_time(best, compile(func, target=options.target), kernel)
 
-    def _found(self, func: PrimFunc, result: Result) -> None:
-        report = result.report
-        for rank, (variant, cost) in enumerate(result.variants):
-            name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
-            self.title(f"{name}: cost {cost:,.0f}, was {result.cost_before:,.0f}")
-            self.code(to_script(variant))
-        self.title("decisions")
+    def _found(self) -> None:
+        page, report = self.page, self.result.report
+        for rank, (variant, cost) in enumerate(self.result.variants):
+            if rank < (self.options.variants or 1) or rank == self.chosen:
+                name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
+                page.title(f"{name}: cost {cost:,.0f}, was {self.result.cost_before:,.0f}")
+                page.code(to_script(variant))
+        page.title("decisions" if self.chosen == 0 else "decisions that lead to the cheapest")
         for decision in report.decisions:
-            self.line(f"- {decision.rule}: {decision.place}")
-            self.line(f"    {decision.fact}")
+            page.line(f"- {decision.rule}: {decision.place}")
+            page.line(f"    {decision.fact}")
         if not report.decisions:
-            self.line("- none: no rule found anything cheaper")
-        assumptions, stores = count_erased(func.body)
+            page.line("- none: no rule found anything cheaper")
+        assumptions, stores = count_erased(self.func.body)
         if assumptions or stores:
-            self.line(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
-        self.line(
+            page.line(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
+        page.line(
             f"search: {report.seconds * 1e3:.0f} ms, {report.searches} searches, {report.nodes} terms, "
             f"{report.questions} questions to the prover; {report.stopped}"
         )
+        if self.prices.note:
+            page.line(self.prices.note)
+        page.line(price_line(self.options.target, self.prices.calibration))
+        if self.tuned is not None:
+            self._tuning(self.tuned)
 
-    def _check_and_time(self, func: PrimFunc, best: PrimFunc, before: Kernel, after: Kernel, inputs: Inputs) -> None:
-        expected = reference(func, inputs, lambda: before)
-        found = dict(zip(written(best), after(*inputs.values()), strict=True))
-        self.title(f"check against {expected.name}")
-        compared = compare(func, expected, found, inputs)
-        insist(compared)
-        for result in compared:
-            self.line(f"- {result}")
-        slow, fast = _times(func, inputs, before, after)
-        self.title("time on this machine")
-        self.line(f"- before: {slow * 1e3:.3f} ms, after: {fast * 1e3:.3f} ms, {slow / fast:.2f} times as fast")
+    def _tuning(self, tuned: Tuned) -> None:
+        self.page.title("tuning")
+        for note in tuned.notes:
+            self.page.line(f"- {note}")
+        for trial in tuned.trials:
+            found = trial.note or (
+                "not measured" if trial.timing is None else f"{milliseconds(trial.timing.median)} ms"
+            )
+            self.page.line(f"- variant {trial.rank + 1}: cost {trial.cost:,.0f}, {found}")
+        self.page.line(f"- {tuned.summary()}")
+
+    def _check_and_time(self, best: PrimFunc, before: Kernel, after: Kernel) -> None:
+        inputs = self.program.inputs(np.random.default_rng(self.options.seed))
+        check(self.page, self.func, best, inputs, before, after)
+        forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
+        seen = {after.source}
+        for rank, (variant, _) in enumerate(self.result.variants):
+            kernel = compile(variant, target=self.options.target)
+            if rank != self.chosen and kernel.source not in seen:
+                forms.append(Form(self._name(rank), variant, kernel))
+            seen.add(kernel.source)
+        self.page.title("time on this machine")
+        time_forms(self.page, self.func, forms, inputs, self.options.target)
+
+    def _name(self, rank: int) -> str:
+        return f"variant {rank + 1}" if rank else "cheapest"
 
 
-def _times(func: PrimFunc, inputs: Inputs, *kernels: Kernel) -> list[float]:
-    """Median seconds of each kernel on arrays that are in place, without our checks of arguments.
+def check(page: Page, func: PrimFunc, best: PrimFunc, inputs: Inputs, before: Kernel, after: Kernel) -> None:
+    """Compare what a kernel computes with its program, and print how it does.
 
-    Kernels take turns, so that a noisy machine disturbs all alike; the first calls of each turn do not
-    count, since they find the caches as the other kernel left them.
+    Raises:
+        LoopsatError: the program faults on these inputs, or the kernel computes something else.
     """
-    samples: list[list[float]] = [[] for _ in kernels]
-    with wide_types(func):
-        calls = [(k.jitted, _in_place(k, inputs)) for k in kernels]
-        for jitted, arguments in calls:
-            jax.block_until_ready(jitted(**arguments))
-        deadline = time.perf_counter() + 2.0
-        while len(samples[0]) < 3 or (time.perf_counter() < deadline and len(samples[0]) < 90):
-            for (jitted, arguments), sample in zip(calls, samples, strict=True):
-                turn = [_seconds(jitted, arguments) for _ in range(5)]
-                sample += turn[2:]
-    return [float(np.median(s)) for s in samples]
+    expected = reference(func, inputs, lambda: before)
+    found = dict(zip(written(best), after(*(inputs[name] for name in after.params)), strict=True))
+    page.title(f"check against {expected.name}")
+    compared = compare(func, expected, found, inputs)
+    insist(compared)
+    for result in compared:
+        page.line(f"- {result}")
 
 
-def _seconds(jitted: Callable[..., tuple[jax.Array, ...]], arguments: dict[str, Any]) -> float:
-    began = time.perf_counter()
-    jax.block_until_ready(jitted(**arguments))
-    return time.perf_counter() - began
-
-
-def _in_place(kernel: Kernel, inputs: Inputs) -> dict[str, Any]:
-    """Arguments of the jitted function, arrays moved to its device; static sizes stay numbers."""
-    arguments = kernel.arguments(tuple(inputs.values()), {})
-    return {n: jax.device_put(v, kernel.device) if np.ndim(v) else v for n, v in arguments.items()}
+def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, target: str) -> None:
+    """Time programs that do the same and print their figures; the first two are before and after."""
+    found = profiles(forms, inputs, target, seconds=2.0 + 0.5 * (len(forms) - 2))
+    needed = needed_sizes(func)
+    if needed:
+        sizes = sizes_of(func, inputs)
+        page.line(f"- for {', '.join(f'{name} = {sizes[name]}' for name in needed)}")
+    page.profiles(found, stored(target).calibration, target)
+    slow, fast = (one.time.median for one in found[:2])
+    ratio = slow / max(fast, 1e-12)
+    page.line(f"- before: {milliseconds(slow)} ms, after: {milliseconds(fast)} ms, {ratio:.2f} times as fast")

@@ -17,6 +17,7 @@ from ir.inputs import Inputs
 from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
+from lower.calibration import stored
 from lower.check import compare, reference, written
 from lower.cli import budget_of, load_kernel
 from lower.scripts import register_rules
@@ -37,7 +38,8 @@ def run(options: argparse.Namespace) -> int:
     verify(func)
     register_rules(options.rules)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
-    result = optimize(func, target=options.target, floats=floats, without=options.without, budget=budget_of(options))
+    prices = stored(options.target)
+    result = optimize(func, prices.target, 1, budget_of(options), floats, without=options.without)
     kernel = compile(result.best, target=options.target)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))

@@ -1,0 +1,146 @@
+"""What was measured once and is kept: small JSON files in the user's cache folder.
+
+Owns the folder, whole-file writing and the checks at reading. A file that cannot be used (missing, truncated, edited,
+of another kind or made elsewhere) is never an error: readers get nothing, and a note that says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+FORMAT = 1  # of the files; a file of another format is ignored
+MAX_BYTES = 1 << 20  # ours have a few kilobytes
+PACKAGES = ("loopsat", "jax", "jaxlib", "numpy")
+
+Key = Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a file held, or None; `note` says why a file that is there was not used."""
+
+    value: Mapping[str, Any] | None
+    note: str = ""
+
+
+def folder() -> Path:
+    """Where files are kept: LOOPSAT_CACHE, or `loopsat` in XDG_CACHE_HOME, or ~/.cache/loopsat.
+
+    Raises:
+        OSError: there is no home folder.
+    """
+    own = os.environ.get("LOOPSAT_CACHE")
+    if own:
+        return Path(own)
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if base and Path(base).is_absolute():  # the XDG specification has relative paths ignored
+        return Path(base) / "loopsat"
+    try:
+        return Path.home() / ".cache" / "loopsat"
+    except RuntimeError as error:
+        raise OSError("there is no home folder; set LOOPSAT_CACHE") from error
+
+
+def read(name: str, key: Key) -> Found:
+    """The value kept under `name`, a path relative to the folder, if it was kept for this key."""
+    try:
+        path = folder() / name
+        if not path.exists():
+            return Found(None)
+        if not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return Found(None, f"{path} is ignored: it is no file of loopsat")
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        return Found(None, f"{name} in the cache is ignored: {error}")
+    return _checked(path, text, key)
+
+
+def _checked(path: Path, text: str, key: Key) -> Found:
+    try:
+        content: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return Found(None, f"{path} is ignored: it is truncated or no JSON")
+    if not isinstance(content, dict):
+        return Found(None, f"{path} is ignored: it is no file of loopsat")
+    whole = cast("dict[str, Any]", content)
+    kept, value = whole.get("key"), whole.get("value")
+    if whole.get("loopsat") != FORMAT or not isinstance(kept, dict) or not isinstance(value, dict):
+        return Found(None, f"{path} is ignored: it is no file of loopsat in format {FORMAT}")
+    if whole.get("digest") != _digest(kept, value):
+        return Found(None, f"{path} is ignored: it was changed by something else")
+    if kept != dict(key):
+        made = cast("dict[str, object]", kept)
+        other = [f"{n} is {key.get(n)}, was {made.get(n)}" for n in {**key, **made} if key.get(n) != made.get(n)]
+        return Found(None, f"{path} is ignored: {'; '.join(other)}")
+    return Found(cast("dict[str, Any]", value))
+
+
+def write(name: str, key: Key, value: Mapping[str, Any]) -> str:
+    """Keep a value under `name`, in place of what was there; the empty string, or a note why that failed."""
+    content = {"loopsat": FORMAT, "key": dict(key), "value": value, "digest": _digest(key, value)}
+    try:
+        path = folder() / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, (json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        return f"nothing is kept in the cache: {error}"
+    return ""
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a whole file: whoever reads it meanwhile sees the old one or the new one.
+
+    Raises:
+        OSError: the folder cannot be written to.
+    """
+    temporary = ""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = file.name
+            file.write(data)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:  # an interrupt leaves no rest behind either
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def digest(*texts: str) -> str:
+    """A short name for texts."""
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:32]
+
+
+def _digest(key: Mapping[Any, Any], value: Mapping[Any, Any]) -> str:
+    return digest(json.dumps([dict(key), value], sort_keys=True))
+
+
+def environment() -> dict[str, str]:
+    """What measurements depend on besides the program: the machine, and the versions that compile for it."""
+    return {"machine": _machine(), **{name: version(name) for name in PACKAGES}}
+
+
+@cache
+def _machine() -> str:
+    """Processor, usable cores and system: enough to tell machines apart that time differently."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{_processor()}, {cores} cores, {platform.machine()} {platform.system()}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or "unknown processor")

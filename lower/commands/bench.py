@@ -1,0 +1,51 @@
+"""`loopsat bench`: the kernels of a file, as written and optimized: checked, timed in turns, in one table each."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from egraph_rules import Floats, optimize
+from egraph_rules.rule import DEFAULT_FLOATS
+from ir.verify import verify
+from lower import compile
+from lower.calibration import Stored, price_line, stored
+from lower.cli import load_kernels
+from lower.commands.optimize import check, time_forms
+from lower.measure import Form
+from lower.page import Page
+from lower.scripts import register_rules
+from lower.sizes import Sized, sized
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure each kernel.
+
+    Raises:
+        LoopsatError: the script or a kernel is at fault.
+    """
+    path, funcs = load_kernels(options.script)
+    register_rules(options.rules)
+    prices = stored(options.target)
+    page = Page()
+    page.line(prices.note or price_line(options.target, prices.calibration))
+    for func in funcs:
+        _bench(page, options, sized(path, func, options.sizes), prices)
+
+
+def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stored) -> None:
+    func = program.func
+    verify(func)
+    floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    result = optimize(func, target=prices.target, k=options.variants, floats=floats, without=options.without)
+    inputs = program.inputs(np.random.default_rng(options.seed))
+    forms = [Form("as written", func, compile(func, options.target))]
+    for rank, (variant, _) in enumerate(result.variants):
+        name = f"variant {rank + 1}" if rank else "cheapest"
+        forms.append(Form(name, variant, compile(variant, options.target)))
+    sizes = f", sizes {program.text}" if program.sizes else ""
+    page.title(f"kernel {func.name}{sizes}, target {options.target}")
+    for form in forms[1:]:
+        check(page, func, form.func, inputs, forms[0].kernel, form.kernel)
+    time_forms(page, func, forms, inputs, options.target)

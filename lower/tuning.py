@@ -1,0 +1,299 @@
+"""Choosing among equivalent programs by measurement, and remembering the choice.
+
+Owns the choice, not the clocks (`lower.measure`) and not the files (`lower.cache`). What is remembered is which of the
+candidates was fastest, never a program: candidates come from a search, whatever the cache holds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import astuple, dataclass, field
+from typing import Any
+
+import jax
+import numpy as np
+
+from egraph_rules import Floats, Result
+from egraph_rules.rule import DEFAULT_FLOATS
+from ir.errors import LoopsatError
+from ir.inputs import Inputs, random_inputs
+from ir.nodes import For, PrimFunc, Var
+from ir.script.printer import to_script
+from ir.traverse import free_vars, shape_vars, walk
+from lower import cache
+from lower.check import Reference, compare, insist, reference, written
+from lower.kernel import Kernel, compile
+from lower.measure import Call, Race, Timer, Timing, kernel_call, milliseconds, sizes_of, wall
+
+REPEAT = 30  # most turns of each candidate
+SECONDS = 5.0  # for all turns
+NOISE = 0.02  # a lower quartile within this part of the shortest median is no slower: less cost is preferred
+PLATFORMS = {"cuda": "gpu"}  # names of targets that JAX's devices do not use
+
+Step = Callable[[str], None]
+
+
+def _nothing(what: str) -> None:
+    """For those who do not watch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A candidate: its rank by cost (0 is cheapest), its times, or why it has none."""
+
+    rank: int
+    func: PrimFunc
+    cost: float
+    timing: Timing | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """What tuning found: `best` is the program to use, `trials` all candidates, by cost.
+
+    `chosen` is the rank of `best`. `remembered` is the date of the measurements where they come from the cache.
+    `complete` is false after an interrupt: `best` is then the best so far. `notes` say what was ignored, or failed.
+    """
+
+    best: PrimFunc
+    chosen: int
+    trials: tuple[Trial, ...]
+    remembered: str = ""
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+
+    def summary(self) -> str:
+        """One line on the choice."""
+        timing = self.trials[self.chosen].timing
+        rest = f", {milliseconds(timing.median)} ms" if timing is not None else ""
+        what = f"variant {self.chosen + 1} of {len(self.trials)}{rest}"
+        if not self.complete:
+            return f"interrupted: the best so far is {what}"
+        return f"the fastest is {what}" + (f" (remembered from {self.remembered})" if self.remembered else "")
+
+
+def tune(
+    result: Result,
+    target: str = "cpu",
+    *,
+    repeat: int = REPEAT,
+    seconds: float = SECONDS,
+    sizes: Mapping[str, int] | None = None,
+    floats: Floats = DEFAULT_FLOATS,
+    inputs: Inputs | None = None,
+    seed: int = 0,
+    remember: bool = True,
+    timer: Timer = wall,
+    step: Step = _nothing,
+) -> Tuned:
+    """Compile and measure the variants of a search on this machine, and choose the fastest.
+
+    `sizes` are values of symbolic sizes; `floats` the freedoms of the search. Candidates take turns, at most `repeat`
+    of them and about `seconds` in all, on `inputs` or else random ones; each result is checked first. A choice is
+    remembered for the same program, candidates, target, sizes, freedoms, device and versions, unless `remember` is
+    false. An interrupt (Ctrl-C) ends the measurements, and what was found so far counts. `step` hears of each step, of
+    which there are at most `count_steps`.
+
+    Raises:
+        LoopsatError: the target has no device here, sizes are missing, no inputs were found, or a candidate computes
+            something else.
+    """
+    given = dict(sizes or {})
+    if inputs is None:
+        _check_sizes(result.source, given)
+    else:
+        given |= sizes_of(result.source, inputs)
+    place = _Place.of(result, target, given, floats)
+    notes: list[str] = []
+    if remember:
+        found = cache.read(place.name, place.key)
+        known = None if found.value is None else _recall(result, found.value)
+        if known is not None:
+            return known
+        notes += [found.note] if found.note else []
+    contest = _Contest(result, target, timer, step)
+    complete = contest.run(lambda: _inputs(result.source, inputs, given, seed), repeat, seconds)
+    tuned = contest.outcome(complete, notes)
+    if complete and remember:
+        note = cache.write(place.name, place.key, _to_json(tuned))
+        notes += [note] if note else []
+        tuned = contest.outcome(complete, notes)
+    return tuned
+
+
+def _inputs(func: PrimFunc, inputs: Inputs | None, sizes: Mapping[str, int], seed: int) -> Inputs:
+    return random_inputs(func, np.random.default_rng(seed), sizes) if inputs is None else inputs
+
+
+def count_steps(result: Result, repeat: int = REPEAT) -> int:
+    """How many steps `tune` reports at most."""
+    return len(result.variants) + repeat
+
+
+def needed_sizes(func: PrimFunc) -> list[str]:
+    """The sizes without which a function cannot be measured: those of its shapes and loops."""
+    in_loops = {v for s in walk(func.body) if isinstance(s, For) for e in (s.start, s.extent) for v in free_vars(e)}
+    in_shapes = {v for b in func.buffers for e in b.shape for v in free_vars(e)}
+    scalars = [p for p in func.params if isinstance(p, Var) and p in in_loops | in_shapes]
+    return [v.name for v in (*shape_vars(func), *scalars)]
+
+
+def _check_sizes(func: PrimFunc, sizes: Mapping[str, int]) -> None:
+    missing = [name for name in needed_sizes(func) if name not in sizes]
+    if missing:
+        raise LoopsatError(
+            "unbound-size",
+            f"measuring {func.name} needs values for {', '.join(missing)}",
+            func.span,
+            help=f"pass sizes={{{missing[0]!r}: ...}}, or --size {missing[0]}=... on the command line",
+        )
+
+
+def _device(target: str) -> Any:
+    platform = PLATFORMS.get(target, target)
+    try:
+        return jax.devices(platform)[0]
+    except RuntimeError as error:
+        help = f"tune where there is one; without it, the cost table of {target} decides"
+        raise LoopsatError("no-device", f"there is no {target} device here to measure on", help=help) from error
+
+
+# Measuring -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Contest:
+    """Candidates of one search, as far as they have been prepared and timed."""
+
+    result: Result
+    target: str
+    timer: Timer
+    step: Step
+    expected: Reference | None = None
+    race: Race = field(init=False)
+    ranks: list[int] = field(default_factory=lambda: list[int]())
+    notes: dict[int, str] = field(default_factory=lambda: dict[int, str]())
+    sources: dict[str, int] = field(default_factory=lambda: dict[str, int]())
+
+    def __post_init__(self) -> None:
+        self.race = Race([], timer=self.timer)
+
+    def run(self, make: Callable[[], Inputs], repeat: int, seconds: float) -> bool:
+        """Measure on the inputs that are made; false if an interrupt ended it."""
+        try:
+            self._prepare(make())
+            deadline = time.perf_counter() + seconds
+            for turn in range(repeat):
+                if turn and time.perf_counter() >= deadline:
+                    break
+                self.race.turn()
+                self.step(f"turn {turn + 1}")
+        except KeyboardInterrupt:
+            return False
+        return True
+
+    def _prepare(self, inputs: Inputs) -> None:
+        """Compile and check candidates; those that differ in nothing that JAX sees are measured once."""
+        calls: list[Call] = []
+        for rank, (func, _) in enumerate(self.result.variants):
+            self.step(f"compiling variant {rank + 1}")
+            kernel = compile(func, self.target)
+            same = self.sources.setdefault(kernel.source, rank)
+            if same != rank:
+                self.notes[rank] = f"the same JAX source as variant {same + 1}"
+                continue
+            call = kernel_call(f"variant {rank + 1}", kernel, inputs)
+            self._check(func, kernel, inputs)
+            self.timer(call)  # what JAX has compiled so far may be for other arguments
+            calls.append(call)
+            self.ranks.append(rank)
+        self.race = Race(calls, timer=self.timer)
+
+    def _check(self, func: PrimFunc, kernel: Kernel, inputs: Inputs) -> None:
+        """Refuse a candidate that does not compute what the source program does.
+
+        Raises:
+            LoopsatError: it does not.
+        """
+        source = self.result.source
+        if self.expected is None:
+            self.expected = reference(source, inputs, lambda: compile(source, self.target))
+        found = dict(zip(written(func), kernel(*(inputs[name] for name in kernel.params)), strict=True))
+        insist(compare(source, self.expected, found, inputs))
+
+    def outcome(self, complete: bool, notes: list[str]) -> Tuned:
+        """The choice by what has been measured; without measurements, the cheapest."""
+        times = dict(zip(self.ranks, self.race.timings(), strict=False))
+        trials = tuple(
+            Trial(rank, func, cost, times.get(rank), self.notes.get(rank, ""))
+            for rank, (func, cost) in enumerate(self.result.variants)
+        )
+        chosen = fastest(trials)
+        measured = any(t.timing is not None for t in trials)
+        more = [] if measured else ["nothing was measured: the choice is the cheapest by cost"]
+        return Tuned(trials[chosen].func, chosen, trials, "", complete, (*notes, *more))
+
+
+def fastest(trials: tuple[Trial, ...]) -> int:
+    """The rank of the cheapest among those whose times cannot be told from the shortest; 0 if none has a time."""
+    timings = {t.rank: t.timing for t in trials if t.timing is not None}
+    if not timings:
+        return 0
+    limit = min(t.median for t in timings.values()) * (1 + NOISE)
+    return min(rank for rank, timing in timings.items() if timing.low <= limit)
+
+
+# Remembering ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a choice is kept, and for what it holds."""
+
+    name: str
+    key: dict[str, str]
+
+    @staticmethod
+    def of(result: Result, target: str, sizes: Mapping[str, int], floats: Floats) -> _Place:
+        environment = cache.environment()
+        device = _device(target)
+        key = {
+            "program": cache.digest(to_script(result.source)),
+            "candidates": cache.digest(*(to_script(func) for func, _ in result.variants)),
+            "target": target,
+            "sizes": json.dumps(dict(sizes), sort_keys=True),
+            "floats": str(floats.value),
+            "device": f"{device.platform}: {device.device_kind}",
+            "machine": environment["machine"],
+        }
+        return _Place(f"tuned/{cache.digest(*key.values())}.json", {**key, **environment})
+
+
+def _to_json(tuned: Tuned) -> dict[str, Any]:
+    times = [None if t.timing is None else list(astuple(t.timing)) for t in tuned.trials]
+    when = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return {"chosen": tuned.chosen, "when": when, "times": times, "notes": [t.note for t in tuned.trials]}
+
+
+def _recall(result: Result, value: Mapping[str, Any]) -> Tuned | None:
+    """A remembered choice; None if the figures are no choice among these candidates."""
+    try:
+        times = [None if t is None else _timing(t) for t in value["times"]]
+        notes = [str(note) for note in value["notes"]]
+        trials = tuple(
+            Trial(rank, func, cost, timing, note)
+            for rank, ((func, cost), timing, note) in enumerate(zip(result.variants, times, notes, strict=True))
+        )
+        chosen = int(value["chosen"])
+        return Tuned(result.variants[chosen][0], chosen, trials, str(value["when"])) if chosen >= 0 else None
+    except (KeyError, TypeError, ValueError, IndexError):
+        return None
+
+
+def _timing(values: Any) -> Timing:
+    median, low, high, runs = values
+    return Timing(float(median), float(low), float(high), int(runs))
