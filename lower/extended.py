@@ -12,7 +12,25 @@ from dataclasses import dataclass, replace
 from math import lcm
 
 from ir.blocks import lower_blocks
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Expr, For, If, Let, Load, PrimFunc, Stmt, Store, Var, const
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Buffer,
+    Cast,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    const,
+    seq,
+)
 from ir.schedule.edit import facts_at, proven, with_unique_names
 from ir.traverse import free_vars, loads, map_expr, map_stmt, stmt_children, stmt_exprs, walk
 from lower.linear import linear
@@ -50,9 +68,9 @@ def extended(func: PrimFunc, parts: Mapping[Dim, int], *, loops: bool = True) ->
             break
         kept |= straying
     extents = _extents(func)
-    dims = {m: extents[m] for m in rounded if isinstance(m, tuple)}
-    over = {m: rounded[m] for m in rounded if isinstance(m, str)}
+    dims = {m: extent for m, extent in extents.items() if m in rounded}
     had = {s.var.name: number(s.extent) or 0 for s in walk(func.body) if isinstance(s, For)}
+    over = {name: rounded[name] for name in had if name in rounded}
     related = {d: frozenset(m for m in g if isinstance(m, str)) for g in groups for d in g if isinstance(d, tuple)}
     left = frozenset(name for name, dim in _plain_indices(func) if dim in dims and name not in over)
     new = _resized(func, dims, rounded, over, guarded=True)
@@ -139,7 +157,7 @@ def _resized(
     def stmt(s: Stmt) -> Stmt:
         if not isinstance(s, For) or s.var.name not in loops:
             return s
-        body = If(Binary("lt", s.var, s.extent), s.body, SKIP) if guarded else s.body
+        body = _guarded(Binary("lt", s.var, s.extent), s.body) if guarded else s.body
         return replace(s, extent=const(loops[s.var.name], s.extent.dtype), body=body)
 
     def expr(e: Expr) -> Expr:
@@ -147,6 +165,11 @@ def _resized(
 
     params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
     return replace(func, params=params, body=map_stmt(func.body, expr, stmt, buffer))
+
+
+def _guarded(cond: Expr, body: Stmt) -> Stmt:
+    """A body under a condition on a loop variable: a guard for each statement, since some may go where others stay."""
+    return seq(*(If(cond, s, SKIP) for s in (body.stmts if isinstance(body, Seq) else (body,))))
 
 
 def _straying(func: PrimFunc, rounded: Mapping[Member, int]) -> set[str]:

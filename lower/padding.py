@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from math import inf, isinf
 
-from egraph_rules import Floats, Number, rule, transforms
+from egraph_rules import Floats, transforms
 from egraph_rules.erase import erase
-from egraph_rules.rule import FLOAT
+from egraph_rules.rules.neutral import NEUTRAL_RULES
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -21,7 +21,6 @@ from ir.nodes import (
     Assume,
     Binary,
     Buffer,
-    Const,
     Expr,
     For,
     If,
@@ -29,6 +28,7 @@ from ir.nodes import (
     PrimFunc,
     Stmt,
     Store,
+    Unary,
     Undef,
     Var,
     const,
@@ -46,33 +46,36 @@ _MAX_SEARCHES = 24
 _ANY_VALUES = Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS
 
 
-@rule(on=FLOAT, because="a finite number times zero is a zero", floats=Floats.NO_SIGNED_ZEROS, family="padding")
-def number_times_zero(a: Number):
-    """Fold what products of zero padding are, without the freedom that a product of unknown values needs."""
-    return a * 0.0, 0.0, a < inf, a > -inf
-
-
 @dataclass(frozen=True, slots=True)
 class Padded:
-    """A program over padded buffers; `values` by parameter are what callers must put in the padding.
-
-    `shapes` are those that parameters had, where they differ now.
-    """
+    """A program over padded buffers; `values` by parameter are what callers must put in the padding."""
 
     func: PrimFunc
-    shapes: Mapping[str, tuple[int, ...]]
     values: Mapping[str, Value]
     report: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
+class _Guard:
+    """A branch on an extended loop; a guarded reduction costs more than any other mask."""
+
+    loop: str
+    reduces: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Attempt:
-    """A program found for pad values, and the loops that are still guarded in it."""
+    """A program found for pad values, and the guards that are still in it."""
 
     func: PrimFunc
     values: Values
-    guarded: tuple[str, ...]
+    guards: tuple[_Guard, ...]
     floats: Floats
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The lower the better."""
+        return sum(g.reduces for g in self.guards), len(self.guards)
 
 
 def padded(func: PrimFunc, parts: Mapping[Dim, int], unread: Iterable[str], *, keep_checks: bool = False) -> Padded:
@@ -83,26 +86,14 @@ def padded(func: PrimFunc, parts: Mapping[Dim, int], unread: Iterable[str], *, k
     """
     wide = extended(func, parts, loops=not keep_checks)
     if not wide.dims:
-        return Padded(func, {}, {}, ())
-    shapes = _shapes(func, wide)
+        return Padded(func, {}, ())
+    zeros: Values = {b.name: 0 for b in func.buffers}
     if not wide.loops:
-        return Padded(wide.func, shapes, dict.fromkeys(shapes, 0), tuple(_report(wide, None, 0)))
-    tried = _Search(wide, frozenset(unread))
-    best = tried.best()
-    values = {name: best.values.get(name, 0) for name in shapes}
-    return Padded(
-        replace(best.func, body=erase(best.func.body)), shapes, values, tuple(_report(wide, best, tried.count))
-    )
-
-
-def _shapes(func: PrimFunc, wide: Extended) -> dict[str, tuple[int, ...]]:
-    old = {b.name: b.shape for b in func.buffers}
-    new = {b.name: b.shape for b in wide.func.buffers}
-    return {
-        name: tuple(wide.dims.get((name, d), int(e.value)) for d, e in enumerate(shape) if isinstance(e, Const))
-        for name, shape in new.items()
-        if shape != old[name]
-    }
+        return Padded(wide.func, zeros, tuple(_report(wide, None, 0)))
+    search = _Search(wide, frozenset(unread))
+    best = search.best()
+    report = tuple(_report(wide, best, search.count))
+    return Padded(replace(best.func, body=erase(best.func.body)), zeros | best.values, report)
 
 
 # Pad values ----------------------------------------------------------------------------------------------------------
@@ -119,10 +110,10 @@ class _Search:
     def best(self) -> _Attempt:
         """The attempt with fewest guards, of those the one with fewest demands on values."""
         strict = self._with(_ANY_VALUES)
-        if not strict.guarded or self.count >= _MAX_SEARCHES:
+        if not strict.guards or self.count >= _MAX_SEARCHES:
             return strict
         finite = self._with(_ANY_VALUES | Floats.FINITE)
-        return finite if len(finite.guarded) < len(strict.guarded) else strict
+        return finite if finite.rank < strict.rank else strict
 
     def _with(self, floats: Floats) -> _Attempt:
         buffers = list(_facts_needed(self.wide))
@@ -138,20 +129,28 @@ class _Search:
     def _better(self, best: _Attempt, values: Values) -> _Attempt:
         """The better of an attempt and one with other values, if there is any use in that."""
         finite = Floats.FINITE in best.floats and any(isinf(v) for v in values.values())
-        if not best.guarded or values == best.values or finite or self.count >= _MAX_SEARCHES:
+        if not best.guards or values == best.values or finite or self.count >= _MAX_SEARCHES:
             return best
         new = self._attempt(values, best.floats)
-        return new if len(new.guarded) < len(best.guarded) else best
+        return new if new.rank < best.rank else best
 
     def _attempt(self, values: Values, floats: Floats) -> _Attempt:
         self.count += 1
         step = transforms.remove_branching_through_overcompute(floats=floats)
-        step = replace(step, rules=(*step.rules, number_times_zero))
+        step = replace(step, rules=(*step.rules, *NEUTRAL_RULES))
         found = step(_with_facts(self.wide, self.unread, values))
-        return _Attempt(found, values, tuple(_guarded(self.wide, found)), floats)
+        return _Attempt(found, values, tuple(_guards(self.wide, found)), floats)
 
 
-_NEUTRAL = {"add": 0, "mul": 1, "or": 0, "and": 1, "min": inf, "max": -inf}
+_NEUTRAL = {
+    "add": 0,
+    "mul": 1,
+    "or": 0,
+    "and": 1,
+    "min": inf,
+    "max": -inf,
+    "exp": -inf,
+}  # the exponential of -inf vanishes
 
 
 def _neutral(op: str | None, dtype: DType) -> Value:
@@ -166,23 +165,31 @@ def _neutral(op: str | None, dtype: DType) -> Value:
 
 def _operators(func: PrimFunc) -> list[str]:
     """Operators that occur, besides addition, in the order of their first occurrence."""
-    found = (e.op for e in all_exprs(func.body) if isinstance(e, Binary))
+    found = (e.op for e in all_exprs(func.body) if isinstance(e, (Binary, Unary)))
     return list(dict.fromkeys(op for op in found if op in _NEUTRAL and op != "add"))
 
 
-def _guarded(wide: Extended, found: PrimFunc) -> Iterator[str]:
-    """Extended loops on which some branch depends that the author did not write."""
-    before = {s.cond for s in walk(wide.func.body) if isinstance(s, If)} - {_guard(s) for s in _loops(wide)}
-    asked = {v.name for s in walk(found.body) if isinstance(s, If) and s.cond not in before for v in free_vars(s.cond)}
-    return (name for name in wide.loops if name in asked)
+def _guards(wide: Extended, found: PrimFunc) -> Iterator[_Guard]:
+    """Branches on extended loops that are still there."""
+    bounds = {
+        name: Binary("lt", loop.var, const(wide.loops[name], loop.var.dtype)) for name, loop in _loops(wide).items()
+    }
+    written = {s.cond for s in walk(wide.func.body) if isinstance(s, If)} - set(bounds.values())
+    for stmt in walk(found.body):
+        if isinstance(stmt, If) and stmt.cond not in written:
+            for var in free_vars(stmt.cond):
+                if var.name in wide.loops:
+                    yield _Guard(var.name, _reduces(var, stmt))
 
 
-def _loops(wide: Extended) -> list[For]:
-    return [s for s in walk(wide.func.body) if isinstance(s, For) and s.var.name in wide.loops]
+def _loops(wide: Extended) -> dict[str, For]:
+    return {s.var.name: s for s in walk(wide.func.body) if isinstance(s, For) and s.var.name in wide.loops}
 
 
-def _guard(loop: For) -> Expr | None:
-    return loop.body.cond if isinstance(loop.body, If) else None
+def _reduces(var: Var, stmt: Stmt) -> bool:
+    """Whether iterations of a loop with that variable store to one place."""
+    stores = (s for s in walk(stmt) if isinstance(s, Store))
+    return any(all(var not in free_vars(i) for i in s.indices) for s in stores)
 
 
 # What the search is told ---------------------------------------------------------------------------------------------
@@ -196,7 +203,7 @@ def _facts_needed(wide: Extended) -> dict[Buffer, list[int]]:
     """
     written = {b.name for b in buffers_written(wide.func.body)}
     read = {e.buffer.name for e in all_exprs(wide.func.body) if isinstance(e, Load)}
-    reduced = _reduced(wide)
+    reduced = {name for name, loop in _loops(wide).items() if _reduces(loop.var, loop)}
     out: dict[Buffer, list[int]] = {}
     for buffer in (*wide.func.buffers, *(s.buffer for s in walk(wide.func.body) if isinstance(s, Alloc))):
         dims = [d for d in range(len(buffer.shape)) if (buffer.name, d) in wide.dims]
@@ -205,12 +212,6 @@ def _facts_needed(wide: Extended) -> dict[Buffer, list[int]]:
         if dims and buffer.name in read:
             out[buffer] = dims
     return out
-
-
-def _reduced(wide: Extended) -> set[str]:
-    """Extended loops whose iterations store to one place."""
-    stores = [(loop.var, s) for loop in _loops(wide) for s in walk(loop.body) if isinstance(s, Store)]
-    return {var.name for var, store in stores if not any(var in free_vars(i) for i in store.indices)}
 
 
 def _with_facts(wide: Extended, unread: frozenset[str], values: Values) -> PrimFunc:
@@ -263,11 +264,12 @@ def _report(wide: Extended, best: _Attempt | None, searches: int) -> Iterator[st
     if best is not None:
         for name in (n for n in best.values if n in inputs):
             yield f"the padding of {name} holds {best.values[name]}"
-        free = [loop for loop in wide.loops if loop not in best.guarded]
+        guarded = list(dict.fromkeys(g.loop for g in best.guards))
+        free = [loop for loop in wide.loops if loop not in guarded]
         if free:
             given = ", for finite values of floats" if Floats.FINITE in best.floats else ""
             yield f"loops {', '.join(free)} run over the padding: proven to change no result{given}"
-        for name in best.guarded:
+        for name in guarded:
             yield f"loop {name} keeps its guard: no pad value of {searches} tried was shown to be harmless"
     for name in sorted(wide.kept):
         yield f"loop {name} keeps its extent, and leaves the padding alone"
