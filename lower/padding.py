@@ -142,15 +142,8 @@ class _Search:
         return _Attempt(found, values, tuple(_guards(self.wide, found)), floats)
 
 
-_NEUTRAL = {
-    "add": 0,
-    "mul": 1,
-    "or": 0,
-    "and": 1,
-    "min": inf,
-    "max": -inf,
-    "exp": -inf,
-}  # the exponential of -inf vanishes
+# What changes nothing under an operator; the exponential of -inf vanishes.
+_NEUTRAL = {"add": 0, "mul": 1, "or": 0, "and": 1, "min": inf, "max": -inf, "exp": -inf}
 
 
 def _neutral(op: str | None, dtype: DType) -> Value:
@@ -268,8 +261,9 @@ def _report(wide: Extended, best: _Attempt | None, searches: int) -> Iterator[st
         free = [loop for loop in wide.loops if loop not in guarded]
         if free:
             given = ", for finite values of floats" if Floats.FINITE in best.floats else ""
-            yield f"loops {', '.join(free)} run over the padding: proven to change no result{given}"
+            subject = f"loop {free[0]} runs" if len(free) == 1 else f"loops {', '.join(free)} run"
+            yield f"{subject} over the padding: proven to change no result{given}"
         for name in guarded:
-            yield f"loop {name} keeps its guard: no pad value of {searches} tried was shown to be harmless"
+            yield f"loop {name} keeps a guard: no pad values (of {searches} tried) were shown to be harmless without"
     for name in sorted(wide.kept):
         yield f"loop {name} keeps its extent, and leaves the padding alone"

@@ -117,7 +117,7 @@ def test_without_a_neutral_value_the_guard_stays(name: str) -> None:
     func = func_of(ROW.format(dtype="float32", init="0.0", step=NOT_NEUTRAL[name]))
     result = check(func, {("A", 1): 8})
     assert result is not None and guards(result) == 1
-    assert any("loop j keeps its guard" in line for line in result.report)
+    assert any("loop j keeps a guard" in line for line in result.report)
 
 
 def test_consumers_that_need_different_values_keep_one_guard() -> None:
