@@ -211,7 +211,14 @@ class ShardedKernel(Kernel):
             self.source, self.report = program.emitted.source, program.report
 
     def at(self, **sizes: int) -> Sharded:
-        """The program on the mesh for these sizes, with a report of its own."""
+        """The program on the mesh for these sizes, with a report of its own.
+
+        Raises LowerError where they are not the sizes that come with a call.
+        """
+        names = [v.name for v in self._sizes]
+        if sizes.keys() != set(names):
+            message = f"{self.func.name} has the sizes {', '.join(names) or '(none)'}, given were {', '.join(sizes)}"
+            raise LowerError("unbound-size", message, self.func.span, help="give each of them a number")
         return self._program(sizes)[0]
 
     def _program(self, sizes: Mapping[str, int]) -> tuple[Sharded, Any]:

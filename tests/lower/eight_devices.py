@@ -276,6 +276,15 @@ def f(n: T.int32, a: T.handle, b: T.handle):
         np.testing.assert_array_equal(np.asarray(kernel(n, A)[0]), A.max(axis=1))
     assert any("padded from 13 to 16" in text for text in kernel.at(n=6, m=13).report)
     assert kernel.at(n=8, m=4).padded.report == ()
+    with pytest.raises(LowerError, match="has the sizes m, n"):
+        kernel.at(n=8)
+
+
+def test_results_can_stay_padded_and_cut(line: Mesh) -> None:
+    kernel = compile(func_of(ELEMENTWISE), mesh=line, shardings={"A": P("x"), "B": P("x")})
+    (found,) = kernel.jitted(**kernel.arguments((np.ones((13, 6), "float32"),), {}))
+    assert found.shape == (16, 6) and found.sharding.spec == P("x", None)
+    np.testing.assert_array_equal(np.asarray(found)[:13], np.full((13, 6), 3.0))
 
 
 def test_arrays_may_lie_anywhere(line: Mesh) -> None:
