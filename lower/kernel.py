@@ -8,13 +8,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh
 
 from ir.errors import LowerError, suggest
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
-from ir.traverse import all_exprs, substitute_expr
+from ir.specialize import specialize
+from ir.traverse import all_exprs, shape_vars, substitute_expr
 from lower.function import Emitted, emit_function
 from lower.linear import linear
+from lower.sharding import MeshLayout, Sharded, Shardings, mesh_layout, sharded
 
 Array = Any
 _PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "tpu": "tpu"}
@@ -52,10 +55,10 @@ class Kernel:
         if self._plain and not jax.config.read(
             "jax_enable_x64"
         ):  # entering contexts costs more than running a small kernel
-            results = self.jitted(**self._bind(arguments, named))
+            results = self._run(arguments, named)
         else:
             with self.context(), jax.default_device(self.device):
-                results = self.jitted(**self._bind(arguments, named))
+                results = self._run(arguments, named)
         checks = self._emitted.checks
         if checks:
             results, held = results[: -len(checks)], results[-len(checks) :]
@@ -63,6 +66,10 @@ class Kernel:
                 if not bool(ok):
                     _fail(check.node)
         return tuple(results)
+
+    def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        """The results of `jitted`."""
+        return self.jitted(**self._bind(arguments, named))
 
     def layout(self, name: str) -> Layout:
         """How a buffer parameter is stored: its shapes, index map and padding. LoopsatError if there is none such."""
@@ -107,11 +114,15 @@ class Kernel:
                 if param in self._emitted.static:
                     sizes[param] = value
             elif value is not None and isinstance(param, Buffer):
-                value = _array(func, param, value)
+                value = self._convert(_array(func, param, value))
             if value is not None:
                 bound[self._emitted.names[param.name]] = value
         self._check_shapes(bound, sizes)
         return bound
+
+    def _convert(self, value: Any) -> Any:
+        """An array of the right dtype as the kernel takes it."""
+        return jnp.asarray(value)
 
     def _scalar(self, param: Var, value: Any) -> Any:
         array = np.asarray(value)
@@ -168,7 +179,7 @@ def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:
             f"parameter {param.name} of {func.name}: expected dtype {param.dtype}, found {np.dtype(dtype).name}",
             help=f"convert it with .astype({str(param.dtype)!r})",
         )
-    return jnp.asarray(value)
+    return value
 
 
 def _fail(node: Assert | Assume) -> None:
@@ -177,12 +188,97 @@ def _fail(node: Assert | Assume) -> None:
     raise LowerError("assert-failed", f"an assertion failed{': ' + node.message if node.message else ''}", node.span)
 
 
-def compile(func: PrimFunc, target: str = "cpu", *, checks: bool = False) -> Kernel:
+class ShardedKernel(Kernel):
+    """A kernel over the devices of a mesh; dimensions that their mesh axes do not divide are padded inside.
+
+    Where sizes are not known before a call, a program is made for each (`at`), and `source`, `report` and `jitted` are
+    those of the unsharded function.
+    """
+
+    def __init__(self, func: PrimFunc, layout: MeshLayout, checks: bool) -> None:
+        super().__init__(emit_function(func, checks), layout.mesh.devices.flat[0])
+        self.mesh_layout = layout
+        self._with_checks = checks
+        self._plain = False
+        self._programs: dict[tuple[tuple[str, int], ...], tuple[Sharded, Any]] = {}
+        self._sizes = (*shape_vars(func), *(s for s in func.scalars if s in self._emitted.static))
+        if self._sizes:
+            names = ", ".join(v.name for v in self._sizes)
+            self.report.append(f"sharded, and padded where needed, for each {names} that is called with")
+        else:
+            program, self.jitted = self._program({})
+            self.source, self.report = program.emitted.source, program.report
+
+    def at(self, **sizes: int) -> Sharded:
+        """The program on the mesh for these sizes, with a report of its own.
+
+        Raises LowerError where they are not the sizes that come with a call.
+        """
+        names = [v.name for v in self._sizes]
+        if sizes.keys() != set(names):
+            message = f"{self.func.name} has the sizes {', '.join(names) or '(none)'}, given were {', '.join(sizes)}"
+            raise LowerError("unbound-size", message, self.func.span, help="give each of them a number")
+        return self._program(sizes)[0]
+
+    def _program(self, sizes: Mapping[str, int]) -> tuple[Sharded, Any]:
+        key = tuple(sorted(sizes.items()))
+        if key not in self._programs:
+            func = specialize(self.func, sizes) if sizes else self.func
+            program = sharded(func, self.mesh_layout, checks=self._with_checks)
+            self._programs[key] = (program, program.jit(Kernel(program.emitted, self.device).jitted))
+        return self._programs[key]
+
+    def _prepared(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sharded, Any, dict[str, Any]]:
+        """The program for a call, what JAX compiles for it, and the arguments on the mesh."""
+        bound = self._bind(arguments, named)
+        given = {p.name: bound[n] for p in self.func.params if (n := self._emitted.names[p.name]) in bound}
+        sizes = {v: given[v.name] for v in self._sizes if v.name in given}
+        self._check_shapes(bound, sizes)
+        program, jitted = self._program({v.name: sizes[v] for v in self._sizes})
+        placed = program.place({name: value for name, value in given.items() if name not in sizes})
+        return program, jitted, placed
+
+    def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
+        program, jitted, placed = self._prepared(arguments, named)
+        return program.results(jitted(**program.named(placed)), placed)
+
+    def lower(self, *arguments: Any, **named: Any) -> Any:
+        """JAX's lowered form of the program on the mesh for these arguments, to compile or inspect."""
+        with self.context():
+            program, jitted, placed = self._prepared(arguments, named)
+            return jitted.lower(**program.named(placed))
+
+    def arguments(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments checked, padded and on the mesh, as `jitted` takes them where sizes are known."""
+        with self.context():
+            program, _, placed = self._prepared(args, named)
+            return program.named(placed)
+
+    def _convert(self, value: Any) -> Any:
+        return value if isinstance(value, (np.ndarray, jax.Array)) else jnp.asarray(value)
+
+
+def compile(
+    func: PrimFunc,
+    target: str = "cpu",
+    *,
+    checks: bool = False,
+    mesh: Mesh | None = None,
+    shardings: Shardings | None = None,
+) -> Kernel:
     """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
 
-    Raises LowerError for an unknown target.
+    With a `mesh`, the kernel runs on its devices: `shardings` gives for buffer parameters a `PartitionSpec` or a tuple
+    of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
+    divide are padded inside, and results are those of the unsharded kernel (see docs/devices.md).
+
+    Raises LowerError for an unknown target, and for a mesh or shardings that do not fit it or the function.
     """
     device, notes = _device(target)
+    if mesh is not None:
+        return ShardedKernel(func, mesh_layout(func, mesh, shardings, _PLATFORMS[target]), checks)
+    if shardings:
+        raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
     return Kernel(emit_function(func, checks), device, notes)
 
 

@@ -184,11 +184,22 @@ class StatementWriter:
     def _load(self, load: Load) -> Value:
         held = self.scope.held.get(load.buffer)
         if held is not None and self._just_held(held, load.indices):
-            return self.scope.take(held, self.names.fresh(f"new_{held.job.buffer.name}"))
+            return self._taken(held)
         if held is None or not apart(held.node, self.node, load):
             self.scope.current(load.buffer)
         shape = buffer_shape(load.buffer, self.bounds)
         return self.accessor.load(self.names.of(load.buffer), shape, load.indices)
+
+    def _taken(self, held: Held) -> Value:
+        """The values of a held store, with their axes in the order of this statement."""
+        value = self.scope.take(held, self.names.fresh(f"new_{held.job.buffer.name}"))
+        names = [a.var for a in value.axes]
+        wanted = tuple(a for a in self.translator.order if a.var in names)
+        order = [names.index(a.var) for a in wanted]
+        if order == sorted(order):
+            return Value(value.code, wanted)
+        code = f"{value.code}.T" if order == [1, 0] else f"jnp.transpose({value.code}, {tuple(order)})"
+        return Value(code, wanted, POSTFIX, plain=(value.code, value.axes))
 
     def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
         """Whether a held store has all elements at `indices`, over axes of this statement."""
@@ -353,7 +364,7 @@ class StatementWriter:
         buffer = self.job.buffer
         held = self.scope.held.get(buffer)
         if held is not None and held.place == key and self._just_held(held, self.job.indices):
-            start = None if self.job.op is None else self.scope.take(held, self.names.fresh(f"new_{buffer.name}"))
+            start = None if self.job.op is None else self._taken(held)
             del self.scope.held[buffer]
             return start
         fill = self.scope.fills.get(buffer)

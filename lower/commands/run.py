@@ -39,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
     register_rules(options.rules)
     floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
     prices = stored(options.target)
-    result = optimize(func, prices.target, 1, budget_of(options), floats, without=options.without)
+    limits = budget_of(options)
+    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without)
     kernel = compile(result.best, target=options.target)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))

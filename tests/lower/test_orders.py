@@ -114,6 +114,11 @@ def test_factorizations(params: str, body: str, steps: int) -> None:
     assert loops(check(read(params, body))) == steps
 
 
+def test_held_values_turn_with_their_axes() -> None:
+    body = "for i in T.serial(5):\n    for j in T.serial(i, 5):\n        A[i, j] = B[i, j]\n        A[j, i] = A[i, j]"
+    check(read('A: T.Buffer((5, 5), "float32"), B: T.Buffer((5, 5), "float32")', body))
+
+
 def test_an_order_that_dependences_forbid_is_not_taken() -> None:
     report = check(
         read(SQUARE, "for i in T.serial(11):\n    for j in T.serial(11):\n        A[i + 1, j] = A[i, j + 1]")

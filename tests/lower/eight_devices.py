@@ -1,0 +1,355 @@
+"""Sharded kernels on eight virtual CPU devices. Run by `test_sharding.py` in a process of its own.
+
+The number of devices is fixed before JAX starts, so these tests cannot share a process with others.
+"""
+
+from __future__ import annotations
+
+import re
+
+import jax
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jax.sharding import AxisType, Mesh, PartitionSpec
+
+from compare import TOLERANCE
+from ir import PrimFunc, parse
+from ir.errors import LowerError
+from ir.inputs import random_inputs
+from ir.interpret import interpret_with_undef
+from ir.traverse import buffers_written
+from lower import Kernel, compile
+
+P = PartitionSpec
+COLLECTIVES = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
+
+
+@pytest.fixture(scope="module")
+def line() -> Mesh:
+    return jax.make_mesh((8,), ("x",))
+
+
+@pytest.fixture(scope="module")
+def plane() -> Mesh:
+    return jax.make_mesh((4, 2), ("x", "y"))
+
+
+def func_of(text: str) -> PrimFunc:
+    return parse(f"@T.prim_func\n{text}").funcs[0]
+
+
+def collectives(kernel: Kernel, *arguments: object) -> set[str]:
+    """The kinds of exchange between devices in the compiled program."""
+    return set(re.findall(rf"({COLLECTIVES})(?:-start)?\(", kernel.lower(*arguments).compile().as_text()))
+
+
+def check(func: PrimFunc, mesh: Mesh, shardings: dict, seed: int = 0, **scalars: float) -> Kernel:
+    """The sharded kernel, after comparing it with the interpreter."""
+    inputs = random_inputs(func, np.random.default_rng(seed), scalars)
+    expected = interpret_with_undef(func, **inputs)
+    kernel = compile(func, mesh=mesh, shardings=shardings)
+    before = {name: np.array(value) for name, value in inputs.items()}
+    found = kernel(**{p.name: inputs[p.name] for p in func.params})
+    written = [b for b in func.buffers if b in buffers_written(func.body)]
+    for buffer, (values, undef), got in zip(written, expected, found, strict=True):
+        assert got.shape == values.shape and got.dtype == values.dtype
+        assert got.sharding.device_set == set(mesh.devices.flat)
+        tolerance = TOLERANCE.get(buffer.dtype, 0.0)
+        want, have = values[~undef].astype(float), np.asarray(got)[~undef].astype(float)
+        np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance, err_msg=buffer.name)
+    assert all(np.array_equal(before[name], inputs[name]) for name in inputs)
+    return kernel
+
+
+ELEMENTWISE = """
+def f(A: T.Buffer((13, 6), "float32"), B: T.Buffer((13, 6), "float32")):
+    for i, j in T.grid(13, 6):
+        B[i, j] = A[i, j] * 2.0 + 1.0
+"""
+
+
+def test_elementwise_work_needs_no_exchange(line: Mesh) -> None:
+    func = func_of(ELEMENTWISE)
+    kernel = check(func, line, {"A": P("x"), "B": P("x")})
+    assert collectives(kernel, np.zeros((13, 6), "float32")) == set()
+
+
+def test_dividing_dimensions_stay_cut_in_the_result(line: Mesh) -> None:
+    text = ELEMENTWISE.replace("13", "16")
+    kernel = compile(func_of(text), mesh=line, shardings={"A": P("x"), "B": P("x", None)})
+    (found,) = kernel(np.ones((16, 6), "float32"))
+    assert found.sharding.spec == P("x", None)
+    assert {shard.data.shape for shard in found.addressable_shards} == {(2, 6)}
+
+
+ROW = """
+def f(A: T.Buffer((6, 13), "{dtype}"), B: T.Buffer((6,), "{dtype}")):
+    for i in T.serial(6):
+        B[i] = {init}
+        for j in T.serial(13):
+            B[i] = {step}
+"""
+ROWS = {
+    "sum": ("float32", "0.0", "B[i] + A[i, j]"),
+    "max": ("float32", 'T.float32("-inf")', "T.max(B[i], A[i, j])"),
+    "min": ("float32", 'T.float32("inf")', "T.min(B[i], A[i, j])"),
+    "int max": ("int32", "A[i, 0]", "T.max(B[i], A[i, j])"),
+    "int64 sum": ("int64", "T.int64(0)", "B[i] + A[i, j]"),
+    "float64 product": ("float64", "T.float64(1.0)", "B[i] * A[i, j]"),
+    "bfloat16 max": ("bfloat16", "A[i, 0]", "T.max(B[i], A[i, j])"),
+    "and": ("bool", "True", "B[i] and A[i, j]"),
+    "sum of cosines": ("float32", "0.0", "B[i] + T.cos(A[i, j])"),
+}
+
+
+SPECS = (P(None, "x"), P("x", None), P("y", "x"), (("x", "y"), None), P(None, ("y", "x")))
+
+
+@pytest.mark.parametrize("k", range(len(ROWS)))
+def test_reductions_over_dimensions_that_the_mesh_does_not_divide(k: int, plane: Mesh) -> None:
+    dtype, init, step = list(ROWS.values())[k]
+    spec = SPECS[k % len(SPECS)]
+    check(func_of(ROW.format(dtype=dtype, init=init, step=step)), plane, {"A": spec, "B": P("x")})
+
+
+@pytest.mark.parametrize(("op", "sign", "best"), [("max", -1, np.max), ("min", 1, np.min)])
+def test_padding_is_not_the_extreme_of_numbers_of_one_sign(op: str, sign: int, best: object, line: Mesh) -> None:
+    func = func_of(ROW.format(dtype="float32", init="A[i, 0]", step=f"T.{op}(B[i], A[i, j])"))
+    A = (sign * np.random.default_rng(0).uniform(1, 2, (6, 13))).astype("float32")
+    kernel = compile(func, mesh=line, shardings={"A": P(None, "x")})
+    np.testing.assert_array_equal(np.asarray(kernel(A)[0]), best(A, axis=1))
+    assert any("proven to change no result" in line for line in kernel.report)
+    assert collectives(kernel, A) == {"all-reduce"}
+
+
+def test_inputs_that_are_not_finite_give_what_they_give_on_one_device(line: Mesh) -> None:
+    A = np.ones((6, 13), "float32")
+    A[0], A[1, 3], A[2, 12] = -np.inf, np.inf, -np.inf
+    for name in ("sum", "max", "min"):
+        A[3, 4] = np.nan if name == "sum" else 0  # XLA's own exchange of maxima may lose NaN
+        dtype, init, step = ROWS[name]
+        func = func_of(ROW.format(dtype=dtype, init=init, step=step))
+        (want,) = compile(func)(A)
+        (found,) = compile(func, mesh=line, shardings={"A": P(None, "x")})(A)
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(want))
+
+
+MATMUL = """
+def f(A: T.Buffer((6, 13), "float32"), B: T.Buffer((13, 9), "float32"), D: T.Buffer((6, 9), "float32"), a: T.float32):
+    for i, j in T.grid(6, 9):
+        D[i, j] = 0.0
+        for k in T.serial(13):
+            D[i, j] = D[i, j] + a * A[i, k] * B[k, j]
+"""
+
+
+@pytest.mark.parametrize(
+    "shardings",
+    [
+        {"A": P("x", None), "D": P("x", None)},
+        {"B": P(None, "x"), "D": P(None, "x")},
+        {"A": P(None, "x"), "B": P("x", None)},
+        {"A": P("x", "y"), "B": P("y", None), "D": P("x")},
+        {"A": P("x", None), "B": P(None, "y"), "D": P("x", "y")},
+        {"A": P(None, ("y", "x")), "B": P("x", "y")},
+    ],
+    ids=str,
+)
+def test_products_of_matrices(shardings: dict, plane: Mesh) -> None:
+    kernel = check(func_of(MATMUL), plane, shardings, a=1.5)
+    assert "where" not in kernel.source
+
+
+def test_windows_reach_over_the_border_of_a_device(line: Mesh) -> None:
+    func = func_of(
+        """
+def f(A: T.Buffer((32,), "float32"), B: T.Buffer((30,), "float32")):
+    for i in T.serial(30):
+        B[i] = A[i] + A[i + 1] * 2.0 + A[i + 2]
+"""
+    )
+    kernel = check(func, line, {"A": P("x"), "B": P("x")})
+    assert any("keeps its extent" in text for text in kernel.report)
+
+
+def test_windows_in_two_dimensions(plane: Mesh) -> None:
+    func = func_of(
+        """
+def f(A: T.Buffer((11, 14), "float32"), B: T.Buffer((11, 14), "float32")):
+    for i, j in T.grid(11, 14):
+        B[i, j] = A[i, j]
+    for i, j in T.grid(9, 12):
+        B[i + 1, j + 1] = A[i, j + 1] + A[i + 2, j + 1] + A[i + 1, j] + A[i + 1, j + 2] - 4.0 * A[i + 1, j + 1]
+"""
+    )
+    check(func, plane, {"A": P("x", "y"), "B": P("x", "y")})
+
+
+SOFTMAX = """
+def f(A: T.Buffer((6, 13), "float32"), O: T.Buffer((6, 13), "float32")):
+    M = T.alloc_buffer((6,), "float32")
+    S = T.alloc_buffer((6,), "float32")
+    E = T.alloc_buffer((6, 13), "float32")
+    for i in T.serial(6):
+        M[i] = T.float32("-inf")
+        for j in T.serial(13):
+            M[i] = T.max(M[i], A[i, j])
+        S[i] = 0.0
+        for j in T.serial(13):
+            E[i, j] = T.exp(A[i, j] - M[i])
+        for j in T.serial(13):
+            S[i] = S[i] + E[i, j]
+        for j in T.serial(13):
+            O[i, j] = E[i, j] / S[i]
+"""
+
+
+@pytest.mark.parametrize("spec", [P("x"), P(None, "x"), P("y", "x")], ids=str)
+def test_softmax(spec: object, plane: Mesh) -> None:
+    check(func_of(SOFTMAX), plane, {"A": spec, "O": spec})
+
+
+SEVERAL = """
+def f(A: T.Buffer((13,), "float32"), B: T.Buffer((13,), "float32"), C: T.Buffer((13,), "float32"),
+      S: T.Buffer((1,), "float32"), k: T.int32):
+    S[0] = 0.0
+    for i in T.serial(13):
+        A[i] = A[i] + B[i]
+        C[i] = A[i] * T.cast(k, "float32")
+        S[0] = S[0] + A[i]
+"""
+
+
+def test_several_results_one_of_them_in_place_and_a_scalar(line: Mesh) -> None:
+    kernel = check(func_of(SEVERAL), line, {"A": P("x"), "C": P("x")}, k=3)
+    assert kernel.params == ("A", "B", "C", "S", "k") and kernel.optional == ("C", "S")
+    A, B = np.arange(13, dtype="float32"), np.ones(13, "float32")
+    for _ in range(3):  # results are arguments again
+        A, C, S = kernel(A, B, k=2)
+    np.testing.assert_allclose(np.asarray(A), np.arange(13) + 3)
+    np.testing.assert_allclose(np.asarray(C), 2 * (np.arange(13) + 3))
+    np.testing.assert_allclose(np.asarray(S), [np.sum(np.arange(13) + 3)])
+
+
+def test_a_store_that_changes_nothing_still_gives_a_result(line: Mesh) -> None:
+    func = func_of(
+        """
+def f(A: T.Buffer((13,), "int32"), B: T.Buffer((13,), "int32")):
+    for i in T.serial(13):
+        A[i] = A[i]
+        B[i] = A[i] + 1
+"""
+    )
+    check(func, line, {"A": P("x")})
+
+
+def test_a_partly_written_result_keeps_what_the_caller_passed(line: Mesh) -> None:
+    func = func_of(
+        """
+def f(A: T.Buffer((13,), "float32"), B: T.Buffer((13,), "float32")):
+    for i in T.serial(5):
+        B[i + 3] = A[i]
+"""
+    )
+    check(func, line, {"A": P("x"), "B": P("x")})
+
+
+def test_sizes_that_come_with_the_call(plane: Mesh) -> None:
+    func = func_of(
+        """
+def f(n: T.int32, a: T.handle, b: T.handle):
+    m = T.int32()
+    A = T.match_buffer(a, (n, m), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in T.serial(n):
+        B[i] = T.float32("-inf")
+        for j in T.serial(m):
+            B[i] = T.max(B[i], A[i, j])
+"""
+    )
+    kernel = compile(func, mesh=plane, shardings={"A": P("y", "x"), "B": P("x")})
+    for n, m in ((6, 13), (8, 4), (6, 13)):
+        A = -1 - np.random.default_rng(n).random((n, m), "float32")
+        np.testing.assert_array_equal(np.asarray(kernel(n, A)[0]), A.max(axis=1))
+    assert any("padded from 13 to 16" in text for text in kernel.at(n=6, m=13).report)
+    assert kernel.at(n=8, m=4).padded.report == ()
+    with pytest.raises(LowerError, match="has the sizes m, n"):
+        kernel.at(n=8)
+
+
+def test_results_can_stay_padded_and_cut(line: Mesh) -> None:
+    kernel = compile(func_of(ELEMENTWISE), mesh=line, shardings={"A": P("x"), "B": P("x")})
+    (found,) = kernel.jitted(**kernel.arguments((np.ones((13, 6), "float32"),), {}))
+    assert found.shape == (16, 6) and found.sharding.spec == P("x", None)
+    np.testing.assert_array_equal(np.asarray(found)[:13], np.full((13, 6), 3.0))
+
+
+def test_arrays_may_lie_anywhere(line: Mesh) -> None:
+    kernel = compile(func_of(ELEMENTWISE), mesh=line, shardings={"A": P("x"), "B": P("x")})
+    A = np.arange(78, dtype="float32").reshape(13, 6)
+    for place in (A, jax.device_put(A, jax.devices()[5]), A.tolist() and jax.numpy.asarray(A)):
+        np.testing.assert_array_equal(np.asarray(kernel(place)[0]), A * 2 + 1)
+    explicit = jax.make_mesh((8,), ("x",), axis_types=(AxisType.Explicit,))
+    found = compile(func_of(ELEMENTWISE), mesh=explicit, shardings={"A": P("x")})(A)
+    np.testing.assert_array_equal(np.asarray(found[0]), A * 2 + 1)
+
+
+def test_checks_are_made(line: Mesh) -> None:
+    func = func_of(
+        """
+def f(A: T.Buffer((13,), "float32"), B: T.Buffer((13,), "float32")):
+    for i in T.serial(13):
+        T.assume(A[i] > 0.0)
+    for i in T.serial(13):
+        B[i] = A[i] + 1.0
+"""
+    )
+    kernel = compile(func, checks=True, mesh=line, shardings={"A": P("x"), "B": P("x")})
+    A = np.ones(13, "float32")
+    np.testing.assert_array_equal(np.asarray(kernel(A)[0]), A + 1)
+    A[12] = -1
+    with pytest.raises(LowerError) as caught:
+        kernel(A)
+    assert caught.value.code == "assumption-false"
+
+
+def test_an_axis_may_be_longer_than_a_dimension(line: Mesh) -> None:
+    text = ROW.replace("6", "2").replace("13", "3").format(dtype="float32", init="0.0", step="B[i] + A[i, j]")
+    check(func_of(text), line, {"A": P("x", None), "B": P("x")})
+    check(func_of(text), line, {"A": P(None, "x")})
+
+
+def test_arguments_are_still_checked(line: Mesh) -> None:
+    kernel = compile(func_of(ELEMENTWISE), mesh=line, shardings={"A": P("x")})
+    with pytest.raises(LowerError, match=r"expected shape \(13, 6\), found \(16, 6\)"):
+        kernel(np.zeros((16, 6), "float32"))
+    with pytest.raises(LowerError, match="argument A of f is missing"):
+        kernel()
+
+
+TERMS = ("B[i] + A[i, j]", "T.max(B[i], A[i, j])", "T.min(B[i], A[i, j])", "B[i] + A[i, j] * C[j]")
+
+
+@settings(max_examples=8, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(st.integers(1, 11), st.integers(1, 11), st.sampled_from(TERMS), st.permutations(("x", "y", None)), st.booleans())
+def test_random_shapes(plane: Mesh, n: int, m: int, step: str, axes: list[str | None], offset: bool) -> None:
+    func = func_of(
+        f"""
+def f(A: T.Buffer(({n}, {m}), "float32"), C: T.Buffer(({m},), "float32"), B: T.Buffer(({n},), "float32")):
+    for i in T.serial({n}):
+        B[i] = {"A[i, 0] - 100.0" if offset else "0.0"}
+        for j in T.serial({m}):
+            B[i] = {step}
+"""
+    )
+    check(func, plane, {"A": P(axes[0], axes[1]), "C": P(axes[1]), "B": P(axes[2])}, seed=n)
+
+
+def test_bfloat16_arrays_are_padded_by_numpy(line: Mesh) -> None:
+    dtype, init, step = ROWS["bfloat16 max"]
+    kernel = compile(func_of(ROW.format(dtype=dtype, init=init, step=step)), mesh=line, shardings={"A": P(None, "x")})
+    A = -np.arange(1, 79).reshape(6, 13).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(np.asarray(kernel(A)[0]), A.max(axis=1))
