@@ -1,6 +1,6 @@
 """Histogram: H[b] = how many X[i] are b, for 0 <= b < bins.
 
-The inputs are in range; small numbers are more frequent.
+The inputs are in range; small numbers are more frequent. What H held before does not matter.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ def inputs(rng: np.random.Generator, n: int, bins: int) -> dict[str, np.ndarray]
     """Arguments by name; the sizes are not among them."""
     return {
         "X": np.minimum(rng.geometric(4 / bins, n) - 1, bins - 1).astype(np.int32),
+        "H": rng.integers(0, 9, bins).astype(np.int32),
     }
 
 

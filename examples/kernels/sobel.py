@@ -1,7 +1,8 @@
 """Sobel gradient magnitude of an image, which continues at its borders with its last row or column.
 
 With P[dy, dx] = X[clamp(y + dy), clamp(x + dx)]:
-gx = P[-1, 1] + 2 P[0, 1] + P[1, 1] - P[-1, -1] - 2 P[0, -1] - P[1, -1], gy the same with the axes exchanged, and Y[y, x] = sqrt(gx^2 + gy^2).
+gx = P[-1, 1] + 2 P[0, 1] + P[1, 1] - P[-1, -1] - 2 P[0, -1] - P[1, -1], gy the same with the axes exchanged,
+and Y[y, x] = sqrt(gx^2 + gy^2).
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@ order along each axis.
 
 With k = (1 - e^-a)^2 / (1 + 2 a e^-a - e^2a): forward y[j] = a1 x[j] + a2 x[j - 1] + b1 y[j - 1] + b2 y[j - 2],
 backward y[j] = a3 x[j + 1] + a4 x[j + 2] + b1 y[j + 1] + b2 y[j + 2], where a1 = k, a2 = k e^-a (a - 1),
-a3 = k e^-a (a + 1), a4 = -k e^-2a, b1 = 2^-a, b2 = -e^-2a, and what is outside is zero; their sum is the input along the other axis.
+a3 = k e^-a (a + 1), a4 = -k e^-2a, b1 = 2^-a, b2 = -e^-2a, and what is outside is zero; their sum
+is the input along the other axis.
 """
 
 from __future__ import annotations
