@@ -37,7 +37,8 @@ def load(name: str) -> KernelFile:
 
 
 def bound(function: Callable[..., Any], sizes: Mapping[str, int]) -> tuple[Callable[..., Any], tuple[str, ...]]:
-    """A function with its sizes filled in (a keyword each), and the names of the arguments that are left."""
-    names = tuple(inspect.signature(function).parameters)
-    fixed = {name: sizes[name] for name in names if name in sizes}
-    return partial(function, **fixed), tuple(name for name in names if name not in sizes)
+    """A function with its sizes filled in (a keyword each), and the names of the arguments that it needs besides."""
+    parameters = inspect.signature(function).parameters.values()
+    fixed = {p.name: sizes[p.name] for p in parameters if p.name in sizes}
+    needed = tuple(p.name for p in parameters if p.name not in sizes and p.default is p.empty)
+    return partial(function, **fixed), needed
