@@ -22,7 +22,7 @@ def eliminated(weight: float, n: int) -> Any:
     for j in range(1, n - 1):
         divisors[j] = weight * p[j - 1] + 1 - 2 * weight
         p[j] = -weight / divisors[j]
-    return p.astype(np.float32), divisors.astype(np.float32)
+    return p, divisors
 
 
 def solver(weight: float, n: int) -> Any:
@@ -30,7 +30,7 @@ def solver(weight: float, n: int) -> Any:
     system = np.eye(n)
     for j in range(1, n - 1):
         system[j, j - 1 : j + 2] = weight, 1 - 2 * weight, weight
-    return np.linalg.inv(system).astype(np.float32)
+    return np.linalg.inv(system)
 
 
 def right_side(x: Array, weight: float) -> Any:
@@ -83,12 +83,12 @@ def as_scans(tsteps: int, n: int, u: Array) -> Any:
 def loops(tsteps: int, n: int, u: Array) -> Any:
     u = u.copy()
     v = np.zeros_like(u)
-    one = np.float32(1)
-    a = np.float32(-1.0 * n * n / tsteps)
-    d = np.float32(-0.5 * n * n / tsteps)
+    one = 1.0
+    a = -1.0 * n * n / tsteps
+    d = -0.5 * n * n / tsteps
     a2, d2 = one + a + a, one + d + d
-    p = np.zeros((2, n), np.float32)
-    inverse = np.zeros((2, n), np.float32)
+    p = np.zeros((2, n))
+    inverse = np.zeros((2, n))
     for j in range(1, n - 1):
         inverse[0, j] = one / (a * p[0, j - 1] + one - a - a)
         inverse[1, j] = one / (d * p[1, j - 1] + one - d - d)
