@@ -69,7 +69,7 @@ def measure(name: str, size: str) -> Row:
         for form in module.JNP:
             calls[form.__name__], temporaries[form.__name__] = by_hand(form, file.sizes[size], arrays)
         forms = tuple(temporaries)
-        if importlib.util.find_spec("numba") is not None:
+        if has_numba():
             numba: Any = importlib.import_module("numba")
             for threads, parallel in (("all", True), ("one", False)):
                 loops = numba.njit(parallel=parallel, fastmath=True)(module.loops)
@@ -81,6 +81,10 @@ def measure(name: str, size: str) -> Row:
     row |= {"loopsat": times["loopsat"], "jnp": times[best], "form": best, "jnp temp": temporaries[best]}
     compiled_loops = [times[k] for k in times if k.startswith("numba")]
     return row | {"NumPy": times["NumPy"]} | ({"numba": min(compiled_loops)} if compiled_loops else {})
+
+
+def has_numba() -> bool:
+    return importlib.util.find_spec("numba") is not None
 
 
 def optimized(file: KernelFile, size: str, arrays: Mapping[str, Any], row: Row) -> Call:
