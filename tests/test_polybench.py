@@ -22,14 +22,6 @@ from lower import compile
 TOLERANCE = {DType.FLOAT32: 2e-5, DType.FLOAT64: 1e-11, DType.INT32: 0.0}
 MOST_STEPS = 20_000
 
-LOWERED_WRONG = {"correlation": "a value kept for two stores with exchanged indices is not transposed for the second"}
-LOWERED = [
-    pytest.param(n, marks=pytest.mark.xfail(strict=True, raises=AssertionError, reason=LOWERED_WRONG[n]))
-    if n in LOWERED_WRONG
-    else n
-    for n in PATHS
-]
-
 Written = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -69,13 +61,13 @@ def test_the_loops_are_what_the_reference_says(name: str) -> None:
     assert_agree(name, reference(**{k: exact[k] for k in arguments}))
 
 
-@pytest.mark.parametrize("name", LOWERED)
+@pytest.mark.parametrize("name", PATHS)
 def test_it_lowers(name: str) -> None:
     func, inputs, _ = small(name)
     assert_agree(name, compile(func)(**inputs))
 
 
-@pytest.mark.parametrize("name", LOWERED)
+@pytest.mark.parametrize("name", PATHS)
 def test_it_is_optimized(name: str) -> None:
     func, inputs, _ = small(name)
     assert_agree(name, compile(optimize(func).best)(**inputs))

@@ -347,18 +347,15 @@ case(
     'for i, k in T.grid(6,5):\n    with T.block("s"):\n        vi, vk = T.axis.remap("SR", [i, k])\n        with T.init():\n            B[vi] = 0.0\n        B[vi] = B[vi] + A[vi, vk]',
 )
 
-# Loops that carry a dependence, or whose extent is data, and nothing else, stay loops.
+# Loops that carry a dependence that is no scan, or whose extent is data, and nothing else, stay loops.
 SEQUENTIAL = {
     "antidiag_interchange",
     "data_extent",
-    "flow",
     "if_tmp_changes",
-    "inner_scan",
     "jacobi",
     "lu",
     "overlap_last",
     "pad_store_dyn",
-    "prefix_sum",
     "time_flip",
     "tmp_in_scan",
     "trsolve",
