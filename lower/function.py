@@ -47,11 +47,12 @@ def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU) ->
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
     program = normalize(without_bodies(func), checks)
     schedule = plan(program, target)
-    return _Emitter(program, schedule).emit()
+    return _Emitter(program, schedule, target).emit()
 
 
 class _Emitter:
-    def __init__(self, program: Program, schedule: Plan) -> None:
+    def __init__(self, program: Program, schedule: Plan, target: Target) -> None:
+        self.target = target
         self.program = program
         self.plan = schedule
         self.func = program.func
@@ -250,7 +251,7 @@ class _Emitter:
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
         node = ArrayStatement(resolved, node.axes, None if node.scan is None else self._resolved_scan(node.scan))
-        writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite)
+        writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite, self.target)
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+from egraph_rules.cost import target_named
 from ir.errors import LowerError, suggest
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
@@ -279,7 +280,7 @@ def compile(
         return ShardedKernel(func, mesh_layout(func, mesh, shardings, _PLATFORMS[target]), checks)
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
-    return Kernel(emit_function(func, checks), device, notes)
+    return Kernel(emit_function(func, checks, target_named(_PLATFORMS[target])), device, notes)
 
 
 def _device(target: str) -> tuple[Any, list[str]]:
@@ -293,6 +294,6 @@ def _device(target: str) -> tuple[Any, list[str]]:
         return device, [f"no {target} device here: the kernel runs on {device.platform}"]
 
 
-def emit(func: PrimFunc) -> str:
-    """JAX source of a function; it needs nothing but JAX."""
-    return emit_function(func).source
+def emit(func: PrimFunc, target: str = "cpu") -> str:
+    """JAX source of a function for a target's prices; it needs nothing but JAX."""
+    return emit_function(func, target=target_named(target)).source

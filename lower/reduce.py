@@ -1,8 +1,7 @@
 """Reductions and contractions over array axes as JAX source.
 
-A sum of products whose factors run over different axes is a contraction (`jnp.einsum`): the product is never formed.
-Any other sum is `jnp.sum`, which is as fast as a product with ones and loses no precision on targets with narrow matrix
-units; contractions of float32 ask for full precision for the same reason. Narrow floats accumulate in float32.
+Contractions of float32 ask for full precision, which targets with narrow matrix units would not give by themselves.
+Narrow floats accumulate in float32.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from dataclasses import replace
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Binary, Expr, Var
+from ir.nodes import Var
 from lower.linear import Linear
 from lower.values import POSTFIX, Translator, Value, aligned, dtype_code, literal, typed, union
 from lower.views import Axis
@@ -66,9 +65,6 @@ def reduction(
     over = [d for d, a in enumerate(value.axes) if any(a.var == r.var for r in reduced)]
     if not over:
         return value
-    if op == "add" and mask is None and dtype is DType.FLOAT32 and _long_rows(value, over):
-        ones = f"jnp.ones({size(value.axes[-1].extent)}, jnp.float32)"
-        return Value(f'jnp.dot({typed(value, dtype).code}, {ones}, precision="highest")', value.axes[:-1])
     arguments = [typed(value, dtype).code]
     if len(over) < len(value.axes):
         arguments.append(f"axis={over[0] if len(over) == 1 else tuple(over)}")
@@ -80,83 +76,8 @@ def reduction(
     return Value(f"{_FUNCTIONS[op]}({', '.join(arguments)})", kept)
 
 
-# A sum of long rows is fastest as a product with ones (benchmarks/README.md); short ones are not worth the constant.
-_LONG_ROW = 256
-
-
-def _long_rows(value: Value, over: Sequence[int]) -> bool:
-    last = len(value.axes) - 1
-    return (
-        last > 0 and list(over) == [last] and (extent := value.axes[last].extent).is_const and extent.const >= _LONG_ROW
-    )
-
-
-def contraction(
-    expr: Expr,
-    mask: Value | None,
-    reduced: Sequence[Axis],
-    translator: Translator,
-    finite: Callable[[Expr], bool],
-) -> Value | None:
-    """The sum of a product as an einsum, or None where a plain sum is better or a mask forbids it.
-
-    `finite` tells which factors are numbers at all positions.
-    """
-    if expr.dtype is DType.BOOL or not (isinstance(expr, Binary) and expr.op == "mul"):
-        return None
-    factors = [(translator.expr(f), f) for f in _factors(expr)]
-    over = {a.var for a in reduced}
-    joined = [(v, f) for v, f in factors if any(a.var in over for a in v.axes)]
-    values = [v for v, _ in joined]
-    if len(joined) < 2 or len({v.axes for v in values}) < 2:
-        return None
-    if over - {a.var for v in values for a in v.axes}:
-        return None
-    if mask is not None:
-        masked = _masked(joined, mask, expr.dtype, translator, finite)
-        if masked is None:
-            return None
-        values = masked
-    result = _einsum(values, over, expr.dtype, translator)
-    for v, _ in factors:
-        if not any(a.var in over for a in v.axes):
-            result = translator.binary("mul", v, result, expr.dtype)
-    return result
-
-
-def _masked(
-    factors: Sequence[tuple[Value, Expr]],
-    mask: Value,
-    dtype: DType,
-    translator: Translator,
-    finite: Callable[[Expr], bool],
-) -> list[Value] | None:
-    """Factors whose product is zero where the mask is false; None if they cannot be made so one by one.
-
-    One zero is enough where the others are numbers: the smallest factor that has the axes of the mask takes it.
-    """
-    axes = {a.var for a in mask.axes}
-    able = [k for k, (v, _) in enumerate(factors) if axes <= {a.var for a in v.axes}]
-    if not able:
-        return None
-    chosen = min(able, key=lambda k: len(factors[k][0].axes))
-    result: list[Value] = []
-    for k, (value, factor) in enumerate(factors):
-        if k == chosen or not finite(factor):
-            if k not in able:
-                return None
-            value = translator.select(mask, value, literal(0, dtype), dtype)
-        result.append(value)
-    return result
-
-
-def _factors(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "mul":
-        return [*_factors(expr.lhs), *_factors(expr.rhs)]
-    return [expr]
-
-
-def _einsum(values: Sequence[Value], over: Collection[Var], dtype: DType, translator: Translator) -> Value:
+def einsum(values: Sequence[Value], over: Collection[Var], dtype: DType, translator: Translator) -> Value:
+    """The sum of a product over axes, which is never formed."""
     axes = union(translator.order, *(v.axes for v in values))
     letters: dict[Var, str] = {}
     for axis in axes:

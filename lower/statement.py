@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Expr, Load, Var, const
+from ir.nodes import Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, substitute_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.finite import Finite
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
 from lower.linear import Linear, number, to_expr
 from lower.nest import ArrayStatement, Recurrence
-from lower.reduce import contraction, neutral, reduction
+from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
+from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, UNARY, Translator, Value, aligned, dtype_code, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
 
@@ -66,8 +68,16 @@ class StatementWriter:
     """Writes one statement into a scope. `forms` says afterwards how, `helpers` which functions it calls."""
 
     def __init__(
-        self, job: Job, node: ArrayStatement, around: Bounds, scope: Scope, names: Names, finite: Finite
+        self,
+        job: Job,
+        node: ArrayStatement,
+        around: Bounds,
+        scope: Scope,
+        names: Names,
+        finite: Finite,
+        target: Target,
     ) -> None:
+        self.target = target
         self.finite = finite
         self.outer: tuple[Expr, ...] = ()
         self.node = node
@@ -247,11 +257,12 @@ class StatementWriter:
         mask = self._mask(guards)
         if op is None:
             return self.translator.expr(expr)
-        if op == "add" and reduced:
-            value = contraction(expr, mask, reduced, self.translator, self._finite)
-            if value is not None:
-                self._note(f"contraction over {_names(reduced)}")
-                return value
+        if reduced and sums_as_terms(op, expr.dtype):
+            writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target)
+            value = writer.sum(expr, None if mask is None else (_conjunction(guards), mask), reduced)
+            for form in writer.forms:
+                self._note(f"{form} over {_names(reduced)}")
+            return value
         if reduced:
             self._note(f"{op} reduction over {_names(reduced)}")
         value = self.translator.expr(expr)
@@ -466,6 +477,13 @@ class StatementWriter:
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
         self._note("element" if not every else f"scatter over {_names(every)}")
+
+
+def _conjunction(guards: Sequence[Expr]) -> Expr:
+    total = guards[0]
+    for guard in guards[1:]:
+        total = Binary("and", total, guard)
+    return total
 
 
 def apart(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:

@@ -192,10 +192,14 @@ class Translator:
         code, tight = call_code(function, [aligned(a, axes).code for a in args])
         return Value(code, axes, POSTFIX if tight else LOOSE)
 
+    def negated(self, a: Value, dtype: DType) -> Value:
+        """`-a`."""
+        a = a if not a.static or dtype.is_signed or dtype.is_float else typed(a, dtype)
+        return replace(a, code=f"-{a.at(UNARY)}", strength=UNARY)
+
     def _unary(self, op: str, a: Value, dtype: DType) -> Value:
         if op == "neg":
-            a = a if not a.static or dtype.is_signed or dtype.is_float else typed(a, dtype)
-            return replace(a, code=f"-{a.at(UNARY)}", strength=UNARY)
+            return self.negated(a, dtype)
         if op in ("not", "bitnot"):
             if a.static and op == "not":
                 return replace(a, code=f"not {a.at(NOT)}", strength=NOT)

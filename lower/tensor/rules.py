@@ -1,0 +1,283 @@
+"""Rules over tensor terms. Each is a Python function over patterns: what a term is, what it may be instead, and when.
+
+Sums are taken in any order, as floats may be reassociated by default; integers wrap alike in every order. What a mask
+hides need not be a number, so a product with zero stands for a mask only where the other factor is `finite`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+
+Needs = frozenset[str]  # facts that bind names, as egglog text
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """A set of axes as egglog text."""
+
+    text: str
+    needs: Needs = frozenset()
+
+    def __or__(self, other: Axes) -> Axes:
+        return Axes(f"(| {self.text} {other.text})", self.needs | other.needs)
+
+    def __and__(self, other: Axes) -> Axes:
+        return Axes(f"(& {self.text} {other.text})", self.needs | other.needs)
+
+    def without(self, other: Axes) -> Axes:
+        return Axes(f"(& {self.text} (^ -1 {other.text}))", self.needs | other.needs)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A term with variables, as egglog text."""
+
+    text: str
+    needs: Needs = frozenset()
+
+    def __add__(self, other: Pattern) -> Pattern:
+        return _node("Add", self, other)
+
+    def __sub__(self, other: Pattern) -> Pattern:
+        return _node("Sub", self, other)
+
+    def __mul__(self, other: Pattern) -> Pattern:
+        return _node("Mul", self, other)
+
+    def __truediv__(self, other: Pattern) -> Pattern:
+        return _node("Div", self, other)
+
+    def __neg__(self) -> Pattern:
+        return _node("Neg", self)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A side condition as egglog text."""
+
+    text: str
+    needs: Needs = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRule:
+    """A rewrite: `program` is its egglog text, `law` how it reads, `reason` why it is true."""
+
+    name: str
+    law: str
+    reason: str
+    program: str
+
+
+def _node(op: str, *args: Pattern | Axes) -> Pattern:
+    needs = frozenset(n for a in args for n in a.needs)
+    return Pattern(f"({op} {' '.join(a.text for a in args)})", needs)
+
+
+def where(mask: Pattern, x: Pattern) -> Pattern:
+    """`x` where the mask holds, else 0."""
+    return _node("Where", mask, x)
+
+
+def flag(mask: Pattern) -> Pattern:
+    """1 where the mask holds, else 0."""
+    return _node("Flag", mask)
+
+
+def total(k: Axes, x: Pattern) -> Pattern:
+    """The sum of `x` over axes."""
+    return _node("Sum", k, x)
+
+
+def contract(k: Axes, x: Pattern, y: Pattern) -> Pattern:
+    """The sum of a product over axes, which is never formed."""
+    return _node("Contract", k, x, y)
+
+
+def ones(k: Axes) -> Pattern:
+    """1 at all positions of axes."""
+    return _node("Ones", k)
+
+
+def times(k: Axes, x: Pattern) -> Pattern:
+    """`x` times the number of positions on axes."""
+    return _node("Times", k, x)
+
+
+def axes(x: Pattern) -> Axes:
+    """The axes along which a term varies."""
+    name = f"axes_{x.text}"
+    return Axes(name, frozenset((f"(= {name} (axes {x.text}))",)))
+
+
+def apart(a: Axes, b: Axes) -> Condition:
+    """Two sets share no axis."""
+    return Condition(f"(= 0 (& {a.text} {b.text}))", a.needs | b.needs)
+
+
+def within(a: Axes, b: Axes) -> Condition:
+    """All axes of `a` are in `b`."""
+    return Condition(f"(= 0 (& {a.text} (^ -1 {b.text})))", a.needs | b.needs)
+
+
+def some(a: Axes) -> Condition:
+    """A set is not empty."""
+    return Condition(f"(!= 0 {a.text})", a.needs)
+
+
+def differ(a: Axes, b: Axes) -> Condition:
+    """Two sets are not the same."""
+    return Condition(f"(!= {a.text} {b.text})", a.needs | b.needs)
+
+
+def finite(x: Pattern) -> Condition:
+    """A term is a number at all positions, also where the program does not evaluate it."""
+    return Condition(f"(finite {x.text})")
+
+
+RULES: list[TensorRule] = []
+
+
+def tensor_rule(because: str) -> Callable[[Callable[..., tuple[object, ...]]], TensorRule]:
+    """Make a rule of a function that returns a pattern, its replacement, and conditions.
+
+    Parameters called `k` or `j` are sets of axes, all others terms.
+    """
+
+    def make(function: Callable[..., tuple[object, ...]]) -> TensorRule:
+        names = list(inspect.signature(function).parameters)
+        variables = [Axes(n) if n in ("k", "j") else Pattern(n) for n in names]
+        lhs, rhs, *conditions = function(*variables)
+        assert isinstance(lhs, Pattern)
+        assert isinstance(rhs, Pattern)
+        checks = [c for c in conditions if isinstance(c, Condition)]
+        needs = frozenset(n for part in (rhs, *checks) for n in part.needs)
+        when = " ".join((*sorted(needs), *(c.text for c in checks)))
+        clause = f" :when ({when})" if when else ""
+        program = f"(rewrite {lhs.text} {rhs.text}{clause} :ruleset idioms)"
+        law = f"{lhs.text}  =  {rhs.text}" + (f"   if {when}" if when else "")
+        rule = TensorRule(f"tensor.{function.__name__}", law, because, program)
+        RULES.append(rule)
+        return rule
+
+    return make
+
+
+@tensor_rule(because="a sum is linear")
+def sum_of_sums(k: Axes, x: Pattern, y: Pattern):
+    return total(k, x + y), total(k, x) + total(k, y)
+
+
+@tensor_rule(because="a sum is linear")
+def sum_of_differences(k: Axes, x: Pattern, y: Pattern):
+    return total(k, x - y), total(k, x) - total(k, y)
+
+
+@tensor_rule(because="a sum is linear")
+def sum_of_negated(k: Axes, x: Pattern):
+    return total(k, -x), -total(k, x)
+
+
+@tensor_rule(because="a factor that is the same for all terms counts once")
+def factor_out(k: Axes, c: Pattern, x: Pattern):
+    return total(k, c * x), c * total(k, x), apart(axes(c), k)
+
+
+@tensor_rule(because="what does not vary along an inner axis can wait for the outer sum")
+def factor_out_of_inner_sum(k: Axes, c: Pattern, x: Pattern):
+    inner, outer = k.without(axes(c)), k & axes(c)
+    return total(k, c * x), total(outer, c * total(inner, x)), some(inner), some(outer)
+
+
+@tensor_rule(because="a divisor that is the same for all terms counts once")
+def divisor_out(k: Axes, c: Pattern, x: Pattern):
+    return total(k, x / c), total(k, x) / c, apart(axes(c), k)
+
+
+@tensor_rule(because="equal terms are added as often as there are")
+def sum_of_equals(k: Axes, x: Pattern):
+    return total(k, x), times(k, x), apart(axes(x), k)
+
+
+@tensor_rule(because="equal terms are added as often as there are")
+def sum_of_partly_equals(k: Axes, x: Pattern):
+    missing, rest = k.without(axes(x)), k & axes(x)
+    return total(k, x), times(missing, total(rest, x)), some(missing), some(rest)
+
+
+@tensor_rule(because="a product is commutative")
+def product_commutes(x: Pattern, y: Pattern):
+    return x * y, y * x
+
+
+@tensor_rule(because="a product is associative")
+def product_associates(x: Pattern, y: Pattern, z: Pattern):
+    return (x * y) * z, x * (y * z)
+
+
+@tensor_rule(because="multiplication distributes over addition")
+def product_of_sum(x: Pattern, y: Pattern, z: Pattern):
+    return x * (y + z), x * y + x * z
+
+
+@tensor_rule(because="multiplication distributes over subtraction")
+def product_of_difference(x: Pattern, y: Pattern, z: Pattern):
+    return x * (y - z), x * y - x * z
+
+
+@tensor_rule(because="a minus sign can go to either factor")
+def product_of_negated(x: Pattern, y: Pattern):
+    return (-x) * y, -(x * y)
+
+
+@tensor_rule(because="a mask that is the same for all terms can wait")
+def mask_out(k: Axes, m: Pattern, x: Pattern):
+    return total(k, where(m, x)), where(m, total(k, x)), apart(axes(m), k)
+
+
+@tensor_rule(because="both terms are hidden alike")
+def mask_of_sum(m: Pattern, x: Pattern, y: Pattern):
+    return where(m, x + y), where(m, x) + where(m, y)
+
+
+@tensor_rule(because="both terms are hidden alike")
+def mask_of_difference(m: Pattern, x: Pattern, y: Pattern):
+    return where(m, x - y), where(m, x) - where(m, y)
+
+
+@tensor_rule(because="nothing is hidden twice")
+def mask_of_negated(m: Pattern, x: Pattern):
+    return where(m, -x), -where(m, x)
+
+
+@tensor_rule(because="one factor of zero makes the product zero, where the other is a number")
+def mask_of_factor(m: Pattern, x: Pattern, y: Pattern):
+    return where(m, x * y), where(m, x) * y, finite(y), within(axes(m), axes(x))
+
+
+@tensor_rule(because="zero times zero is zero")
+def mask_of_factors(m: Pattern, x: Pattern, y: Pattern):
+    return where(m, x * y), where(m, x) * where(m, y), within(axes(m), axes(x)), within(axes(m), axes(y))
+
+
+@tensor_rule(because="zero divided by what it was to be divided by is zero, where that is not hidden")
+def mask_of_quotient(m: Pattern, x: Pattern, y: Pattern):
+    return where(m, x / y), where(m, x) / y, apart(axes(m), axes(y)), finite(y)
+
+
+@tensor_rule(because="a number times zero is zero, times one itself")
+def mask_as_product(m: Pattern, x: Pattern):
+    return where(m, x), flag(m) * x, finite(x)
+
+
+@tensor_rule(because="a sum of products over factors of different axes is a contraction")
+def contraction(k: Axes, x: Pattern, y: Pattern):
+    a, b = axes(x), axes(y)
+    return total(k, x * y), contract(k, x, y), differ(a, b), some(a & k), some(b & k), within(k, a | b)
+
+
+@tensor_rule(because="a sum is a product with ones")
+def sum_as_contraction(k: Axes, x: Pattern):
+    return total(k, x), contract(k, x, ones(k)), within(k, axes(x)), differ(axes(x), k)

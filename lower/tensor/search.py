@@ -1,0 +1,168 @@
+"""The e-graph of tensor terms: saturation under limits, and the cheapest form by a target's prices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from egraph_rules.cost import Target
+from egraph_rules.engine import Engine, Row
+from lower.tensor.rules import RULES
+from lower.tensor.terms import ARITY, NUMBERED, Term
+
+_ROUNDS = 5
+_NODES = 1_500  # rows after which no further round begins
+_LEAVES = 14  # terms with more leaves are left as they are
+
+_OPEN = "(set (axes e) (& (| x y) (^ -1 k)))"
+_BINARY = ("Add", "Sub", "Mul", "Div", "Where")
+
+
+def _program() -> tuple[str, ...]:
+    constructors = " ".join(f"({op}{' i64' * (op in NUMBERED)}{' T' * arity})" for op, arity in ARITY.items())
+    analysis = [
+        "(function axes (T) i64 :merge (& old new))",
+        "(relation finite (T))",
+        "(ruleset facts) (ruleset idioms)",
+        *(
+            f"(rule ((= e ({op} a b)) (= x (axes a)) (= y (axes b))) ((set (axes e) (| x y))) :ruleset facts)"
+            for op in _BINARY
+        ),
+        *(f"(rule ((= e ({op} a)) (= x (axes a))) ((set (axes e) x)) :ruleset facts)" for op in ("Neg", "Flag")),
+        "(rule ((= e (Sum k a)) (= x (axes a))) ((set (axes e) (& x (^ -1 k)))) :ruleset facts)",
+        "(rule ((= e (Times k a)) (= x (axes a))) ((set (axes e) x)) :ruleset facts)",
+        "(rule ((= e (Ones k))) ((set (axes e) k) (finite e)) :ruleset facts)",
+        f"(rule ((= e (Contract k a b)) (= x (axes a)) (= y (axes b))) ({_OPEN}) :ruleset facts)",
+        "(rule ((= e (Neg a)) (finite a)) ((finite e)) :ruleset facts)",
+        "(rule ((= e (Where m a)) (finite a)) ((finite e)) :ruleset facts)",
+        "(rule ((= e (Flag m))) ((finite e)) :ruleset facts)",
+    ]
+    return (f"(datatype T {constructors})", *analysis, *(r.program for r in RULES))
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Engine:
+    return Engine(_program())
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
+    a set of axes; whether elements are floats, which alone have fast products of arrays; where a product with ones is
+    as fast as a sum."""
+
+    axes: tuple[int, ...]
+    finite: tuple[bool, ...]
+    size: Callable[[int], float]
+    floats: bool
+    rows: Callable[[int], bool]
+
+
+def cheapest(term: Term, facts: Facts, target: Target) -> Term:
+    """The cheapest form of a term that is found by the rules within their limits."""
+    if sum(t.op == "Leaf" for t in term.walk()) > _LEAVES:
+        return term
+    engine = _engine()
+    with engine.scratch():
+        for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
+            engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
+        engine.run(f"(let $root {_text(term)})")
+        changed = True
+        for _ in range(_ROUNDS):
+            engine.saturate("(saturate (run facts))")
+            if not changed or engine.sizes(ARITY) > _NODES:
+                break
+            changed, _ = engine.saturate("(run idioms)")
+        engine.saturate("(saturate (run facts))")
+        extractor = _Extractor(engine.tables((*ARITY, "axes")), facts, target)
+        return extractor.best(term)
+
+
+def _text(term: Term) -> str:
+    number = f" {term.number}" if term.op in NUMBERED else ""
+    return f"({term.op}{number}{''.join(' ' + _text(a) for a in term.args)})"
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    op: str
+    number: int
+    args: tuple[object, ...]
+
+
+class _Extractor:
+    """Cheapest forms of all classes, by rounds until no price falls."""
+
+    def __init__(self, tables: dict[str, list[Row]], facts: Facts, target: Target) -> None:
+        self.facts = facts
+        self.size = facts.size
+        self.target = target
+        self.axes: dict[object, int] = {row.inputs[0]: int(str(row.output)) for row in tables["axes"]}
+        self.classes: dict[object, list[_Node]] = {}
+        self.of: dict[_Node, object] = {}
+        for op in ARITY:
+            for row in tables[op]:
+                head, args = (int(str(row.inputs[0])), row.inputs[1:]) if op in NUMBERED else (0, row.inputs)
+                node = _Node(op, head, args)
+                self.classes.setdefault(row.output, []).append(node)
+                self.of[node] = row.output
+        self.chosen: dict[object, tuple[float, _Node]] = {}
+        self._settle()
+
+    def best(self, term: Term) -> Term:
+        """The cheapest form of a term."""
+        return self._build(self._class(term))
+
+    def _class(self, term: Term) -> object:
+        return self.of[_Node(term.op, term.number if term.op in NUMBERED else 0, tuple(map(self._class, term.args)))]
+
+    def _build(self, at: object) -> Term:
+        node = self.chosen[at][1]
+        return Term(node.op, tuple(self._build(a) for a in node.args), node.number)
+
+    def _settle(self) -> None:
+        changed = True
+        while changed:
+            changed = False
+            for at, nodes in self.classes.items():
+                for node in nodes:
+                    cost = self._cost(at, node)
+                    if cost < self.chosen.get(at, (math.inf, node))[0] - 1e-9:
+                        self.chosen[at] = (cost, node)
+                        changed = True
+
+    def _cost(self, at: object, node: _Node) -> float:
+        if any(a not in self.chosen for a in node.args):
+            return math.inf
+        t = self.target
+        below = sum(self.chosen[a][0] for a in node.args)
+        here = self.size(self.axes[at])
+        match node.op:
+            case "Leaf":
+                return here * t.load
+            case "Ones":
+                return 0.0 if self.facts.floats and self.facts.rows(node.number) else math.inf
+            case "Where":
+                return below + here * t.mask
+            case "Flag":
+                return below + here * t.mask
+            case "Div":
+                return below + here * t.division
+            case "Sum":
+                (a,) = node.args
+                inside = self.size(self.axes[a])
+                masked = self.chosen[a][1].op == "Where"
+                return below + inside * (t.arith + masked * t.reduction_mask) + here * t.store
+            case "Contract":
+                formed = sum(self.size(self.axes[a]) * self._formed(a) for a in node.args)
+                work = self.size(self.axes[node.args[0]] | self.axes[node.args[1]])
+                price = t.contraction if self.facts.floats else t.arith
+                return below + formed + work * price + here * t.store + t.kernel
+            case _:
+                return below + here * t.arith
+
+    def _formed(self, at: object) -> float:
+        """What an operand of a contraction costs for each element because it must be in memory."""
+        return 0.0 if self.chosen[at][1].op in ("Leaf", "Contract") else self.target.store + self.target.load

@@ -1,0 +1,60 @@
+"""Tensor terms: the sums and products of one array statement over named axes. Leaves are expressions of the IR.
+
+Axes have names, not positions, so a product of a matrix and a vector needs no broadcasting and a contraction no
+transposes. A set of axes is an integer with a bit for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ir.nodes import Binary, Expr, Unary
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A node. `op` is one of those below, `number` the leaf's place in the list of leaves or a set of axes.
+
+    `Leaf n`; `Add`, `Sub`, `Mul`, `Div`, `Neg` by element; `Where m x`: x where m holds, else 0; `Flag m`: 1 where m
+    holds, else 0; `Sum k x` over the axes k; `Contract k x y`: the same of a product that is never formed; `Ones k`;
+    `Times k x`: x as many times as there are positions on the axes k.
+    """
+
+    op: str
+    args: tuple[Term, ...] = ()
+    number: int = 0
+
+    def walk(self) -> Iterator[Term]:
+        """This term and all inside it."""
+        yield self
+        for arg in self.args:
+            yield from arg.walk()
+
+
+ARITY = {
+    "Leaf": 0, "Add": 2, "Sub": 2, "Mul": 2, "Div": 2, "Neg": 1, "Where": 2, "Flag": 1,
+    "Sum": 1, "Contract": 2, "Ones": 0, "Times": 1,
+}  # fmt: skip
+NUMBERED = frozenset(("Leaf", "Sum", "Contract", "Ones", "Times"))
+_OPERATORS = {"add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div"}
+
+
+def term_of(expr: Expr, leaves: list[Expr]) -> Term:
+    """An expression taken apart at its arithmetic; appends what is not to `leaves`."""
+    match expr:
+        case Binary(op=op, lhs=lhs, rhs=rhs) if op in _OPERATORS:
+            return Term(_OPERATORS[op], (term_of(lhs, leaves), term_of(rhs, leaves)))
+        case Unary(op="neg", operand=operand):
+            return Term("Neg", (term_of(operand, leaves),))
+        case _:
+            return leaf(expr, leaves)
+
+
+def leaf(expr: Expr, leaves: list[Expr]) -> Term:
+    """A leaf; equal expressions are one."""
+    known = next((k for k, e in enumerate(leaves) if e.same(expr)), None)
+    if known is None:
+        known = len(leaves)
+        leaves.append(expr)
+    return Term("Leaf", number=known)
