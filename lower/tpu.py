@@ -51,10 +51,9 @@ class TpuReport:
     """A program as the TPU compiler sees it, for one core of a v5e.
 
     `parameters` and `results` are types with layouts as in HLO (`f32[4096,256,4]{1,2,0:T(4,128)}`: dimensions from the
-    fastest, then the tile), parameters by name. Sizes are in bytes and count padding to tiles. `estimated_cycles` is the
-    sum of the compiler's own estimates over the optimized program, `hlo` its text. `loops`, `scatters` and `opaque`
-    count what the estimate cannot see through: bodies of loops count once, scatters look too cheap, the insides of
-    custom calls do not count.
+    fastest, then the tile), parameters by name. Sizes are in bytes. `estimated_cycles` is the sum of the compiler's own
+    estimates over the optimized program, `hlo` its text. `loops`, `scatters` and `opaque` count what the estimate
+    cannot see through: bodies of loops count once, scatters look too cheap, the insides of custom calls do not count.
     """
 
     parameters: Mapping[str, str]
@@ -237,8 +236,7 @@ def choose(result: Result, sizes: Mapping[str, int] | None = None) -> TpuChoice:
     """
     jobs = [tpu_job(func, sizes) for func, _ in result.variants]
     candidates = tuple(
-        Candidate(func, cost, found)
-        for (func, cost), found in zip(result.variants, compile_jobs(jobs), strict=True)
+        Candidate(func, cost, found) for (func, cost), found in zip(result.variants, compile_jobs(jobs), strict=True)
     )
     return _chosen(candidates)
 

@@ -40,7 +40,7 @@ def _compiled(job: dict[str, Any], place: SingleDeviceSharding) -> dict[str, Any
             compiled = jax.jit(namespace[job["function"]], keep_unused=True).lower(**arguments).compile()
     except Exception as error:  # JAX and the compiler raise what they like; the caller shows it
         return {"error": f"{type(error).__name__}: {error}"}
-    memory = compiled.memory_analysis()
+    memory: Any = compiled.memory_analysis()
     return {
         "argument_bytes": memory.argument_size_in_bytes,
         "output_bytes": memory.output_size_in_bytes,
