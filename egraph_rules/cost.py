@@ -23,8 +23,8 @@ class Target:
     `load`, `store`: an element moved. `arith`, `division`, `special`: an operation, an integer division or modulo, a
     transcendental function. `index`: factor for arithmetic inside an index, most of which becomes a slice.
     `mask`: a guard around an elementwise store, per element. `reduction_mask`: a guard around an accumulation.
-    `reduction_slice`: an accumulation over a part of an axis, per element. `store_slice`: a store to a part of an axis,
-    per element. `select`: a choice between two values, per element.
+    `reduction_slice`: an accumulation over a part of an axis, per element. `store_slice`: a store to a part of an
+    axis, per element of the buffer. `select`: a choice between two values, per element.
     `binding`: a value given a name, besides what the value costs, each time.
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
@@ -76,8 +76,8 @@ GPU = Target(
     contraction=0.02,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array read
-# or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 127 operations cost
-# 121,600, 8 tanh or exp 7,400, an integer quotient 8,400 (but a sine 150,000). A kernel has 1,824 before its first
+# or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128 operations cost
+# 59,200, 8 tanh 3,100, an integer quotient 8,400 (but a sine 150,000). A kernel has 1,824 before its first
 # element. Storing to 1022 of 1024 columns, by a guard or a shorter loop, takes another pass over the array: 172,872
 # instead of 78,328; a select in full rows 80,366. In sums over 1022 of 1024 a mask (76,518) and a slice (76,772) cost
 # what full rows do (76,516). What the table cannot express: an operation that is fused with nothing gets small windows
@@ -86,9 +86,9 @@ GPU = Target(
 # therefore compared by the compiler itself where it is installed (lower/tpu.py).
 TPU = Target(
     "tpu",
-    arith=0.02,
+    arith=0.01,
     division=0.2,
-    special=0.05,
+    special=0.02,
     mask=2.0,
     reduction_mask=0.05,
     reduction_slice=0.05,

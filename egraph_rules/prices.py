@@ -80,12 +80,19 @@ class Prices:
         if isinstance(store.value, Undef):
             return 0.0
         t = self.target
+        part = 0.0
         if accumulates(store):
             read = [(e.indices, e.buffer) for e in loads(store.value)]
-            part = t.reduction_slice if _in_part([(store.indices, store.buffer), *read], trips) else 0.0
-        else:
-            part = t.store_slice if _in_part([(store.indices, store.buffer)], trips) else 0.0
-        return t.kernel + self.weight(trips) * (t.store + t.index * places + value + part)
+            if t.reduction_slice and _in_part([(store.indices, store.buffer), *read], trips):
+                part = t.reduction_slice * self.weight(trips)
+        elif t.store_slice and _in_part([(store.indices, store.buffer)], trips):
+            part = t.store_slice * max(self.weight(trips), self.elements(store.buffer))
+        return t.kernel + self.weight(trips) * (t.store + t.index * places + value) + part
+
+    def elements(self, buffer: Buffer) -> float:
+        """How many elements a buffer has."""
+        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in buffer.shape)
+        return float(prod(int(n) for n in sizes))
 
     def branch(self, trips: Trips, cond: float, arms: float, *, masked: bool) -> float:
         """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""

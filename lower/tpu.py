@@ -28,7 +28,7 @@ from lower.function import emit_function
 from lower.kernel import Kernel
 from lower.linear import linear
 
-INSTALL = "install the TPU compiler with `pip install 'loopsat[tpu]'` (libtpu; its licence is not an open-source one)"
+INSTALL = "`pip install 'loopsat[tpu]'` installs the TPU compiler (libtpu; its licence is not an open-source one)"
 # Looked at by the compiler in the order of their static cost: each takes 0.03 to 1.3 s.
 CANDIDATES = 4
 # Estimates this near to each other say nothing.
