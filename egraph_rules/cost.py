@@ -75,15 +75,16 @@ GPU = Target(
     scalar=5_000.0,
     contraction=0.02,
 )
-# Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array read
-# or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128 operations cost
-# 59,200, 8 tanh 3,100, an integer quotient 8,400 (but a sine 150,000). A kernel has 1,824 before its first
-# element. Storing to 1022 of 1024 columns, by a guard or a shorter loop, takes another pass over the array: 172,872
-# instead of 78,328; a select in full rows 80,366. In sums over 1022 of 1024 a mask (76,518) and a slice (76,772) cost
-# what full rows do (76,516). What the table cannot express: an operation that is fused with nothing gets small windows
-# with a delay each, so that a bare sum of full rows is estimated at 126,368 and the sum of their doubles at 76,516;
-# rows of 256 × 4 cost half as much again as 8 × 128; a matmul runs on a unit of its own. Variants of one search are
-# therefore compared by the compiler itself where it is installed (lower/tpu.py).
+# Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
+# read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128
+# operations cost 59,200, 8 tanh 3,100, an integer quotient 8,400 (but a sine 150,000). A kernel has 1,824 before its
+# first element, which is also what a statement in a loop costs each time. Storing to 1022 of 1024 columns, by a guard
+# or a shorter loop, takes another pass over the array: 172,872 instead of 78,328; a select in full rows 80,366. In
+# sums over 1022 of 1024 a mask (76,518) and a slice (76,772) cost what full rows do (76,516). What the table cannot
+# express: an operation that is fused with nothing gets small windows with a delay each, so that a bare sum of full
+# rows is estimated at 126,368 and the sum of their doubles at 76,516; rows of 256 × 4 cost half as much again as 8 ×
+# 128; a matmul runs on a unit of its own. Variants of one search are therefore compared by the compiler itself where
+# it is installed (lower/tpu.py).
 TPU = Target(
     "tpu",
     arith=0.01,

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from egraph_rules import Result
+from egraph_rules.cost import TPU
 from ir.errors import LoopsatError, LowerError
 from ir.nodes import PrimFunc
 from ir.specialize import specialize
@@ -119,7 +120,7 @@ def tpu_job(kernel: Kernel | PrimFunc, sizes: Mapping[str, int] | None = None) -
     """
     func = kernel.func if isinstance(kernel, Kernel) else kernel
     func = specialize(func, sizes) if sizes else func
-    emitted = emit_function(func)
+    emitted = emit_function(func, target=TPU)
     missing = [v.name for v in (*shape_vars(func), *(s for s in func.scalars if s in emitted.static))]
     if missing:
         raise LowerError(
