@@ -24,13 +24,15 @@ from lower.pallas_program import Flat, TimeLoop, UnsuitableError, flatten, read,
 from lower.pallas_reduce import Reduction, ReductionWriter, reduction_of
 from lower.pallas_stages import Stages, stages_of, write_stages
 from lower.scope import Names
-from lower.tpu import TpuJob, compile_for_tpu, tpu_available
+from lower.tpu import TpuJob, compile_jobs, tpu_available, tpu_job
 from lower.values import TRUNCDIV, dtype_code
 
 
 @dataclass(frozen=True, slots=True)
 class PallasForm:
-    """A program as Pallas source. `kind` is `reduction` or `stages`; `moved` are the bytes that its kernels move."""
+    """A program as Pallas source. `kind` is `reduction` or `stages`; `moved` are the bytes that its kernels move,
+    `operations` what they compute on elements; `repeat` is how often the first of them runs.
+    """
 
     func: PrimFunc
     kind: str
@@ -38,6 +40,8 @@ class PallasForm:
     names: dict[str, str]
     optional: tuple[Buffer, ...]
     moved: int
+    operations: float
+    repeat: int
     report: tuple[str, ...]
 
 
@@ -106,43 +110,43 @@ def _reduction_form(flat: Flat, one: Reduction, target: Target, interpret: bool)
     source = _source(flat, names, head, body, lines, writer.truncdiv)
     counted = " and ".join(f"{a.low} ≤ {a.var.name} < {a.high} of {a.size}" for a in one.axes if a.reduced)
     report = (f"{one.job.op} reduction over {counted}: elements that do not count are left out in registers",)
-    return _form(flat, "reduction", source, names, head, pallas_reduce.moved_bytes(one), report)
+    moved, work = pallas_reduce.moved_bytes(one), pallas_reduce.operations(one)
+    known = {"": head, **{p.name: names.of(p) for p in flat.func.params}}
+    return PallasForm(flat.func, "reduction", source, known, flat.optional, moved, work, 1, report)
 
 
 def _stages_form(flat: Flat, stages: Stages, interpret: bool) -> PallasForm:
     names, head = _names(flat)
     body, lines, truncdiv = write_stages(flat, stages, names, interpret)
+    # Locals that are read before they are written, or handed from one pass to the next, begin as anything.
     passes = [stages.first, *([stages.rest] if stages.rest is not None else [])]
-    absent = {b for one in passes for b in one.inputs if b in flat.locals}
+    absent = {b for one in passes for b in (*one.inputs, *one.results) if b in flat.locals}
     created = [f"{names.of(b)} = jnp.zeros({shape(b)}, {dtype_code(b.dtype)})" for b in sorted(absent, key=repr)]
     source = _source(flat, names, head, body, [*created, *lines], truncdiv)
-    moved = stages.repeat * pallas_stages.moved_bytes(stages.first)
-    moved += pallas_stages.moved_bytes(stages.rest) if stages.rest is not None else 0
+    counted = [(stages.repeat, stages.first), *([(1, stages.rest)] if stages.rest is not None else [])]
+    moved = sum(times * pallas_stages.moved_bytes(one) for times, one in counted)
+    work = sum(times * pallas_stages.operations(one) for times, one in counted)
     rows = pallas_stages.block_rows(stages.first)
     what = f"{stages.steps} time steps" if stages.steps else f"{len(stages.first.stages)} stages"
     reach = ", ".join(f"{b.name} {-low}+{high}" for b, (low, high) in stages.first.inputs.items())
     report = (f"{what} in one pass over blocks of {rows} rows; rows read above and below a block: {reach or 'none'}",)
-    return _form(flat, "stages", source, names, head, moved, report)
+    known = {"": head, **{p.name: names.of(p) for p in flat.func.params}}
+    return PallasForm(flat.func, "stages", source, known, flat.optional, moved, work, stages.repeat, report)
+
+
+# What emitted modules call their own things.
+_TAKEN = ("pl", "pltpu", "plgpu", "reduced", "reduce_kernel", "truncdiv", "r", "i", "state")
 
 
 def _names(flat: Flat) -> tuple[Names, str]:
-    names = Names()
+    names = Names(_TAKEN)
     head = names.fresh(flat.func.name)
     for param in flat.func.params:
         names.of(param)
     return names, head
 
 
-def _form(
-    flat: Flat, kind: str, source: str, names: Names, head: str, moved: int, report: tuple[str, ...]
-) -> PallasForm:
-    known = {"": head, **{p.name: names.of(p) for p in flat.func.params}}
-    return PallasForm(flat.func, kind, source, known, flat.optional, moved, report)
-
-
-def _source(
-    flat: Flat, names: Names, head: str, body: Sequence[str], lines: Sequence[str], truncdiv: bool
-) -> str:
+def _source(flat: Flat, names: Names, head: str, body: Sequence[str], lines: Sequence[str], truncdiv: bool) -> str:
     """The whole module."""
     text = "\n".join([*body, *lines])
     imports = ["import jax", "import jax.numpy as jnp"]
@@ -191,7 +195,7 @@ def _trimmed(lines: Sequence[str]) -> list[str]:
     return found
 
 
-# Worth it? -----------------------------------------------------------------------------------------------------------------
+# Worth it?
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +219,8 @@ def gain(func: PrimFunc, target: str | Target = "tpu", ask_compiler: bool = True
     Bytes: XLA fuses a mask into its reduction, and a chain of stages into one pass, on TPU and GPU; it writes what one
     iteration of a loop leaves for the next. Pallas moves what its blocks read and write, rows around them included.
     Where the TPU compiler is installed (and `ask_compiler`), its estimate for XLA's form, bodies of loops times their
-    iterations, stands against the bytes of the Pallas form at the speed of that compiler's own elementwise kernels,
-    since it does not look into Pallas calls; reshapes and copies around them it does price.
+    iterations, stands against what the Pallas form moves and computes at the speed of that compiler's own elementwise
+    kernels, since it does not look into Pallas calls; reshapes and copies around them it does price.
 
     Raises:
         LoopsatError: the target is unknown.
@@ -261,21 +265,38 @@ def _traffic(jobs: Sequence[Job], local: frozenset[Buffer]) -> int:
     return sum(prod(shape(b)) * b.dtype.bits // 8 for _, b in found if b not in local)
 
 
-_CYCLES_A_BYTE = 39_164 / (4 * 4096 * 1024)  # of an array that is read or written, by the compiler's estimate
+# By the compiler's estimate for its own kernels: of a byte that is read or written, and before the first element. An
+# operation takes 1024 lanes a cycle; four units could share the work, but shifted reads keep more than one busy.
+_CYCLES_A_BYTE = 39_164 / (4 * 4096 * 1024)
+_CYCLES_A_KERNEL = 1_824
+_CYCLES_AN_OPERATION = 1 / 1024
 
 
-def _gain_in_cycles(form: PallasForm, flat: Flat) -> Gain:
+def _gain_in_cycles(form: PallasForm, flat: Flat) -> Gain | str:
     """Estimated cycles of XLA's form against those of the Pallas form and what stands around it."""
-    xla = compile_for_tpu(form.func)
-    times = max([i.extent for i in flat.items if isinstance(i, TimeLoop)], default=1) if xla.loops else 1
-    around = compile_pallas(form)
-    pallas = around + form.moved * _CYCLES_A_BYTE
-    return _verdict(pallas, float(xla.estimated_cycles * times), "estimated cycles")
+    ours, theirs = compile_jobs([pallas_job(form), tpu_job(form.func)])
+    if isinstance(ours, LowerError):
+        return f"the TPU compiler refuses the Pallas form: {' '.join(ours.notes)}"
+    if isinstance(theirs, LowerError):
+        return f"the TPU compiler refuses XLA's form: {' '.join(theirs.notes)}"
+    # XLA keeps the loop over time, or unrolls it, which the estimate then sees.
+    times = max([i.extent for i in flat.items if isinstance(i, TimeLoop)], default=1) if theirs.loops else 1
+    repeated = max(1, form.repeat) if ours.loops else 1
+    kernels = _CYCLES_A_KERNEL * form.repeat + form.moved * _CYCLES_A_BYTE + form.operations * _CYCLES_AN_OPERATION
+    pallas = ours.estimated_cycles * repeated + kernels
+    return _verdict(pallas, float(theirs.estimated_cycles * times), "estimated cycles")
 
 
-def compile_pallas(form: PallasForm) -> int:
-    """Estimated cycles of what stands around the Pallas calls."""
-    raise NotImplementedError
+def pallas_job(form: PallasForm) -> TpuJob:
+    """What the TPU compiler needs of a Pallas form; the estimate of its report leaves out the kernels themselves."""
+    arguments: dict[str, tuple[tuple[int, ...], str]] = {}
+    for param in form.func.params:
+        if isinstance(param, Buffer):
+            if param not in form.optional:
+                arguments[form.names[param.name]] = (shape(param), str(param.dtype.numpy))
+        else:
+            arguments[form.names[param.name]] = ((), str(param.dtype.numpy))
+    return TpuJob(form.source, form.names[""], arguments)
 
 
-__all__ = ["Gain", "PallasForm", "TpuJob", "emit_pallas", "find_form", "gain", "pallas_kernel", "xla_bytes"]
+__all__ = ["Gain", "PallasForm", "emit_pallas", "find_form", "gain", "pallas_job", "pallas_kernel", "xla_bytes"]

@@ -103,9 +103,7 @@ def _item(node: Node, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tupl
     return TimeLoop(node.loop.var, box.low.const, box.extent.const, body)
 
 
-def _job(
-    node: ArrayStatement, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tuple[Expr, ...]]]
-) -> Job:
+def _job(node: ArrayStatement, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tuple[Expr, ...]]]) -> Job:
     statement = node.statement
     boxes = [schedule.boxes[loop] for loop in node.axes]
     for loop, box in zip(node.axes, boxes, strict=True):
@@ -152,8 +150,8 @@ def shape(buffer: Buffer) -> tuple[int, ...]:
     return tuple(linear(d).const for d in buffer.shape)
 
 
-def place(index: Expr, axes: Sequence[Axis]) -> tuple[Var | None, int]:
-    """An index as `axis + constant`, or a constant (None).
+def place(index: Expr, axes: Sequence[Axis]) -> tuple[str | None, int]:
+    """An index as the name of an axis and a constant that is added to it; a constant has no axis.
 
     Raises:
         UnsuitableError: it is neither.
@@ -164,8 +162,8 @@ def place(index: Expr, axes: Sequence[Axis]) -> tuple[Var | None, int]:
         return None, form.const
     if len(terms) == 1 and terms[0][1] == 1:
         var = terms[0][0]
-        if isinstance(var, Var) and var in {a.var for a in axes}:
-            return var, form.const
+        if isinstance(var, Var) and var.name in {a.var.name for a in axes}:
+            return var.name, form.const
     raise UnsuitableError("an index is not `loop variable + constant`")
 
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Const, Expr, Load, Var, const
-from ir.traverse import free_vars, map_expr
+from ir.traverse import free_vars, map_expr, walk_expr
 from lower.job import Job
 from lower.linear import number
 from lower.pallas_program import Flat, UnsuitableError, is_constant, place, read, settled, shape
@@ -88,7 +88,7 @@ def reduction_of(flat: Flat) -> Reduction:
         raise UnsuitableError("its last statement is not a sum, minimum or maximum over an axis")
     if any(load.buffer == found.buffer for load in read(list(found.exprs()))):
         raise UnsuitableError("the reduction reads what it writes")
-    if any(isinstance(e, Var) for e in flat.func.scalars):
+    if flat.func.scalars:
         raise UnsuitableError("it has scalar parameters")
     start = None if len(jobs) == 1 else _start(jobs[0], found)
     return _reduction(_merged(found), start)
@@ -107,12 +107,12 @@ def _start(first: Job, update: Job) -> Const:
 
 def _full(job: Job) -> bool:
     """Whether a job stores to every element, in loop order."""
-    by_var = {a.var: a for a in job.axes}
+    by_name = {a.var.name: a for a in job.axes}
     for index, size in zip(job.indices, shape(job.buffer), strict=True):
         var, offset = place(index, job.axes)
         if var is None and size == 1 and offset == 0:
             continue
-        if var is None or offset or (by_var[var].low.const, by_var[var].extent.const) != (0, size):
+        if var is None or offset or (by_name[var].low.const, by_name[var].extent.const) != (0, size):
             return False
     return True
 
@@ -209,10 +209,10 @@ def _check_result(job: Job, axes: Sequence[TileAxis]) -> None:
     """The result has all parallel axes as dimensions, whole and in order."""
     found = [place(i, job.axes) for i in job.indices]
     kept = [a for a in axes if not a.reduced]
-    if [v for v, _ in found if v is not None] != [a.var for a in kept]:
+    if [v for v, _ in found if v is not None] != [a.var.name for a in kept]:
         raise UnsuitableError("the result has its dimensions in another order")
     for (var, offset), size in zip(found, shape(job.buffer), strict=True):
-        axis = next((a for a in kept if a.var == var), None)
+        axis = next((a for a in kept if a.var.name == var), None)
         if offset or (size != 1 if axis is None else not axis.whole or axis.size != size):
             raise UnsuitableError("only a part of the result is reduced to")
 
@@ -223,8 +223,14 @@ def moved_bytes(one: Reduction) -> int:
     return operands + math.prod(one.result_shape) * one.dtype.bits // 8 * (1 if one.start is not None else 2)
 
 
+def operations(one: Reduction) -> float:
+    """Operations on elements: the value, its conditions and the reduction."""
+    nodes = sum(1 for e in (one.job.value, *one.job.guards) for _ in walk_expr(e))
+    return float((nodes + 4) * math.prod(a.size for a in one.axes))
+
+
 def blocks(sizes: Sequence[int], bytes_each: int = 4) -> tuple[int, ...]:
-    """Block sizes for TPU tiles: whole dimensions where they fit, else multiples of the tile, outer dimensions first."""
+    """Block sizes for TPU tiles: whole dimensions where they fit, else multiples of the tile, outer ones first."""
     units = [1] * (len(sizes) - 2) + [_SUBLANES, _LANES]
     found = list(sizes)
 
@@ -237,7 +243,7 @@ def blocks(sizes: Sequence[int], bytes_each: int = 4) -> tuple[int, ...]:
     return tuple(found)
 
 
-# Source ------------------------------------------------------------------------------------------------------------------
+# Source
 
 
 @dataclass(slots=True)
@@ -255,7 +261,7 @@ class ReductionWriter:
         self.lead = max(0, 2 - len(self.one.axes)) if not self.gpu else 0
 
     def write(self) -> list[str]:
-        """Source of the kernel and of a function `reduced` that takes the operands, and the result if it starts there."""
+        """Source of the kernel and of a function `reduced` of the operands, and of the result if it starts there."""
         return self._gpu() if self.gpu else self._tpu()
 
     @property
@@ -391,13 +397,15 @@ class ReductionWriter:
         counts = [-(-one.axes[k].size // sizes[k]) for k in one.reduced]
         lines, firsts = self._gpu_firsts(sizes, counts)
         positions = {
-            a.var: f"({firsts[k]} + lax.broadcasted_iota(jnp.int32, {tuple(sizes)}, {k}))" for k, a in enumerate(one.axes)
+            a.var: f"({firsts[k]} + lax.broadcasted_iota(jnp.int32, {tuple(sizes)}, {k}))"
+            for k, a in enumerate(one.axes)
         }
         inside = {k: f"({positions[a.var]} < {a.size})" for k, a in enumerate(one.axes) if a.size % sizes[k]}
         loads: dict[Load, str] = {}
         for n, load in enumerate(one.operands):
             index = ", ".join(
-                f"pl.ds({firsts[k]}, {sizes[k]})" if a.var in load.indices else "pl.ds(0, 1)" for k, a in enumerate(one.axes)
+                f"pl.ds({firsts[k]}, {sizes[k]})" if a.var in load.indices else "pl.ds(0, 1)"
+                for k, a in enumerate(one.axes)
             )
             extents = tuple(s if a.var in load.indices else 1 for s, a in zip(sizes, one.axes, strict=True))
             checks = [

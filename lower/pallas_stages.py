@@ -8,20 +8,33 @@ buffer that are needed, so that no element that the program does not read decide
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ir.nodes import Buffer, Load, Var
-from ir.traverse import free_vars
+from ir.traverse import free_vars, walk_expr
 from lower.job import Job
-from lower.pallas_program import Flat, TimeLoop, UnsuitableError, at_time, pieces, place, read, shape, uniform, whole_value
+from lower.pallas_program import (
+    Flat,
+    TimeLoop,
+    UnsuitableError,
+    at_time,
+    pieces,
+    place,
+    read,
+    shape,
+    uniform,
+    whole_value,
+)
 from lower.scope import Names
 from lower.values import Translator, Value, dtype_code
 from lower.views import Axis
 
 Region = tuple[int, int]  # rows from `block start + low` to `block end + high`
-TILE_BYTES = 6 << 20  # of tiles in a block; a core has 16 MiB of scoped VMEM, and transfers are double
-STEPS = (8, 4, 2, 1)  # time steps in one pass
+# Of tiles in a block. A core has 16 MiB of scoped VMEM; larger tiles also take the compiler most of a minute.
+TILE_BYTES = 3 << 20
+STEPS = (4, 2, 1)  # time steps in one pass
 MAX_STAGES = 48
 _PREV, _MAIN, _NEXT = "above", "here", "below"
 
@@ -124,7 +137,7 @@ def make_pass(jobs: Sequence[Job], results: Sequence[Buffer]) -> Pass:
     mixed = [b.name for b in wholes if b in stored or b in needed]
     if mixed:
         raise UnsuitableError(f"{', '.join(mixed)} is read by rows and as a whole, or read as a whole and written")
-    inputs = {b: r for b, r in needed.items()}
+    inputs = dict(needed)
     return Pass(tuple(jobs), ranks.pop(), tuple(results), tuple(reversed(regions)), inputs, tuple(wholes))
 
 
@@ -135,7 +148,7 @@ def _hull(a: Region | None, b: Region) -> Region:
 def check_store(job: Job) -> None:
     """A stage stores to `[i + c, j + d, ...]` with distinct axes, and has no other axes."""
     found = [place(i, job.axes)[0] for i in job.indices]
-    if None in found or len(set(found)) != len(found) or set(found) != {a.var for a in job.axes}:
+    if None in found or len(set(found)) != len(found) or set(found) != {a.var.name for a in job.axes}:
         raise UnsuitableError(f"the store to {job.buffer.name} is not to rows and columns of its loops")
 
 
@@ -161,18 +174,18 @@ def covers(job: Job) -> bool:
 
 def domain(job: Job) -> list[tuple[int, int]]:
     """First and one past the last place that a stage stores to, in each dimension."""
-    by_var = {a.var: a for a in job.axes}
+    by_name = {a.var.name: a for a in job.axes}
     result: list[tuple[int, int]] = []
     for index in job.indices:
         var, offset = place(index, job.axes)
         assert var is not None
-        axis = by_var[var]
+        axis = by_name[var]
         low = axis.low.const + offset
         result.append((low, low + axis.extent.const))
     return result
 
 
-# Blocks ------------------------------------------------------------------------------------------------------------------
+# Blocks
 
 
 def power(n: int) -> int:
@@ -182,7 +195,8 @@ def power(n: int) -> int:
 
 def row_unit(one: Pass) -> int:
     """Blocks of rows come in multiples of this: rows are lanes, sublanes or neither, by the rank."""
-    return {1: 1024, 2: 16}.get(one.rank, 1)
+    narrow = any(b.dtype.bits < 32 for b in (*one.inputs, *(j.buffer for j in one.stages)))
+    return {1: 1024, 2: 16 if narrow else 8}.get(one.rank, 1)
 
 
 def halo(region: Region, unit: int) -> tuple[int, int]:
@@ -237,6 +251,18 @@ def moved_bytes(one: Pass) -> int:
     return total + sum(map(_size, one.wholes)) + sum(map(_size, one.results))
 
 
+def operations(one: Pass) -> float:
+    """Operations on elements in a pass, those computed twice included; a shifted read counts as one."""
+    rows = block_rows(one)
+    total = 0.0
+    for job, region in zip(one.stages, one.needed, strict=True):
+        if region is not None:
+            nodes = sum(1 for e in (whole_value(job), *job.guards) for _ in walk_expr(e))
+            elements = math.prod(b - a for a, b in domain(job))
+            total += nodes * elements * (rows + region[1] - region[0]) / rows
+    return total
+
+
 def _size(buffer: Buffer) -> int:
     total = buffer.dtype.bits // 8
     for n in shape(buffer):
@@ -244,7 +270,7 @@ def _size(buffer: Buffer) -> int:
     return total
 
 
-# Source ------------------------------------------------------------------------------------------------------------------
+# Source
 
 
 @dataclass(slots=True)
@@ -283,7 +309,7 @@ class PassWriter:
 
     def write(self) -> list[str]:
         """Source of the kernel and of the function that calls it."""
-        refs: list[str] = [f"{v.name}_ref" for v in self.scalars]
+        refs: list[str] = [f"{self.names.of(v)}_ref" for v in self.scalars]
         for buffer in self.one.inputs:
             refs += [f"{self.names.of(buffer)}_{kind}" for kind, _ in self.parts(buffer)]
         refs += [f"{self.names.of(b)}_ref" for b in self.one.wholes]
@@ -345,9 +371,7 @@ class PassWriter:
             self._embed(job, region, name, conditions, dims)
         self.versions[job.buffer] = (name, region)
 
-    def _embed(
-        self, job: Job, region: Region, name: str, conditions: list[str], dims: list[tuple[int, int]]
-    ) -> None:
+    def _embed(self, job: Job, region: Region, name: str, conditions: list[str], dims: list[tuple[int, int]]) -> None:
         """Put the old version around, and where conditions do not hold."""
         old, (old_low, _) = self.versions[job.buffer]
         rows = (region[0] - old_low, self.rows + region[1] - region[0])
@@ -391,19 +415,17 @@ class PassWriter:
         axes: tuple[Axis, ...] = tuple(job.axes)
 
         def variable(var: Var) -> Value:
-            if var in variables:
-                d = variables.index(var)
+            if var.name in variables:
+                d = variables.index(var.name)
                 return Value(self._position(d, starts[d] - places[d][1], tile_shape), axes)
-            return Value(f"{var.name}_ref[0]")
+            return Value(f"{self.names.of(var)}_ref[0]")
 
         def load(node: Load) -> Value:
             return self._load(node, job, sizes, starts, axes)
 
         return Translator(axes, load, variable)
 
-    def _load(
-        self, node: Load, job: Job, sizes: tuple[int, ...], starts: list[int], axes: tuple[Axis, ...]
-    ) -> Value:
+    def _load(self, node: Load, job: Job, sizes: tuple[int, ...], starts: list[int], axes: tuple[Axis, ...]) -> Value:
         """A load as a slice of the current version of its buffer."""
         stored = [place(i, job.axes) for i in job.indices]
         variables = [v for v, _ in stored]
@@ -436,10 +458,10 @@ class PassWriter:
 
     def _call(self) -> list[str]:
         """The function that calls the kernel on whole arrays."""
-        names = [*(v.name for v in self.scalars), *(self.names.of(b) for b in self.arguments)]
+        names = [*(self.names.of(v) for v in self.scalars), *(self.names.of(b) for b in self.arguments)]
         blocks = -(-max(shape(b)[0] for b in self.one.results) // self.rows)
         specs: list[str] = ["pl.BlockSpec(memory_space=pltpu.SMEM)" for _ in self.scalars]
-        given: list[str] = [f"jnp.reshape({v.name}, (1,))" for v in self.scalars]
+        given: list[str] = [f"jnp.asarray({self.names.of(v)}, {dtype_code(v.dtype)}).reshape(1)" for v in self.scalars]
         for buffer in self.one.inputs:
             for kind, rows in self.parts(buffer):
                 specs.append(self._spec(buffer, kind, rows))
@@ -451,7 +473,9 @@ class PassWriter:
             specs.append(f"pl.BlockSpec(memory_space={scalar})" if scalar else spec)
             given.append(self.names.of(buffer))
         outs = [self._spec(b, _MAIN, self.rows) for b in self.one.results]
-        shapes = [f"jax.ShapeDtypeStruct({_tuple(self._tile_shape(b))}, {dtype_code(b.dtype)})" for b in self.one.results]
+        shapes = [
+            f"jax.ShapeDtypeStruct({_tuple(self._tile_shape(b))}, {dtype_code(b.dtype)})" for b in self.one.results
+        ]
         found = ", ".join(f"jnp.reshape(r[{n}], {_tuple(shape(b))})" for n, b in enumerate(self.one.results))
         return [
             f"def {self.label}({', '.join(names)}):",
@@ -521,7 +545,7 @@ def write_stages(flat: Flat, stages: Stages, names: Names, interpret: bool) -> t
     calls: list[str] = []
     results = ", ".join(names.of(b) for b in stages.first.results)
     for n, writer in enumerate(writers):
-        given = ", ".join([*(v.name for v in writer.scalars), *(names.of(b) for b in writer.arguments)])
+        given = ", ".join([*(names.of(v) for v in writer.scalars), *(names.of(b) for b in writer.arguments)])
         call = f"{writer.label}({given})"
         if n == 0 and stages.repeat > 1:
             step = f"lambda _, state: (lambda {results}: {call})(*state)"
