@@ -157,7 +157,7 @@ def _source(flat: Flat, names: Names, head: str, body: Sequence[str], lines: Seq
     optional = [b for b in flat.func.buffers if b in flat.optional]
     signature: list[str] = []
     for param in flat.func.params:
-        seen = any("=" in s for s in signature) or param in optional
+        seen = any("=" in s for s in signature) or (isinstance(param, Buffer) and param in optional)
         signature.append(names.of(param) + ("=None" if seen else ""))
     zeros = [
         f"    {n} = jnp.zeros({shape(b)}, {dtype_code(b.dtype)}) if {n} is None else {n}"

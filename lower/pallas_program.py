@@ -62,8 +62,9 @@ def flatten(func: PrimFunc, target: Target) -> Flat:
         raise UnsuitableError(f"sizes are symbolic ({', '.join(v.name for v in shape_vars(func))}): specialize them")
     program = normalize(without_bodies(func))
     schedule = plan(program, target)
-    if any(s in schedule.static for s in func.scalars):
-        raise UnsuitableError("a loop bound is a parameter: specialize it")
+    sizes = [s.name for s in func.scalars if s in schedule.static]
+    if sizes:
+        raise UnsuitableError(f"sizes are parameters ({', '.join(sizes)}): specialize them")
     if program.checks:
         raise UnsuitableError("checks run at the end of a kernel, which Pallas has no place for")
     arrays = _arrays(schedule)
