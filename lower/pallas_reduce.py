@@ -91,7 +91,7 @@ def reduction_of(flat: Flat) -> Reduction:
     if flat.func.scalars:
         raise UnsuitableError("it has scalar parameters")
     start = None if len(jobs) == 1 else _start(jobs[0], found)
-    return _reduction(_merged(found), start)
+    return _reduction(_merged(_squeezed(found)), start)
 
 
 def _start(first: Job, update: Job) -> Const:
@@ -115,6 +115,19 @@ def _full(job: Job) -> bool:
         if var is None or offset or (by_name[var].low.const, by_name[var].extent.const) != (0, size):
             return False
     return True
+
+
+def _squeezed(job: Job) -> Job:
+    """The job with buffers seen without their dimensions of one element."""
+
+    def one(e: Expr) -> Expr:
+        if not isinstance(e, Load):
+            return e
+        kept = [k for k, n in enumerate(shape(e.buffer)) if n != 1 or not isinstance(e.indices[k], Const)]
+        buffer = replace(e.buffer, shape=tuple(e.buffer.shape[k] for k in kept))
+        return Load(buffer, tuple(e.indices[k] for k in kept), e.span)
+
+    return replace(job, value=map_expr(job.value, one), guards=tuple(map_expr(g, one) for g in job.guards))
 
 
 def _merged(job: Job) -> Job:

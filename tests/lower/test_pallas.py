@@ -53,7 +53,7 @@ def reductions(draw: st.DrawFn) -> str:
     """A reduction over a part of padded rows: rank, shape, dtype, layout, guard, operator, start and operands vary."""
     dtype = draw(st.sampled_from(["float32", "int32", "bfloat16"]))
     kept = draw(st.lists(st.integers(1, 9), max_size=2))
-    inner = draw(st.lists(st.integers(1, 9), min_size=1, max_size=3))
+    inner = draw(st.lists(st.integers(1, 9), min_size=1, max_size=3).filter(lambda sizes: np.prod(sizes) > 1))
     names = [f"p{n}" for n in range(len(kept))], [f"r{n}" for n in range(len(inner))]
     first = draw(st.booleans())  # reduced dimensions before the others
     order, sizes = (names[1] + names[0], inner + kept) if first else (names[0] + names[1], kept + inner)
