@@ -105,6 +105,8 @@ def _item(node: Node, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tupl
 
 
 def _job(node: ArrayStatement, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tuple[Expr, ...]]]) -> Job:
+    if node.scan is not None:
+        raise UnsuitableError(f"{node.statement.buffer.name} is a scan: each element continues the one before")
     statement = node.statement
     boxes = [schedule.boxes[loop] for loop in node.axes]
     for loop, box in zip(node.axes, boxes, strict=True):

@@ -262,7 +262,7 @@ REFUSED = {
     ),
     "scan": (
         "A: T.Buffer((8,), 'float32')", "for i in T.serial(7):\n    A[i + 1] = A[i + 1] + A[i]",
-        "differ from each other",
+        "is a scan",
     ),
     "long taps": (
         "A: T.Buffer((140,), 'float32'), B: T.Buffer((100,), 'float32')",
