@@ -2,8 +2,9 @@
 
 Figures are in units of one element moved through vector code; they order programs, they do not predict times. The CPU
 column follows measurements on two cores (a sum over 16 MB: unmasked 0.15 ms, with the index test kept 0.56 to 1.7 ms,
-because XLA materialises the selection; an elementwise kernel hides its mask). The GPU and TPU columns carry over the
-same structure with the target's own sensitivities and are not calibrated against measurements.
+because XLA materialises the selection; an elementwise kernel hides its mask). The TPU column follows the estimates of
+its compiler (`benchmarks/tpu.py`). The GPU column carries over the same structure with the target's own sensitivities
+and is not calibrated against measurements.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ class Target:
     `load`, `store`: an element moved. `arith`, `division`, `special`: an operation, an integer division or modulo, a
     transcendental function. `index`: factor for arithmetic inside an index, most of which becomes a slice.
     `mask`: a guard around an elementwise store, per element. `reduction_mask`: a guard around an accumulation.
-    `reduction_slice`: an accumulation over a part of an axis, per element.
+    `reduction_slice`: an accumulation over a part of an axis, per element. `store_slice`: a store to a part of an
+    axis, per element of the buffer. `select`: a choice between two values, per element.
     `binding`: a value given a name, besides what the value costs, each time.
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
@@ -43,6 +45,8 @@ class Target:
     mask: float = 0.25
     reduction_mask: float = 6.0
     reduction_slice: float = 3.0
+    store_slice: float = 0.0
+    select: float = 0.25
     guarded: float = 1.0
     loop: float = 5.0
     kernel: float = 50.0
@@ -62,6 +66,7 @@ GPU = Target(
     division=0.5,
     special=0.3,
     mask=0.1,
+    select=0.1,
     reduction_mask=0.5,
     reduction_slice=0.25,
     kernel=2000.0,
@@ -70,19 +75,31 @@ GPU = Target(
     scalar=5_000.0,
     contraction=0.02,
 )
+# Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
+# read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128
+# operations cost 59,200, 8 tanh 3,100, an integer quotient 8,400 (but a sine 150,000). A kernel has 1,824 before its
+# first element, which is also what a statement in a loop costs each time. Storing to 1022 of 1024 columns, by a guard
+# or a shorter loop, takes another pass over the array: 172,872 instead of 78,328; a select in full rows 80,366. In
+# sums over 1022 of 1024 a mask (76,518) and a slice (76,772) cost what full rows do (76,516). What the table cannot
+# express: an operation that is fused with nothing gets small windows with a delay each, so that a bare sum of full
+# rows is estimated at 126,368 and the sum of their doubles at 76,516; rows of 256 × 4 cost half as much again as 8 ×
+# 128. A matmul of 512 is 18,532, of 1024 106,084. Variants of one search are therefore compared by the compiler
+# itself where it is installed (lower/tpu.py).
 TPU = Target(
     "tpu",
-    arith=0.05,
-    division=2.0,
-    special=0.5,
-    mask=0.05,
-    reduction_mask=0.1,
-    reduction_slice=0.1,
-    kernel=500.0,
+    arith=0.01,
+    division=0.2,
+    special=0.02,
+    mask=2.0,
+    reduction_mask=0.05,
+    reduction_slice=0.05,
+    store_slice=2.0,
+    select=0.05,
+    kernel=195_000.0,
     step=1_000.0,
-    launch=500.0,
-    scalar=500.0,
-    contraction=0.005,
+    launch=195_000.0,
+    scalar=65_000.0,
+    contraction=0.012,
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}
@@ -125,7 +142,7 @@ def _work(target: Target, expr: Expr) -> float:
         case Binary(op=op) | Unary(op=op):
             own = operator_cost(target, op)
         case Select():
-            own = target.mask
+            own = target.select
         case Cast():
             own = target.arith
         case _:

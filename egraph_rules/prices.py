@@ -6,12 +6,30 @@ kernel once. What is erased after the search costs nothing: assumptions, stores 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
 from egraph_rules.context import Trip
 from egraph_rules.cost import Target, call_cost, operator_cost
-from ir.nodes import Alloc, Binary, Call, Const, Expr, For, If, Let, Load, Select, Stmt, Store, Unary, Undef, Var
+from ir.nodes import (
+    Alloc,
+    Binary,
+    Buffer,
+    Call,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
 from ir.traverse import children, loads, stmt_children, walk_expr
 
 NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
@@ -62,8 +80,19 @@ class Prices:
         if isinstance(store.value, Undef):
             return 0.0
         t = self.target
-        part = t.reduction_slice if accumulates(store) and _reads_part(store, trips) else 0.0
-        return t.kernel + self.weight(trips) * (t.store + t.index * places + value + part)
+        part = 0.0
+        if accumulates(store):
+            read = [(e.indices, e.buffer) for e in loads(store.value)]
+            if t.reduction_slice and _in_part([(store.indices, store.buffer), *read], trips):
+                part = t.reduction_slice * self.weight(trips)
+        elif t.store_slice and _in_part([(store.indices, store.buffer)], trips):
+            part = t.store_slice * max(self.weight(trips), self.elements(store.buffer))
+        return t.kernel + self.weight(trips) * (t.store + t.index * places + value) + part
+
+    def elements(self, buffer: Buffer) -> float:
+        """How many elements a buffer has."""
+        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in buffer.shape)
+        return float(prod(int(n) for n in sizes))
 
     def branch(self, trips: Trips, cond: float, arms: float, *, masked: bool) -> float:
         """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""
@@ -96,7 +125,7 @@ class Prices:
             case Call(function=function):
                 return call_cost(self.target, function)
             case Select():
-                return self.target.mask
+                return self.target.select
             case _:
                 return self.target.arith
 
@@ -106,10 +135,9 @@ def accumulates(store: Store) -> bool:
     return any(load.buffer == store.buffer and load.indices == store.indices for load in loads(store.value))
 
 
-def _reads_part(store: Store, trips: Trips) -> bool:
-    """Whether a sum is over a part of an axis or another order of elements, so that its operand is no whole array."""
+def _in_part(accesses: Iterable[tuple[tuple[Expr, ...], Buffer]], trips: Trips) -> bool:
+    """Whether accesses are to a part of an axis or in another order, so that what is meant is no whole array."""
     loops = {t.var: t for t in trips}
-    accesses = [(store.indices, store.buffer), *((e.indices, e.buffer) for e in loads(store.value))]
     for index, extent in (pair for i, b in accesses for pair in zip(i, b.shape, strict=True)):
         if any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index)):
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from lower.measure import Form, milliseconds, profiles, sizes_of
 from lower.page import Page, progress
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
+from lower.tpu import CANDIDATES, INSTALL, choose, describe, tpu_available
 from lower.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
 
 TUNED_VARIANTS = 4  # candidates of `--tune`, where `--variants` does not say
@@ -44,15 +46,40 @@ def run(options: argparse.Namespace) -> None:
     register_rules(options.rules)
     prices = stored(options.target)
     count = options.variants or (TUNED_VARIANTS if options.tune else 1)
+    ask = options.target == "tpu" and not options.tune  # what is measured needs no estimate
+    count = max(count, CANDIDATES) if ask and tpu_available() else count
     budget = budget_of(options)
     result = optimize(program.func, prices.target, count, budget, floats, without=options.without)
     tuned = _tune(options, program, result, floats) if options.tune else None
+    choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.chosen)
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
-        _remark(options, prices, tuned)
-        _emit(options, path, result.best if tuned is None else tuned.best, form)
+        _remark(options, prices, tuned, choice)
+        _emit(options, path, result.variants[choice.rank][0] if tuned is None else tuned.best, form)
     else:
-        _Presenter(options, program, result, prices, tuned).show(verified)
+        _Presenter(options, program, result, prices, tuned, choice).show(verified)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which variant is taken, and what another compiler had to say about all of them; its last line is why."""
+
+    rank: int
+    said: tuple[str, ...] = ()
+
+
+def by_compiler(result: Result) -> Choice:
+    """The variant that the TPU compiler prefers, or the cheapest where it cannot be asked."""
+    table = "chosen by the static cost table of target tpu"
+    if not tpu_available():
+        return Choice(0, (f"{table}, not by its compiler: {INSTALL}",))
+    try:
+        choice = choose(result)
+    except LoopsatError as error:
+        return Choice(0, (f"{table}: {error.message}",))
+    rank = [c.func is choice.best for c in choice.candidates].index(True)
+    why = f"chosen by the TPU compiler: program {rank + 1}, {choice.reason}"
+    return Choice(rank, (*describe(choice.candidates), why))
 
 
 def _tune(options: argparse.Namespace, program: Sized, result: Result, floats: Floats) -> Tuned:
@@ -65,12 +92,13 @@ def _tune(options: argparse.Namespace, program: Sized, result: Result, floats: F
         return tune(result, options.target, floats=floats, inputs=inputs, step=step)
 
 
-def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None) -> None:
+def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, choice: Choice) -> None:
     """Say on the error stream what an artefact depends on besides its script."""
     page = Page(Console(stderr=True, highlight=False, soft_wrap=True))
     notes = [prices.note] if prices.note else []
     notes += [price_line(options.target, prices.calibration)] if prices.calibration is not None else []
     notes += [] if tuned is None else [*tuned.notes, f"tuning: {tuned.summary()}"]
+    notes += choice.said[-1:]
     for note in notes:
         page.line(f"note: {note}")
 
@@ -97,7 +125,13 @@ class _Presenter:
     """Prints what was found."""
 
     def __init__(
-        self, options: argparse.Namespace, program: Sized, result: Result, prices: Stored, tuned: Tuned | None
+        self,
+        options: argparse.Namespace,
+        program: Sized,
+        result: Result,
+        prices: Stored,
+        tuned: Tuned | None,
+        choice: Choice,
     ) -> None:
         self.options = options
         self.program = program
@@ -105,7 +139,8 @@ class _Presenter:
         self.result = result
         self.prices = prices
         self.tuned = tuned
-        self.chosen = 0 if tuned is None else tuned.chosen
+        self.choice = choice
+        self.chosen = choice.rank
         self.page = Page()
 
     def show(self, verified: Verified) -> None:
@@ -117,6 +152,10 @@ class _Presenter:
         for access in verified.unproven:
             page.line(f"unproven access: {access}")
         self._found()
+        if self.choice.said:
+            page.title("choice among the variants")
+            for line in self.choice.said:
+                page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
         kernel = compile(best, target=options.target)
         page.title("JAX source")
@@ -170,7 +209,8 @@ class _Presenter:
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
             kernel = compile(variant, target=self.options.target)
-            if rank != self.chosen and kernel.source not in seen:
+            shown = self.tuned is not None or rank < (self.options.variants or 1)
+            if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))
             seen.add(kernel.source)
         self.page.title("time on this machine")
