@@ -165,4 +165,4 @@ class _Extractor:
 
     def _formed(self, at: object) -> float:
         """What an operand of a contraction costs for each element because it must be in memory."""
-        return 0.0 if self.chosen[at][1].op in ("Leaf", "Contract") else self.target.store + self.target.load
+        return 0.0 if self.chosen[at][1].op in ("Leaf", "Contract", "Ones") else self.target.store + self.target.load

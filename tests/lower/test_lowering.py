@@ -459,6 +459,6 @@ def f(A: T.Buffer((30, 300), "float32"), B: T.Buffer((30,), "float32")):
 """
     (func,) = parse(text).funcs
     kernel = compile(func)
-    assert "jnp.ones(300" in kernel.source
+    assert "jnp.ones(" in kernel.source
     A = np.random.default_rng(0).normal(size=(30, 300)).astype(np.float32)
     assert np.allclose(kernel(A)[0], A.sum(axis=1), rtol=1e-4, atol=1e-4)
