@@ -94,6 +94,15 @@ class Accessor:
                 marks.append(self.mark(g, start, size))
         return self._split(indexed(code, marks), view)
 
+    def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
+        """Whether a load is a slice that is padded with zeros where it leaves the buffer."""
+        view = self.view(shape, indices)
+        if view is None:
+            return False
+        pads = [overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0) for g in view]
+        known = all(p is not None and self._cheap(p, g) for p, g in zip(pads, view, strict=True))
+        return known and any(p != (0, 0) for p in pads)
+
     def _cheap(self, pad: tuple[int, int], g: Group) -> bool:
         return sum(pad) <= 64 or (g.size.is_const and sum(pad) <= MAX_PADDING * g.size.const)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from ir import presburger
 from ir.analysis.dependence import Statement, first_read
-from ir.nodes import Buffer, Expr, Load, Unary, Var
+from ir.nodes import Binary, Buffer, Expr, Load, Unary, Var, const
 from lower.linear import to_expr
 from lower.nest import Box
 from lower.views import Axis
@@ -35,19 +35,41 @@ class Finite:
                 return not expr.dtype.is_float
 
     def _reads_all(self, load: Load, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
-        boxes = {**around, **{a.var: Box(a.low, a.extent, exact=True) for a in axes}}
-
         def question() -> bool:
             place = presburger.point(load.indices)
             if place is None:
                 return False
-            domain = presburger.always()
-            for var, box in boxes.items():
-                low, extent = to_expr(box.low, var), to_expr(box.extent, var)
-                domain = domain.intersect(presburger.loop_domain(var, low, extent).may)
-            touched = presburger.forget(place.intersect_params(domain), [v.name for v in boxes])
+            names = [a.var.name for a in axes] + [v.name for v in around]
+            touched = presburger.forget(place.intersect_params(positions(axes, around)), names)
             if load.buffer not in self._read:
                 self._read[load.buffer] = first_read(self._statements, load.buffer)
             return touched.is_subset(self._read[load.buffer])
 
         return presburger.within_budget(question, False)
+
+
+def positions(axes: Sequence[Axis], around: Mapping[Var, Box]) -> presburger.isl.Set:
+    """All positions of axes within their boxes and those of the loops around."""
+    boxes = {**around, **{a.var: Box(a.low, a.extent, exact=True) for a in axes}}
+    domain = presburger.always()
+    for var, box in boxes.items():
+        low, extent = to_expr(box.low, var), to_expr(box.extent, var)
+        domain = domain.intersect(presburger.loop_domain(var, low, extent).may)
+    return domain
+
+
+def outside_unless(guards: Sequence[Expr], load: Load, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
+    """Whether a load leaves its buffer wherever one of the guards does not hold."""
+
+    def question() -> bool:
+        hidden = presburger.never()
+        for guard in guards:
+            hidden = hidden.union(presburger.condition(guard).negated().may)
+        inside = positions(axes, around).intersect(hidden)
+        for index, extent in zip(load.indices, load.buffer.shape, strict=True):
+            zero = const(0, index.dtype)
+            for condition in (Binary("ge", index, zero), Binary("lt", index, extent)):
+                inside = inside.intersect(presburger.condition(condition).may)
+        return inside.is_empty()
+
+    return presburger.within_budget(question, False)

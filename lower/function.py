@@ -22,10 +22,11 @@ from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
 from lower.scope import Names, Scope
 from lower.statement import StatementWriter
-from lower.values import LINEAR_SCAN, TRUNCDIV, Translator, Value, dtype_code
+from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
 
 WIDTH = 110  # of source lines
+_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +117,9 @@ class _Emitter:
         if static:
             lines += ["from functools import partial", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or self.helpers:
+        if "lax." in text or self.helpers & {"truncdiv", "linear_scan"}:
             lines.append("from jax import lax")
-        for helper, code in (("truncdiv", TRUNCDIV), ("linear_scan", LINEAR_SCAN)):
+        for helper, code in _HELPERS.items():
             if helper in self.helpers:
                 lines += ["", *code.rstrip().split("\n")]
         decorator = "@jax.jit"

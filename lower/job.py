@@ -19,6 +19,7 @@ from lower.views import Axis, split_terms
 
 # A window is unrolled into shifted slices up to this many taps: fastest for few, and the source stays readable.
 MAX_TAPS = 32
+MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +255,16 @@ def _vars_outside_loads(expr: Expr) -> Iterator[Var]:
 
 
 def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
-    """Fewest constant reduction axes whose unrolling turns all accesses that are no views into views."""
+    """Fewest constant reduction axes whose unrolling turns all accesses that are no views into views.
+
+    Windows that do not overlap are views, of which a reduction over short innermost axes is slower than slices.
+    """
     inside = bounds.with_axes(job.axes)
-    awkward = [(b, i) for b, i in accesses(job) if not is_view(b, i, job.axes, inside) and _affine(i, job.axes, inside)]
+    awkward = [
+        (b, i)
+        for b, i in accesses(job)
+        if (not is_view(b, i, job.axes, inside) or _windows(b, i, job, inside)) and _affine(i, job.axes, inside)
+    ]
     reads_own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
     if not awkward or job.op is None or reads_own:  # what one piece writes another must not read
         return ()
@@ -268,9 +276,19 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
             for axis in chosen:
                 total *= axis.extent.const
             rest = [a for a in job.axes if a not in chosen]
-            if total <= MAX_TAPS and all(is_view(b, i, rest, inside) for b, i in awkward):
+            if total <= MAX_TAPS and all(
+                is_view(b, i, rest, inside) and not _windows(b, i, replace(job, axes=tuple(rest)), inside)
+                for b, i in awkward
+            ):
                 return chosen
     return ()
+
+
+def _windows(buffer: Buffer, indices: Sequence[Expr], job: Job, bounds: Bounds) -> bool:
+    """Whether a dimension is walked by axes of which one is kept and a short one reduced."""
+    view = find_view([bounds.linear(d) for d in buffer.shape], indices, job.axes, bounds)
+    reduced = {a.var for a in job.reduced() if a.extent.is_const and a.extent.const <= MAX_WINDOW}
+    return any({a.var for a in g.axes} & reduced and {a.var for a in g.axes} - reduced for g in view or ())
 
 
 def _affine(indices: Iterable[Expr], axes: Sequence[Axis], bounds: Bounds) -> bool:

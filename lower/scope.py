@@ -13,7 +13,19 @@ from lower.job import Job
 from lower.nest import ArrayStatement, Box
 from lower.values import Value
 
-RESERVED = {"jax", "jnp", "lax", "np", "functools", "truncdiv", "linear_scan", "state", *keyword.kwlist, *dir(builtins)}
+RESERVED = {
+    "jax",
+    "jnp",
+    "lax",
+    "np",
+    "functools",
+    "truncdiv",
+    "linear_scan",
+    "prefix_sums",
+    "state",
+    *keyword.kwlist,
+    *dir(builtins),
+}
 
 
 class Names:

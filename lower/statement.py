@@ -9,9 +9,9 @@ from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Load, Var, const
-from ir.traverse import free_vars, substitute_expr
+from ir.traverse import free_vars, loads, substitute_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
-from lower.finite import Finite
+from lower.finite import Finite, outside_unless
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
 from lower.linear import Linear, number, to_expr
 from lower.nest import ArrayStatement, Recurrence
@@ -39,6 +39,7 @@ _COMBINERS: dict[UpdateOp, str] = {
     "or": "jnp.logical_or",
 }
 LONG_MASK = 36
+_LONG_SCAN = 1024  # positions from which sums in blocks are faster than an associative scan (benchmarks/README.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,7 @@ class StatementWriter:
         outer = [g for g in job.guards if not free_vars(g) & held]
         self.outer = tuple(outer)
         kept = [a for a in job.axes if a.var not in held]
+        self._release()
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")
@@ -139,6 +141,13 @@ class StatementWriter:
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
+
+    def _release(self) -> None:
+        """Write out held stores of which this statement reads other elements too: a part would save nothing."""
+        for load in {load for e in self.job.exprs() for load in loads(e)}:
+            held = self.scope.held.get(load.buffer)
+            if held is not None and not self._just_held(held, load.indices) and not apart(held.node, self.node, load):
+                self.scope.flush(load.buffer)
 
     def _scan(self, scan: Recurrence) -> None:
         """A statement that continues along an axis what it stored before."""
@@ -170,8 +179,12 @@ class StatementWriter:
         low = to_expr(axis.low, axis.var)
         first = self.translator.expr(substitute_expr(scan.previous, {axis.var: low}))
         if scan.factor is None:
-            sums = Value(f"lax.associative_scan({_COMBINERS[scan.op]}, {codes[0]}{where})", axes, POSTFIX)
-            return self._combine(scan.op, first, sums)
+            code = f"lax.associative_scan({_COMBINERS[scan.op]}, {codes[0]}{where})"
+            long = axis.extent.is_const and axis.extent.const >= _LONG_SCAN
+            if scan.op == "add" and dtype.is_float and along == len(axes) - 1 and long:
+                self.helpers.add("prefix_sums")
+                code = f"prefix_sums({codes[0]})"
+            return self._combine(scan.op, first, Value(code, axes, POSTFIX))
         self.helpers.add("linear_scan")
         products, sums = self.names.fresh("products"), self.names.fresh("sums")
         self.scope.add(f"{products}, {sums} = linear_scan({codes[0]}, {codes[1]}{where})")
@@ -245,7 +258,8 @@ class StatementWriter:
             if False in verdicts:
                 continue
             open_ = [g for g, v in zip(piece.guards, verdicts, strict=True) if v is None]
-            part = self._reduced(op, piece.value, open_, reduced)
+            hidden = op == "add" and open_ and self._hides_itself(piece.value, open_)
+            part = self._reduced(op, piece.value, () if hidden else open_, reduced)
             if total is None:
                 total = part
             else:
@@ -267,6 +281,16 @@ class StatementWriter:
             self._note(f"{op} reduction over {_names(reduced)}")
         value = self.translator.expr(expr)
         return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+
+    def _hides_itself(self, value: Expr, guards: Sequence[Expr]) -> bool:
+        """Whether a product is zero wherever a guard does not hold, since a factor of it is padded with zeros there."""
+        factors = _factors(value)
+        for load in factors:
+            if isinstance(load, Load) and self.accessor.pads(buffer_shape(load.buffer, self.bounds), load.indices):
+                others = all(f is load or self._finite(f) for f in factors)
+                if others and outside_unless(guards, load, self.job.axes, self.around.boxes):
+                    return True
+        return False
 
     def _finite(self, factor: Expr) -> bool:
         """Whether a factor is a number at all positions."""
@@ -477,6 +501,12 @@ class StatementWriter:
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
         self._note("element" if not every else f"scatter over {_names(every)}")
+
+
+def _factors(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Binary) and expr.op == "mul":
+        return [*_factors(expr.lhs), *_factors(expr.rhs)]
+    return [expr]
 
 
 def _conjunction(guards: Sequence[Expr]) -> Expr:

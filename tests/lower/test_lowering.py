@@ -389,7 +389,7 @@ def test_kernel_agrees_with_the_interpreter(name: str) -> None:
     [
         ("matmul", "jnp.einsum("),
         ("conv1d", "F[0] * A[:14]"),
-        ("pool", "jnp.sum(A.reshape(4, 4), axis=1)"),
+        ("pool", "A[:13:4] + A[1:14:4] + A[2:15:4] + A[3::4]"),
         ("softmax", "jnp.max(A, axis=1)"),
         ("internal_padded", "C.reshape(16)"),
         ("embed", "A[I % 16]"),
