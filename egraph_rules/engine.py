@@ -8,10 +8,13 @@ thousand rows loads in a third of a millisecond.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Generator, Iterable
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import egglog.bindings as egglog
 
@@ -42,6 +45,11 @@ class Engine:
         self._values: dict[tuple[str, egglog.Value], object] = {}
         for text in program:
             self.run(text)
+
+    def close(self) -> None:
+        """Drop the e-graph, whoever still holds the engine."""
+        self._values.clear()
+        del self._egraph
 
     def run(self, text: str) -> list[object]:
         """Run commands given as text; keep each call to a few commands."""
@@ -113,6 +121,30 @@ class Engine:
                     found = self._egraph.value_to_string(value)
             self._values[key] = found
         return found
+
+
+K = TypeVar("K")
+
+
+def kept(make: Callable[[K], Engine], number: int = 8) -> Callable[[K], AbstractContextManager[Engine]]:
+    """Engines by what they are made of. The last few of the main thread are kept, since egglog takes tens of
+    milliseconds to translate rules; its e-graphs may neither be used nor dropped by a thread that did not make them, so
+    that others make one and drop it.
+    """
+    of_main = lru_cache(maxsize=number)(make)
+
+    @contextmanager
+    def engine(key: K) -> Generator[Engine]:
+        if threading.current_thread() is threading.main_thread():
+            yield of_main(key)
+            return
+        own = make(key)
+        try:
+            yield own
+        finally:
+            own.close()
+
+    return engine
 
 
 def _cell(value: Cell) -> str:

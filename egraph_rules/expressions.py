@@ -121,8 +121,8 @@ def _search(expr: Expr, place: _Place, floats: Floats) -> Expr:
     number = numbering.expr(expr)
     expander.expand_expr(place.facts, expr)
     numbering.tables["want_expr"].append((place.facts, number))
-    engine = engine_with(tuple(r for r in active if r.in_engine))
-    with engine.scratch(), scratch_folder() as folder:
+    rules = tuple(r for r in active if r.in_engine)
+    with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
         saturate(engine, expander, folder, _BUDGET)
         extractor = Extractor(engine.tables(EXTRACTED), numbering, CPU, 1)
     return extractor.expression(place.facts, number)

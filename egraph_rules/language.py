@@ -13,10 +13,7 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
-
-from egraph_rules.engine import Engine, scratch_folder
+from egraph_rules.engine import Engine, kept, scratch_folder
 from egraph_rules.phases import ALL_RULES
 from egraph_rules.rule import Rule, bound_rows, kind_rows, ruleset
 
@@ -234,21 +231,8 @@ PUSH = "\n".join(
 )
 
 
-def engine_with(rules: tuple[Rule, ...]) -> Engine:
-    """An engine that knows these rules.
-
-    Those of the main thread are kept, because egglog takes tens of milliseconds to translate the rules; its e-graphs
-    may neither be used nor dropped by a thread that did not make them.
-    """
-    return _kept_engine(rules) if threading.current_thread() is threading.main_thread() else _engine_of(rules)
-
-
-@lru_cache(maxsize=8)
-def _kept_engine(rules: tuple[Rule, ...]) -> Engine:
-    return _engine_of(rules)
-
-
 def _engine_of(rules: tuple[Rule, ...]) -> Engine:
+    """An engine that knows these rules."""
     families = " ".join(dict.fromkeys(ruleset(r.name) for r in rules))
     rulesets = "".join(f"(ruleset {family})" for family in families.split())
     everything = f"(unstable-combined-ruleset {ALL_RULES} {families})"
@@ -257,3 +241,6 @@ def _engine_of(rules: tuple[Rule, ...]) -> Engine:
     with scratch_folder() as folder:
         engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows())}, folder)
     return engine
+
+
+engine_with = kept(_engine_of)

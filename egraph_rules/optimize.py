@@ -196,8 +196,8 @@ class _Search:
 
     def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
         self.searched = body
-        engine = engine_with(tuple(r for r in self.rules if r.in_engine))
-        with engine.scratch(), scratch_folder() as folder:
+        rules = tuple(r for r in self.rules if r.in_engine)
+        with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
             outcome = saturate(engine, session.expander, folder, self.budget, self.patience)
             session.patient = False  # what extraction and explanations ask is little, and has its share of the time

@@ -21,7 +21,7 @@ from ir.nodes import PrimFunc
 from ir.schedule.trace import BlockRef
 
 # Guards first: a branch inside a loop is dear, so that it moves out or goes.
-_NO_BRANCHES = replace(CPU, name="fewer branches", kernel=0.0, mask=20.0, reduction_mask=100.0)
+_NO_BRANCHES = replace(CPU, name="fewer branches", kernel=0.0, mask=20.0, select=20.0, reduction_mask=100.0)
 _HOISTED = replace(_NO_BRANCHES, name="branches outside", guarded=0.5, arith=5.0)
 _SHORT_LOOPS = replace(CPU, name="fewer iterations", kernel=0.0, reduction_slice=0.0, default_extent=1)
 # Work first: a guard that spares work is welcome, whatever it costs to test it.
@@ -30,6 +30,7 @@ _LESS_WORK = replace(
     name="less work",
     kernel=0.0,
     mask=0.0,
+    select=0.0,
     reduction_mask=0.0,
     reduction_slice=0.0,
     guarded=0.5,

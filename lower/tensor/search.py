@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from egraph_rules.cost import Target
-from egraph_rules.engine import Engine, Row
+from egraph_rules.engine import Engine, Row, kept
 from lower.tensor.rules import RULES
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
@@ -42,9 +41,8 @@ def _program() -> tuple[str, ...]:
     return (f"(datatype T {constructors})", *analysis, *(r.program for r in RULES))
 
 
-@lru_cache(maxsize=1)
-def _engine() -> Engine:
-    return Engine(_program())
+_engine = kept(Engine)
+_PROGRAM = _program()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +62,7 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
     if sum(t.op == "Leaf" for t in term.walk()) > _LEAVES:
         return term
-    engine = _engine()
-    with engine.scratch():
+    with _engine(_PROGRAM) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")

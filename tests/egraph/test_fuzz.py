@@ -16,8 +16,8 @@ from strategies import programs
 
 # Prices that make odd programs attractive, so that every rule gets its turn in the result.
 TARGETS = (
-    Target("cheap guards", mask=0.0, reduction_mask=0.0, kernel=0.0),
-    Target("dear guards", mask=100.0, reduction_mask=100.0),
+    Target("cheap guards", mask=0.0, select=0.0, reduction_mask=0.0, kernel=0.0),
+    Target("dear guards", mask=100.0, select=100.0, reduction_mask=100.0),
     Target("dear loads", load=50.0, store=50.0),
 )
 

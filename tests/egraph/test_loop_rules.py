@@ -23,8 +23,10 @@ from ir.traverse import all_exprs, walk
 from strategies import programs
 
 # Prices that make each rule's form the cheapest, whatever the target.
-NO_INDEX_WORK = Target("plain indices", index=50.0, loop=0.0, mask=0.0, reduction_mask=0.0, reduction_slice=0.0)
-NO_MASKS = Target("no masks", mask=100.0, reduction_mask=100.0, kernel=0.0, loop=0.0, guarded=0.5)
+NO_INDEX_WORK = Target(
+    "plain indices", index=50.0, loop=0.0, mask=0.0, select=0.0, reduction_mask=0.0, reduction_slice=0.0
+)
+NO_MASKS = Target("no masks", mask=100.0, select=100.0, reduction_mask=100.0, kernel=0.0, loop=0.0, guarded=0.5)
 FEW_LOOPS = Target("few loops", loop=1000.0)
 
 

@@ -83,7 +83,7 @@ def test_strict_floats_keep_the_guard() -> None:
 
 # A location that is both known and dead: each use is right alone, both together are wrong. ---------------------------
 
-CHEAP_GUARDS = Target("cheap guards", mask=0.0, reduction_mask=0.0, arith=0.0, index=0.0)
+CHEAP_GUARDS = Target("cheap guards", mask=0.0, select=0.0, reduction_mask=0.0, arith=0.0, index=0.0)
 
 
 def test_padding_is_either_written_or_guarded() -> None:
