@@ -139,7 +139,9 @@ def _parser() -> argparse.ArgumentParser:
         "--examples", type=_positive, default=500, metavar="N", help="random examples a rule (default: 500)"
     )
     check.add_argument("--seed", type=int, default=0, help="seed of the random examples (default: 0)")
-    check.add_argument("--record", action="store_true", help="keep the verdicts on built-in rules for `loopsat rules`")
+    check.add_argument(
+        "--record", action="store_true", help="check the built-in rules that changed, and keep the verdicts"
+    )
     return parser
 
 

@@ -34,16 +34,15 @@ def _source(module: str) -> str:
     return "" if file is None else Path(file).read_text(encoding="utf-8")
 
 
-def record(rules: Iterable[Rule], verdicts: Iterable[Verdict]) -> None:
-    """Keep verdicts, in place of what was known of these rules; rules that are gone are forgotten.
+def record(rules: Iterable[Rule], checked: Iterable[Rule], verdicts: Iterable[Verdict]) -> None:
+    """Keep verdicts on some of all `rules` beside those that still hold; rules that are gone are forgotten.
 
     Raises:
         OSError: the file beside the package cannot be written.
     """
-    found = {
-        r.name: {"fingerprint": fingerprint(r), "checked": f"{v.status}: {v.how}"}
-        for r, v in zip(rules, verdicts, strict=True)
-    }
+    found = {r.name: _known()[r.name] for r in rules if verdict_on(r) is not None}
+    for r, v in zip(checked, verdicts, strict=True):
+        found[r.name] = {"fingerprint": fingerprint(r), "checked": f"{v.status}: {v.how}"}
     PATH.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -11,7 +11,7 @@ from egraph_rules.rules.floating import FLOAT_RULES
 from egraph_rules.rules.functions import FUNCTION_RULES
 from egraph_rules.rules.index_terms import TERM_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
-from egraph_rules.rules.lets import LET_RULES, inline, unused
+from egraph_rules.rules.lets import LET_RULES, inline_index, unused
 from egraph_rules.rules.loops import LOOP_RULES, binding
 from egraph_rules.rules.padding import PADDING_RULES
 from egraph_rules.rules.splitting import SPLITTING_RULES
@@ -49,5 +49,5 @@ def search_rules() -> tuple[Rule, ...]:
     """The built-in rules that a search uses unless told otherwise."""
     return (
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *BRANCH_RULES, *LOOP_RULES, *SPLITTING_RULES,
-        *INVARIANT_RULES, inline, unused, symbolic_terms,
+        *INVARIANT_RULES, inline_index, unused, symbolic_terms,
     )  # fmt: skip

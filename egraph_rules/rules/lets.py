@@ -50,8 +50,22 @@ from ir.traverse import with_children as with_operands
 )
 def inline(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Put values in place of their names: those of a binding, and of all bindings inside it that allow it."""
+    yield from _without_names(stmt, here, lambda value: True)
+
+
+@rewrite(
+    law="let v = e: s  =  s with e for v   where e is an integer or a truth that reads nothing, and cannot fault",
+    because="v is e wherever s uses it",
+    family="let",
+)
+def inline_index(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """As `inline`, for what indices and conditions are made of: names for other work are worth their place."""
+    yield from _without_names(stmt, here, lambda value: not value.dtype.is_float or not is_work(value))
+
+
+def _without_names(stmt: Stmt, here: Here, chosen: Callable[[Expr], bool]) -> Iterator[Stmt]:
     if isinstance(stmt, Let):
-        new = _inlined(stmt, here)
+        new = _inlined(stmt, here, chosen)
         if new is not stmt:
             yield new
 
@@ -80,7 +94,7 @@ def common(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             yield rebuilt(new)
 
 
-LET_RULES = (inline, unused, common)
+LET_RULES = (inline, inline_index, unused, common)
 
 
 # What may be bound, and where ----------------------------------------------------------------------------------------
@@ -213,10 +227,10 @@ class Names:
 # Putting values in place of names ------------------------------------------------------------------------------------
 
 
-def _inlined(stmt: Let, here: Here) -> Stmt:
+def _inlined(stmt: Let, here: Here, chosen: Callable[[Expr], bool]) -> Stmt:
     place = inside(stmt, here)
-    body = _inlined(stmt.body, place) if isinstance(stmt.body, Let) and place is not None else stmt.body
-    if is_fixed(stmt.value) and _uses(body, stmt.var):
+    body = _inlined(stmt.body, place, chosen) if isinstance(stmt.body, Let) and place is not None else stmt.body
+    if is_fixed(stmt.value) and chosen(stmt.value) and _uses(body, stmt.var):
         new = substitute(body, {stmt.var: stmt.value})
         if may_bind(stmt.value, new, here):
             return new

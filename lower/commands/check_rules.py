@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from egraph_rules.check import Verdict, check_rule
-from egraph_rules.check.record import record
+from egraph_rules.check.record import record, verdict_on
 from egraph_rules.rule import Rule
 from egraph_rules.rules import all_rules
 from ir.errors import LoopsatError, RuleError, suggest
@@ -33,6 +33,8 @@ def run(options: argparse.Namespace) -> int:
         raise LoopsatError("record", "only a check of all built-in rules is recorded", help="leave out FILE and --rule")
     rules = all_rules() if path is None else rules_of(execute(path), path)
     chosen = named(rules, options.rule)
+    if options.record:  # what was recorded of rules that are as they were stands
+        chosen = tuple(r for r in chosen if verdict_on(r) is None)
     console = Console(highlight=False, soft_wrap=True)
     verdicts: list[Verdict] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -46,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
             console.print(Text(str(verdict), style=_STYLES[verdict.status] if console.is_terminal else ""))
     console.print(Text(summary(verdicts)))
     if options.record:
-        record(chosen, verdicts)
+        record(rules, chosen, verdicts)
     return REFUTED if any(v.refuted for v in verdicts) else 0
 
 
