@@ -80,7 +80,6 @@ class StatementWriter:
     ) -> None:
         self.target = target
         self.finite = finite
-        self.outer: tuple[Expr, ...] = ()
         self.node = node
         self.scope = scope
         self.names = names
@@ -126,7 +125,6 @@ class StatementWriter:
         reduced = tuple(a for a in job.reduced() if a.var not in taken)
         held = taken | {a.var for a in reduced}
         outer = [g for g in job.guards if not free_vars(g) & held]
-        self.outer = tuple(outer)
         kept = [a for a in job.axes if a.var not in held]
         self._release()
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
@@ -134,8 +132,7 @@ class StatementWriter:
             self.forms.append("never executed")
             return
         place = self._place(kept)
-        scalar = place is not None and not place.axes
-        if place is None or (scalar and outer and self.shape):
+        if place is None:
             self._scatter(value, outer)
         else:
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
@@ -153,14 +150,14 @@ class StatementWriter:
         """A statement that continues along an axis what it stored before."""
         self._use(self._ordered(self.job))
         axis = next(a for a in self.job.axes if a.var == scan.loop.var)
-        self.outer = tuple(self.job.guards)
+        guards = self.job.guards
         value = self._continued(scan, axis)
         self._note(f"{scan.op if scan.factor is None else 'linear'} scan over {axis.var.name}")
         place = self._place(self.job.axes)
         if place is None:
-            self._scatter(value, self.outer)
+            self._scatter(value, guards)
         else:
-            self._store(value, place, self._mask(self.outer), steady=True)
+            self._store(value, place, self._mask(guards), steady=True)
 
     def _continued(self, scan: Recurrence, axis: Axis) -> Value:
         """The values of a recurrence along an axis, from the element before the first."""
@@ -227,7 +224,7 @@ class StatementWriter:
     def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
         """Whether a held store has all elements at `indices`, over axes of this statement."""
         same = len(indices) == len(held.job.indices) and all(map(Expr.same, indices, held.job.indices))
-        if not same or not all(any(g.same(h) for h in self.job.guards) for g in held.job.guards):
+        if not same:
             return False
         mine = {a.var: a for a in self.job.axes}
         return all(
@@ -340,15 +337,19 @@ class StatementWriter:
 
     def _store(self, value: Value, place: Place, mask: Value | None, steady: bool) -> None:
         buffer, op = self.job.buffer, self.job.op
+        self._form(place, mask)
         key = self._key(place, mask)
-        start = self._take_fill(key, whole=not place.marks and mask is None)
+        replaced, base = self._replaced(place, needed=op is not None or mask is not None)
+        if base is not None:
+            value = value if op is None else self._combine(op, base, value)
+            value = value if mask is None else self.translator.select(mask, value, base, buffer.dtype)
+            return self._write(value, place, None, "set")
+        start = None if replaced else self._take_fill(key, whole=not place.marks and mask is None)
         method = "set"
         if op is None:
             # A constant is held back: a reduction may start from it.
             if value.static and steady:
-                self.scope.flush(buffer)
-                self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
-                return self._form(place, mask)
+                return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
         elif start is not None:
             if op == "sub" and start.code in ("0", "0.0"):
                 value = self._negated(value)
@@ -364,17 +365,27 @@ class StatementWriter:
             self.scope.current(buffer)
         else:
             self.scope.need(buffer, whole=True)
-        self._write(value, place, mask, key, method if steady else None)
-        return self._form(place, mask)
+        return self._write(value, place, mask, method)
 
-    def _write(self, value: Value, place: Place, mask: Value | None, key: str, method: str | None) -> None:
-        """Store values by a method of `.at`; a store to a part of the buffer is held back (`None`: never)."""
+    def _replaced(self, place: Place, needed: bool) -> tuple[bool, Value | None]:
+        """Whether a held store is to just this place, whose values are then in hand, if they are needed.
 
-        def assign(values: Value) -> str:
-            return self._assignment(place, values, mask)
+        Any other store that is held back is written out.
+        """
+        buffer = self.job.buffer
+        held = self.scope.held.get(buffer)
+        if held is None or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
+            if held is not None:
+                self.scope.flush(buffer)
+            return False, None
+        base = self._taken(held) if needed else None
+        del self.scope.held[buffer]
+        return True, base
 
-        line = assign(value) if method in ("set", None) else self._set(place, value, method)
-        if method is None or not place.marks or not self.shape:
+    def _write(self, value: Value, place: Place, mask: Value | None, method: str) -> None:
+        """Store values by a method of `.at`; a store to a part of a buffer is held back: what the part then holds."""
+        line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
+        if not place.marks or not self.shape:
             self.scope.add(line)
             return
         if method != "set":
@@ -382,8 +393,14 @@ class StatementWriter:
             assert op is not None
             value = self._combine(_class(op), self._old(place), value)
         value = typed(value, self.job.buffer.dtype)
-        job = replace(self.job, axes=place.axes, guards=self.outer)
-        at, number = len(self.scope.lines), self.scope.next()
+        if mask is not None:
+            value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
+
+        def assign(values: Value) -> str:
+            return self._assignment(place, values, None)
+
+        job = replace(self.job, axes=place.axes, guards=())
+        at, number, key = len(self.scope.lines), self.scope.next(), self._key(place, None)
         self.scope.held[job.buffer] = Held(key, job, self.node, value, at, line, assign, number)
 
     def _form(self, place: Place, mask: Value | None) -> None:
@@ -395,16 +412,10 @@ class StatementWriter:
         return f"{place.marks}|{merged}|{'' if mask is None else mask.code}"
 
     def _take_fill(self, key: str, whole: bool) -> Value | None:
-        """What is held back for exactly this place; anything else that is held back is written out."""
+        """The constant that a held-back fill has for exactly this place; any other fill is written out."""
         buffer = self.job.buffer
-        held = self.scope.held.get(buffer)
-        if held is not None and held.place == key and self._just_held(held, self.job.indices):
-            start = None if self.job.op is None else self._taken(held)
-            del self.scope.held[buffer]
-            return start
         fill = self.scope.fills.get(buffer)
         if fill is None:
-            self.scope.flush(buffer)
             return None
         if self.job.op is not None and fill.place == key:
             del self.scope.fills[buffer]

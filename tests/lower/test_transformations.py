@@ -1,0 +1,137 @@
+"""Emitted functions under JAX's transformations: `vmap`, `grad` and `jit` do what they do to plain jnp functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from egraph_rules import optimize
+from ir import parse
+from lower import emit
+
+
+def function(params: str, body: str) -> Callable[..., Any]:
+    """The optimized and emitted function of a kernel."""
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
+    func = parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
+    names: dict[str, Any] = {}
+    exec(emit(optimize(func).best), names)
+    return names["f"]
+
+
+def array(name: str, *shape: int) -> str:
+    return f'{name}: T.Buffer({shape}, "float32")'
+
+
+PAD = jnp.arange(16).reshape(4, 4) < 14
+
+KERNELS: Mapping[str, tuple[str, str, tuple[tuple[int, ...], ...], Callable[..., Any]]] = {
+    "product": (
+        f"{array('A', 5, 6)}, {array('B', 6, 4)}, {array('C', 5, 4)}",
+        """
+for i, j in T.grid(5, 4):
+    C[i, j] = 0.0
+    for k in T.serial(6):
+        C[i, j] = C[i, j] + A[i, k] * B[k, j]
+""",
+        ((5, 6), (6, 4)),
+        lambda a, b: a @ b,
+    ),
+    "padded rows": (
+        f"{array('A', 3, 4, 4)}, {array('B', 3)}",
+        """
+for i in T.serial(3):
+    B[i] = 0.0
+    for jo, ji in T.grid(4, 4):
+        if 4 * jo + ji < 14:
+            B[i] = B[i] + A[i, jo, ji] * A[i, jo, ji]
+""",
+        ((3, 4, 4),),
+        lambda a: jnp.sum(jnp.where(PAD, a * a, 0.0), axis=(1, 2)),
+    ),
+    "softmax": (
+        f"{array('A', 3, 7)}, {array('B', 3, 7)}",
+        """
+for i in T.serial(3):
+    m = T.alloc_buffer((1,), "float32")
+    s = T.alloc_buffer((1,), "float32")
+    m[0] = A[i, 0]
+    for j in T.serial(7):
+        m[0] = T.max(m[0], A[i, j])
+    s[0] = 0.0
+    for j in T.serial(7):
+        s[0] = s[0] + T.exp(A[i, j] - m[0])
+    for j in T.serial(7):
+        B[i, j] = T.exp(A[i, j] - m[0]) / s[0]
+""",
+        ((3, 7),),
+        lambda a: jax.nn.softmax(a, axis=1),
+    ),
+    "prefix sums": (
+        f"{array('A', 9)}, {array('B', 9)}",
+        """
+B[0] = A[0]
+for i in T.serial(1, 9):
+    B[i] = B[i - 1] + A[i]
+""",
+        ((9,),),
+        jnp.cumsum,
+    ),
+    "steps in time": (
+        f"{array('A', 12)}, {array('B', 12)}",
+        """
+for t in T.serial(3):
+    for i in T.serial(1, 11):
+        B[i] = (A[i - 1] + A[i] + A[i + 1]) * 0.25
+    for i in T.serial(1, 11):
+        A[i] = B[i] * B[i]
+""",
+        ((12,),),
+        None,
+    ),
+}  # fmt: skip
+
+
+def smoothed(a: jax.Array) -> jax.Array:
+    a = jnp.asarray(a)
+    for _ in range(3):
+        inner = (a[:-2] + a[1:-1] + a[2:]) * 0.25
+        a = a.at[1:-1].set(inner * inner)
+    return a
+
+
+@pytest.fixture(params=KERNELS)
+def pair(request: pytest.FixtureRequest) -> tuple[Callable[..., Any], Callable[..., Any], list[np.ndarray]]:
+    params, body, shapes, reference = KERNELS[request.param]
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
+    ours = function(params, body)
+    if reference is None:
+        zeros = np.zeros(12, np.float32)
+        return (lambda a: ours(a, zeros)[0]), smoothed, inputs
+    return (lambda *a: ours(*a)[0]), reference, inputs
+
+
+def test_jit_and_vmap(pair: tuple[Callable[..., Any], Callable[..., Any], list[np.ndarray]]) -> None:
+    ours, reference, inputs = pair
+    np.testing.assert_allclose(jax.jit(ours)(*inputs), reference(*inputs), rtol=1e-5, atol=1e-6)
+    batches = [np.stack([x, x * 0.5, x - 0.25]) for x in inputs]
+    np.testing.assert_allclose(jax.vmap(ours)(*batches), jax.vmap(reference)(*batches), rtol=1e-5, atol=1e-6)
+
+
+def test_gradients(pair: tuple[Callable[..., Any], Callable[..., Any], list[np.ndarray]]) -> None:
+    ours, reference, inputs = pair
+    weights = np.random.default_rng(1).uniform(-1, 1, np.shape(reference(*inputs))).astype(np.float32)
+
+    def weighed(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *a: jnp.sum(f(*a) * weights)
+
+    places = tuple(range(len(inputs)))
+    found, expected = (jax.grad(weighed(f), argnums=places)(*inputs) for f in (ours, reference))
+    for have, want in zip(found, expected, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5)
