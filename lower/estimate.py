@@ -9,7 +9,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Load, Unary
 from ir.traverse import free_vars, walk_expr
 from lower.linear import Linear
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop
 
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
@@ -20,7 +20,7 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             times = steps * extent(boxes.get(node.loop), target)
             total += times * target.step + estimate(node.body, boxes, target, times)
         elif node.axes:
-            scan = target.scan if node.scan is not None else 1.0
+            scan = target.scan if isinstance(node.scan, Recurrence) else 1.0
             total += steps * (target.launch + scan * _elements(node, boxes, target))
         else:
             total += steps * target.scalar * _work(node.statement, target)

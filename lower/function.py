@@ -17,7 +17,7 @@ from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Plan, Recurrence, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
 from lower.scope import Names, Scope
@@ -283,8 +283,10 @@ class _Emitter:
             update=None if update is None else (update[0], self._resolve_expr(update[1])),
         )
 
-    def _resolved_scan(self, scan: Recurrence) -> Recurrence:
-        """The recurrence with accesses to expanded locals completed."""
+    def _resolved_scan(self, scan: Recurrence | Pick) -> Recurrence | Pick:
+        """The scan with accesses to expanded locals completed."""
+        if isinstance(scan, Pick):
+            return replace(scan, value=self._resolve_expr(scan.value))
         previous = self._resolve_expr(scan.previous)
         assert isinstance(previous, Load)
         factor = None if scan.factor is None else self._resolve_expr(scan.factor)

@@ -30,16 +30,26 @@ class Recurrence:
     previous: Load
 
 
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """The iteration of a loop at which a value is largest or smallest: the first such, or the `last`."""
+
+    loop: Loop
+    op: UpdateOp
+    last: bool
+    value: Expr
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayStatement:
     """A statement over array axes (outermost first); with none it is a scalar statement.
 
-    `scan` says how it continues along one of its axes.
+    `scan` says how it continues along one of its axes, or at which position of it the best value is.
     """
 
     statement: Statement
     axes: tuple[Loop, ...]
-    scan: Recurrence | None = None
+    scan: Recurrence | Pick | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,10 +17,11 @@ from ir.traverse import free_vars, shape_vars
 from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Plan, Recurrence, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop
 from lower.normalize import Program, moved
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import rescheduled
+from lower.selection import selection
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -185,7 +186,7 @@ class _Scheduler:
         in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
         if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
             best = self._reordered(group, level, pending, in_order) or (in_order,)
-            best = self._scanned(group, level, pending, best) or best
+            best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
             yield from best
         else:
             yield in_order
@@ -252,8 +253,33 @@ class _Scheduler:
         self.program.depth.update(depth)
         return tuple(nodes)
 
+    def _selected(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
+    ) -> tuple[Node, ...] | None:
+        """An argmax or argmin in place of a loop that looks for it, where that is cheaper."""
+        loop = group[0].loops[level]
+        box = self.boxes.get(loop)
+        if box is None or not box.exact or loop in self.forced:
+            return None
+        test = min(group, key=lambda s: s.position)
+        if self.users.get(test.buffer) != {s.position for s in group}:
+            return None  # what the comparison gave is looked at elsewhere too
+        found = selection(group, loop, box, self.program.fresh, len(self.program.statements) + self.added)
+        if found is None:
+            return None
+        self.added += 1
+        nodes = (
+            self._over_all(found.where, level, pending, found.pick),
+            *(self._over_all(s, level, pending) for s in found.then),
+        )
+        costs = [estimate(n, self.boxes, self.target) for n in (nodes, in_order)]
+        if costs[0] >= costs[1]:
+            return None
+        self.program.depth[found.place] = level
+        return nodes
+
     def _over_all(
-        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | None = None
+        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | None = None
     ) -> ArrayStatement:
         """An array statement over all loops but those around it."""
         axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)

@@ -14,11 +14,11 @@ from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.finite import Finite, outside_unless
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
 from lower.linear import Linear, number, to_expr
-from lower.nest import ArrayStatement, Recurrence
+from lower.nest import ArrayStatement, Pick, Recurrence
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
 from lower.tensor.write import SumWriter, sums_as_terms
-from lower.values import ATOM, POSTFIX, UNARY, Translator, Value, aligned, dtype_code, typed, union
+from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
 
 _METHODS: dict[UpdateOp, str] = {
@@ -98,8 +98,11 @@ class StatementWriter:
 
     def write(self) -> None:
         """Emit the statement, or nothing when it is never executed."""
-        if self.node.scan is not None:
+        if isinstance(self.node.scan, Recurrence):
             self._scan(self.node.scan)
+            return
+        if isinstance(self.node.scan, Pick):
+            self._pick(self.node.scan)
             return
         job = settle(self.job, self.around)
         if job is None:
@@ -145,6 +148,30 @@ class StatementWriter:
             held = self.scope.held.get(load.buffer)
             if held is not None and not self._just_held(held, load.indices) and not apart(held.node, self.node, load):
                 self.scope.flush(load.buffer)
+
+    def _pick(self, pick: Pick) -> None:
+        """A statement that stores where along an axis a value is best."""
+        axis = next(a for a in self.job.axes if a.var == pick.loop.var)
+        self._release()
+        value = self.translator.expr(pick.value)
+        along = [a.var for a in value.axes].index(axis.var)
+        which, code = f"jnp.arg{pick.op}", value.code
+        if pick.last:
+            end = self.accessor.size(axis.extent - 1)
+            code = f"{end} - {which}(jnp.flip({code}, {along}), axis={along}).astype(jnp.int32)"
+        else:
+            code = f"{which}({code}, axis={along}).astype(jnp.int32)"
+        if not axis.low.equals(0):
+            code = f"{code} + {self.accessor.size(axis.low)}"
+        rest = tuple(a for a in value.axes if a.var != axis.var)
+        strength = POSTFIX if axis.low.equals(0) and not pick.last else SUM
+        self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a.var != axis.var)))
+        self._note(f"arg{pick.op} over {axis.var.name}")
+        place = self._place(self.job.axes)
+        if place is None:
+            self._scatter(Value(code, rest, strength), ())
+        else:
+            self._store(Value(code, rest, strength), place, None, steady=True)
 
     def _scan(self, scan: Recurrence) -> None:
         """A statement that continues along an axis what it stored before."""

@@ -1,0 +1,76 @@
+"""Loops that look for the best of many values become argmax or argmin, and only those."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from egraph_rules.cost import CPU
+from ir import PrimFunc, parse
+from ir.interpret import interpret_with_undef
+from lower.function import emit_function
+from lower.kernel import Kernel
+
+EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
+ROW = 'A: T.Buffer((20,), "int32"), M: T.Buffer((1,), "int32"), P: T.Buffer((1,), "int32")'
+ROWS = 'A: T.Buffer((6, 9), "int32"), M: T.Buffer((6,), "int32"), P: T.Buffer((6,), "int32")'
+START = "M[0] = A[3]\nP[0] = 3\n"
+
+
+def read(params: str, body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
+    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
+
+
+def check(params: str, body: str) -> list[str]:
+    """Compare with the interpreter on data with many equal values; returns the report of the lowering."""
+    func = read(params, body)
+    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        shapes = [tuple(int(d.value) for d in b.shape) for b in func.buffers]  # pyright: ignore[reportAttributeAccessIssue]
+        inputs = {
+            b.name: rng.integers(-3, 4, s).astype(b.dtype.numpy) for b, s in zip(func.buffers, shapes, strict=True)
+        }
+        expected = interpret_with_undef(func, **inputs)
+        for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
+            np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
+    return kernel.report
+
+
+SEARCHES = {
+    "first largest": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]\n        P[0] = i"),
+    "last largest": (ROW, START + "for i in range(20):\n    if A[i] >= M[0]:\n        M[0] = A[i]\n        P[0] = i"),
+    "first smallest": (ROW, START + "for i in range(20):\n    if M[0] > A[i]:\n        P[0] = i\n        M[0] = A[i]"),
+    "last smallest": (ROW, START + "for i in range(20):\n    if A[i] <= M[0]:\n        M[0] = A[i]\n        P[0] = i"),
+    "from the middle": (ROW, START + "for i in T.serial(4, 17):\n    if A[i] > M[0]:\n        M[0] = A[i]\n        P[0] = i"),
+    "of a sum": (ROW, START + "for i in range(19):\n    if A[i] + A[i + 1] > M[0]:\n        M[0] = A[i] + A[i + 1]\n        P[0] = i * 2 + 1"),
+    "value alone": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), SEARCHES.values(), ids=SEARCHES.keys())
+def test_searches(params: str, body: str) -> None:
+    report = check(params, body)
+    assert any(f"{name} over " in line for line in report for name in ("argmax", "argmin")), report
+    assert not any("stays a loop" in line for line in report), report
+
+
+OTHERS = {
+    "rows": (ROWS, "for r in range(6):\n    M[r] = A[r, 0]\n    P[r] = 0\n    for i in range(9):\n        if A[r, i] > M[r]:\n            M[r] = A[r, i]\n            P[r] = i"),
+    "another value is kept": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i] - 1\n        P[0] = i"),
+    "kept values matter": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]\n        P[0] = P[0] + 1"),
+    "compared with another": (ROW, START + "for i in range(20):\n    if A[i] > P[0]:\n        M[0] = A[i]\n        P[0] = i"),
+    "kept elsewhere": (ROWS, "for i in range(6):\n    if A[0, i] > M[0]:\n        M[0] = A[0, i]\n        P[i] = i"),
+    "only some": (ROW, START + "for i in range(20):\n    if A[i] > M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), OTHERS.values(), ids=OTHERS.keys())
+def test_near_misses_stay_right(params: str, body: str) -> None:
+    report = check(params, body)
+    assert not any("argm" in line for line in report), report
