@@ -119,10 +119,26 @@ def settle(job: Job, around: Bounds) -> Job | None:
                 if holds is None:
                     guards.append(guard)
             job = replace(job, guards=tuple(guards))
-            smaller = _shrink(job, bounds)
+            smaller = _pinned(job, bounds) or _shrink(job, bounds)
             if smaller is None:
                 return job
             job = smaller
+
+
+def _pinned(job: Job, bounds: Bounds) -> Job | None:
+    """The job without an axis of which a guard allows one value, which may be known only as it runs; or None."""
+    for guard in job.guards:
+        if not (isinstance(guard, Binary) and guard.op == "eq" and guard.lhs.dtype.is_integer):
+            continue
+        parts = split_terms(bounds.linear(guard.lhs) - bounds.linear(guard.rhs), job.axes)
+        if parts is None or len(parts[0]) != 1 or abs(parts[0][0][1]) != 1 or parts[1].has_loads():
+            continue
+        ((axis, c),), rest = parts
+        value = rest * -c
+        low, high = bounds.at_least(value - axis.low), bounds.at_most(value - axis.low - axis.extent)
+        if low is not None and low >= 0 and high is not None and high < 0:
+            return job.substitute(axis.var, to_expr(value, axis.var))
+    return None
 
 
 def _shrink(job: Job, bounds: Bounds) -> Job | None:

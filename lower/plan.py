@@ -20,7 +20,7 @@ from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop
 from lower.normalize import Program, moved
 from lower.recurrence import Unrolled, recurrence, with_history
-from lower.reschedule import rescheduled
+from lower.reschedule import rescheduled, split_at
 from lower.selection import selection
 
 
@@ -203,15 +203,20 @@ class _Scheduler:
         group, arrays = shared
         names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
         names |= {loop.var.name for loop in group[0].loops[:level]}
-        found = rescheduled(group, level, pending, self.boxes, names, self.target)
-        if found is None:
-            return None
-        costs = [estimate(nodes, self.boxes, self.target) for nodes in (found, (in_order,))]
-        if costs[0] >= costs[1]:
+        forms = [rescheduled(group, level, pending, self.boxes, names, self.target)]
+        cut = split_at(group, level, len(self.program.statements) + self.added)
+        if cut is not None:
+            self.added += len(cut)
+            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target))
+        found = min((f for f in forms if f is not None), key=self._price, default=None)
+        if found is None or self._price(found) >= self._price((in_order,)):
             return None
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
         return found
+
+    def _price(self, nodes: Sequence[Node]) -> float:
+        return estimate(nodes, self.boxes, self.target)
 
     def _scanned(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
@@ -247,8 +252,7 @@ class _Scheduler:
             else:
                 nodes += self.schedule(part, level + 1, pending | {loop}, own)
         nodes += [self._over_all(u.last, level, pending) for u in unrolled]
-        costs = [estimate(n, self.boxes, self.target) for n in (nodes, in_order)]
-        if costs[0] >= costs[1]:
+        if self._price(nodes) >= self._price(in_order):
             return None
         self.program.depth.update(depth)
         return tuple(nodes)
@@ -272,8 +276,7 @@ class _Scheduler:
             self._over_all(found.where, level, pending, found.pick),
             *(self._over_all(s, level, pending) for s in found.then),
         )
-        costs = [estimate(n, self.boxes, self.target) for n in (nodes, in_order)]
-        if costs[0] >= costs[1]:
+        if self._price(nodes) >= self._price(in_order):
             return None
         self.program.depth[found.place] = level
         return nodes

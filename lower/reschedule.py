@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from egraph_rules.cost import Target
 from ir import presburger
@@ -60,6 +61,34 @@ def rescheduled(
         return builder.arranged([_Part(s, s.loops[:level], s.loops[level:]) for s in statements], order)
 
     return presburger.within_budget(question, None, _OPERATIONS)
+
+
+def split_at(statements: Sequence[Statement], level: int, position: int) -> list[Statement] | None:
+    """Statements cut where an inner loop passes the loop at `level` (index-set splitting, Griebl et al. 2000).
+
+    `D[i, j]` that reads row and column k in step k waits for itself only where i or j is k: its parts before, at and
+    behind k need no order among their own instances. None where there is nothing to cut.
+    """
+    found: list[Statement] = []
+    for s in statements:
+        cuts = [loop.var for loop in s.loops[level + 1 :] if _passes(s, loop.var, s.loops[level].var)]
+        at = s.loops[level].var
+        for ops in product(("lt", "eq", "gt"), repeat=len(cuts)):
+            guards = tuple(Binary(op, var, at) for op, var in zip(ops, cuts, strict=True))
+            found.append(replace(s, position=position, guards=(*s.guards, *guards)))
+            position += 1
+    return found if len(found) > len(statements) else None
+
+
+def _passes(statement: Statement, inner: Var, outer: Var) -> bool:
+    """Whether a statement stores along an inner loop where it reads at the value of an outer one."""
+    store = statement.store
+    reads = [load for load in statement.reads() if load.buffer == store.buffer]
+    return any(
+        linear(w).equals(linear(inner)) and linear(r).equals(linear(outer))
+        for load in reads
+        for w, r in zip(store.indices, load.indices, strict=True)
+    )
 
 
 class _Builder:

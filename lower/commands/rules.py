@@ -11,6 +11,10 @@ from egraph_rules.registry import registered_rules
 from egraph_rules.rule import Floats
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from ir.errors import RuleError, suggest
+from lower.tensor.rules import tensor_rules
+
+TENSOR = "tensor"
+_ABOUT_TENSORS = "what a sum over array axes may be instead, when a program is lowered; tested on random tensors"
 
 
 def run(options: argparse.Namespace) -> None:
@@ -21,14 +25,14 @@ def run(options: argparse.Namespace) -> None:
     """
     rules = (*all_rules(), *registered_rules())
     family: str | None = options.family
-    families = dict.fromkeys(r.family for r in rules)
+    families = dict.fromkeys((*(r.family for r in rules), TENSOR))
     if family is not None and family not in families:
         help = suggest(family, families) or f"the families are {', '.join(families)}"
         raise RuleError("unknown-family", f"there is no family of rules `{family}`", help=help)
     console = Console(highlight=False, soft_wrap=True)
     default = {r.name for r in search_rules()}
     for name in families if family is None else (family,):
-        title = f"{name}: {FAMILIES.get(name, 'rules of users')}"
+        title = f"{name}: {_ABOUT_TENSORS if name == TENSOR else FAMILIES.get(name, 'rules of users')}"
         console.print(f"\n[bold]{title}[/bold]" if console.is_terminal else f"\n{title}")
         for rule in (r for r in rules if r.family == name):
             freedoms = f"  [needs {freedom_names(rule.floats)}]" if rule.floats else ""
@@ -36,6 +40,9 @@ def run(options: argparse.Namespace) -> None:
             console.print(f"  {rule.name}: {rule.law}{freedoms}{use}", markup=False)
             console.print(f"      because {rule.reason}", markup=False)
             console.print(f"      {verdict_on(rule) or 'not checked since it was changed'}", markup=False)
+        for idiom in tensor_rules() if name == TENSOR else ():
+            console.print(f"  {idiom.name}: {idiom.law}", markup=False)
+            console.print(f"      because {idiom.reason}", markup=False)
 
 
 def freedom_names(floats: Floats) -> str:

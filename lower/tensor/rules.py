@@ -15,26 +15,29 @@ Needs = frozenset[str]  # facts that bind names, as egglog text
 
 @dataclass(frozen=True, slots=True)
 class Axes:
-    """A set of axes as egglog text."""
+    """A set of axes, as egglog text and as people read it."""
 
     text: str
+    shown: str
     needs: Needs = frozenset()
 
     def __or__(self, other: Axes) -> Axes:
-        return Axes(f"(| {self.text} {other.text})", self.needs | other.needs)
+        return Axes(f"(| {self.text} {other.text})", f"({self.shown} + {other.shown})", self.needs | other.needs)
 
     def __and__(self, other: Axes) -> Axes:
-        return Axes(f"(& {self.text} {other.text})", self.needs | other.needs)
+        return Axes(f"(& {self.text} {other.text})", f"({self.shown} in {other.shown})", self.needs | other.needs)
 
     def without(self, other: Axes) -> Axes:
-        return Axes(f"(& {self.text} (^ -1 {other.text}))", self.needs | other.needs)
+        text = f"(& {self.text} (^ -1 {other.text}))"
+        return Axes(text, f"({self.shown} not in {other.shown})", self.needs | other.needs)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A term with variables, as egglog text."""
+    """A term with variables, as egglog text and as people read it."""
 
     text: str
+    shown: str
     needs: Needs = frozenset()
 
     def __add__(self, other: Pattern) -> Pattern:
@@ -55,9 +58,10 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A side condition as egglog text."""
+    """A side condition, as egglog text and as people read it."""
 
     text: str
+    shown: str
     needs: Needs = frozenset()
 
 
@@ -71,9 +75,16 @@ class TensorRule:
     program: str
 
 
+_SHOWN = {
+    "Add": "({} + {})", "Sub": "({} - {})", "Mul": "({} * {})", "Div": "({} / {})", "Neg": "(-{})",
+    "Where": "where({}, {})", "Flag": "flag({})", "Sum": "sum[{}]({})", "Contract": "contract[{}]({}, {})",
+    "Ones": "ones[{}]", "Times": "(size[{}] * {})",
+}  # fmt: skip
+
+
 def _node(op: str, *args: Pattern | Axes) -> Pattern:
     needs = frozenset(n for a in args for n in a.needs)
-    return Pattern(f"({op} {' '.join(a.text for a in args)})", needs)
+    return Pattern(f"({op} {' '.join(a.text for a in args)})", _SHOWN[op].format(*(a.shown for a in args)), needs)
 
 
 def where(mask: Pattern, x: Pattern) -> Pattern:
@@ -109,35 +120,41 @@ def times(k: Axes, x: Pattern) -> Pattern:
 def axes(x: Pattern) -> Axes:
     """The axes along which a term varies."""
     name = f"axes_{x.text}"
-    return Axes(name, frozenset((f"(= {name} (axes {x.text}))",)))
+    return Axes(name, f"axes({x.shown})", frozenset((f"(= {name} (axes {x.text}))",)))
 
 
 def apart(a: Axes, b: Axes) -> Condition:
     """Two sets share no axis."""
-    return Condition(f"(= 0 (& {a.text} {b.text}))", a.needs | b.needs)
+    return Condition(f"(= 0 (& {a.text} {b.text}))", f"{a.shown} and {b.shown} are apart", a.needs | b.needs)
 
 
 def within(a: Axes, b: Axes) -> Condition:
     """All axes of `a` are in `b`."""
-    return Condition(f"(= 0 (& {a.text} (^ -1 {b.text})))", a.needs | b.needs)
+    text = f"(= 0 (& {a.text} (^ -1 {b.text})))"
+    return Condition(text, f"{a.shown} is within {b.shown}", a.needs | b.needs)
 
 
 def some(a: Axes) -> Condition:
     """A set is not empty."""
-    return Condition(f"(!= 0 {a.text})", a.needs)
+    return Condition(f"(!= 0 {a.text})", f"there is an axis {a.shown}", a.needs)
 
 
 def differ(a: Axes, b: Axes) -> Condition:
     """Two sets are not the same."""
-    return Condition(f"(!= {a.text} {b.text})", a.needs | b.needs)
+    return Condition(f"(!= {a.text} {b.text})", f"{a.shown} is not {b.shown}", a.needs | b.needs)
 
 
 def finite(x: Pattern) -> Condition:
     """A term is a number at all positions, also where the program does not evaluate it."""
-    return Condition(f"(finite {x.text})")
+    return Condition(f"(finite {x.text})", f"{x.shown} is finite")
 
 
 RULES: list[TensorRule] = []
+
+
+def tensor_rules() -> tuple[TensorRule, ...]:
+    """All rules that there are, those of users included."""
+    return tuple(RULES)
 
 
 def tensor_rule(because: str) -> Callable[[Callable[..., tuple[object, ...]]], TensorRule]:
@@ -148,7 +165,7 @@ def tensor_rule(because: str) -> Callable[[Callable[..., tuple[object, ...]]], T
 
     def make(function: Callable[..., tuple[object, ...]]) -> TensorRule:
         names = list(inspect.signature(function).parameters)
-        variables = [Axes(n) if n in ("k", "j") else Pattern(n) for n in names]
+        variables = [Axes(n, n) if n in ("k", "j") else Pattern(n, n) for n in names]
         lhs, rhs, *conditions = function(*variables)
         assert isinstance(lhs, Pattern)
         assert isinstance(rhs, Pattern)
@@ -157,7 +174,7 @@ def tensor_rule(because: str) -> Callable[[Callable[..., tuple[object, ...]]], T
         when = " ".join((*sorted(needs), *(c.text for c in checks)))
         clause = f" :when ({when})" if when else ""
         program = f"(rewrite {lhs.text} {rhs.text}{clause} :ruleset idioms)"
-        law = f"{lhs.text}  =  {rhs.text}" + (f"   if {when}" if when else "")
+        law = f"{lhs.shown}  =  {rhs.shown}" + (f"   if {' and '.join(c.shown for c in checks)}" if checks else "")
         rule = TensorRule(f"tensor.{function.__name__}", law, because, program)
         RULES.append(rule)
         return rule
@@ -260,11 +277,6 @@ def mask_of_factor(m: Pattern, x: Pattern, y: Pattern):
 @tensor_rule(because="zero times zero is zero")
 def mask_of_factors(m: Pattern, x: Pattern, y: Pattern):
     return where(m, x * y), where(m, x) * where(m, y), within(axes(m), axes(x)), within(axes(m), axes(y))
-
-
-@tensor_rule(because="zero divided by what it was to be divided by is zero, where that is not hidden")
-def mask_of_quotient(m: Pattern, x: Pattern, y: Pattern):
-    return where(m, x / y), where(m, x) / y, apart(axes(m), axes(y)), finite(y)
 
 
 @tensor_rule(because="a number times zero is zero, times one itself")

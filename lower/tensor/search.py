@@ -42,7 +42,6 @@ def _program() -> tuple[str, ...]:
 
 
 _engine = kept(Engine)
-_PROGRAM = _program()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
     if sum(t.op == "Leaf" for t in term.walk()) > _LEAVES:
         return term
-    with _engine(_PROGRAM) as engine, engine.scratch():
+    with _engine(_program()) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")

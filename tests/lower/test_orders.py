@@ -108,6 +108,17 @@ for i in T.serial(12):
             0,
             id="triangular product",
         ),
+        pytest.param(
+            SQUARE,
+            """
+for k in T.serial(12):
+    for i in T.serial(12):
+        for j in T.serial(12):
+            A[i, j] = T.min(A[i, j], A[i, k] + A[k, j])
+""",
+            1,
+            id="shortest paths, of negative lengths too",
+        ),
     ],
 )
 def test_factorizations(params: str, body: str, steps: int) -> None:

@@ -1,0 +1,112 @@
+"""Rules over tensor terms: each is tested, wrong ones are refuted, and the search uses them by price."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from egraph_rules.cost import CPU
+from ir import parse
+from lower import compile
+from lower.tensor.check import check_tensor_rule
+from lower.tensor.rules import (
+    RULES,
+    Axes,
+    Pattern,
+    TensorRule,
+    axes,
+    contract,
+    differ,
+    flag,
+    tensor_rule,
+    total,
+    where,
+    within,
+)
+from lower.tensor.search import Facts, cheapest
+from lower.tensor.terms import Term
+
+ALL = tuple(RULES)
+
+
+@pytest.mark.parametrize("rule", ALL, ids=lambda r: r.name)
+def test_rules_hold(rule: TensorRule) -> None:
+    assert check_tensor_rule(rule) == ""
+
+
+def wrong_factor(k: Axes, c: Pattern, x: Pattern):
+    return total(k, c * x), c * total(k, x)
+
+
+def wrong_mask(m: Pattern, x: Pattern, y: Pattern):
+    return where(m, x + y), where(m, x) + y
+
+
+def wrong_contraction(k: Axes, x: Pattern, y: Pattern):
+    return total(k, x + y), contract(k, x, y), differ(axes(x), axes(y))
+
+
+def wrong_product(m: Pattern, x: Pattern):
+    return where(m, x), flag(m) * x
+
+
+def never(k: Axes, x: Pattern):
+    return total(k, x), x, within(k, axes(x)), differ(axes(x), axes(x))
+
+
+@pytest.mark.parametrize(
+    "function", [wrong_factor, wrong_mask, wrong_contraction, wrong_product, never], ids=lambda f: f.__name__
+)
+def test_wrong_rules_are_refuted(function: object) -> None:
+    rule = tensor_rule(because="wrong")(function)  # pyright: ignore[reportArgumentType]
+    RULES.remove(rule)
+    assert check_tensor_rule(rule)
+
+
+def leaf(number: int) -> Term:
+    return Term("Leaf", number=number)
+
+
+def facts(*leaves: int, finite: bool = True) -> Facts:
+    return Facts(leaves, (finite,) * len(leaves), lambda bits: 100.0 ** bits.bit_count(), True, lambda bits: True)
+
+
+def test_sums_of_products_become_contractions() -> None:
+    """sum over k of (A[i, k] * alpha * B[j, k] + B[i, k] * alpha * A[j, k]): i, j, k are 1, 2, 4."""
+    halves = [Term("Mul", (Term("Mul", (leaf(a), leaf(2))), leaf(b))) for a, b in ((0, 1), (3, 4))]
+    best = cheapest(Term("Sum", (Term("Add", tuple(halves)),), 4), facts(5, 6, 0, 5, 6), CPU)
+    assert sorted(t.op for t in best.walk() if t.op in ("Sum", "Contract")) == ["Contract", "Contract"]
+
+
+def test_chains_are_multiplied_in_the_cheaper_order() -> None:
+    """A matrix times a matrix times a vector: two products with a vector, none of two matrices."""
+    chain = Term("Mul", (Term("Mul", (leaf(0), leaf(1))), leaf(2)))
+    best = cheapest(Term("Sum", (chain,), 6), facts(3, 6, 4), CPU)
+    contractions = [t for t in best.walk() if t.op == "Contract"]
+    assert len(contractions) == 2
+    assert {t.number for t in contractions} == {2, 4}
+
+
+def test_masks_become_factors_only_of_numbers() -> None:
+    masked = Term("Sum", (Term("Where", (leaf(1), leaf(0))),), 2)
+    assert any(t.op == "Flag" for t in cheapest(masked, facts(3, 2), CPU).walk())
+    assert not any(t.op == "Flag" for t in cheapest(masked, facts(3, 2, finite=False), CPU).walk())
+
+
+def test_padding_that_is_not_read_may_hold_anything() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((64, 512), "float32"), x: T.Buffer((512,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in T.serial(64):
+        B[i] = 0.0
+        for j in T.serial(512):
+            if j * 3 < 1400:
+                B[i] = B[i] + A[i, j] * x[j]
+"""
+    (func,) = parse(text).funcs
+    rng = np.random.default_rng(0)
+    a, x = rng.normal(size=(64, 512)).astype(np.float32), rng.normal(size=512).astype(np.float32)
+    want = a[:, :467] @ x[:467]
+    a[:, 467:] = np.nan
+    x[467:] = np.inf
+    np.testing.assert_allclose(compile(func)(a, x)[0], want, rtol=1e-4, atol=1e-4)
