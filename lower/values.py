@@ -95,8 +95,9 @@ def prefix_sums(x):
     outer = [(0, 0)] * (x.ndim - 1)
     rows = jnp.pad(x, [*outer, (0, -n % width)]).reshape(*x.shape[:-1], -1, width)
     inside = jnp.dot(rows, jnp.triu(jnp.ones((width, width), x.dtype)), precision="highest")
-    before = jnp.pad(prefix_sums(inside[..., -1])[..., :-1], [*outer, (1, 0)])
-    return (inside + before[..., None]).reshape(*x.shape[:-1], -1)[..., :n]
+    before = prefix_sums(inside[..., -1])[..., :-1, None]
+    sums = jnp.concatenate([inside[..., :1, :], inside[..., 1:, :] + before], axis=-2)
+    return sums.reshape(*x.shape[:-1], -1)[..., :n]
 '''
 
 LINEAR_SCAN = '''
