@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ir.dtypes import DType
-from ir.nodes import Buffer, Expr, Var, const
+from ir.nodes import Binary, Buffer, Expr, Var, const
 from lower.linear import Bound, Linear, interval, linear, to_expr
 from lower.nest import Box
 from lower.plan import extreme
@@ -59,6 +59,9 @@ class Accessor:
         self.order = tuple(order)
         self.bounds = bounds
         self.translator = translator
+        # Borders by name, wide enough for all accesses of the statement, and how a padded array gets a name.
+        self.repeated: dict[str, list[tuple[int, int]]] = {}
+        self.named: Callable[[str, str], str] = lambda name, code: code
 
     def view(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> list[Group] | None:
         """The access as a view whose leaving of the buffer is known, or None."""
@@ -74,7 +77,59 @@ class Accessor:
             return Value(name)
         view = self.view(shape, indices)
         value = None if view is None else self._slice(name, view)
+        if value is None:
+            value = self._clamped(name, shape, indices)
         return self.gather(name, shape, indices) if value is None else value
+
+    def _clamped(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
+        """A slice of the buffer with borders repeated, where `max(., 0)` and `min(., n-1)` keep indices inside."""
+        found = self.borders(shape, indices)
+        if found is None:
+            return None
+        view, own = found
+        pads = self.repeated.get(name, own)
+        marks: list[str] = []
+        for g, pad in zip(view, pads, strict=True):
+            start, size = g.start + pad[0], g.size + pad[0] + pad[1]
+            if g.axes and not self.is_static(start):
+                return None
+            marks.append(self.mark(g, start, size))
+        whole = f'jnp.pad({name}, ({", ".join(map(str, pads))}{"," if len(pads) == 1 else ""}), mode="edge")'
+        return self._split(indexed(self.named(name, whole), marks), view)
+
+    def borders(
+        self, shape: Sequence[Linear], indices: Sequence[Expr]
+    ) -> tuple[list[Group], list[tuple[int, int]]] | None:
+        """The view that clamped indices are, and by how much it leaves the buffer; None if that is not clamped."""
+        inner = [self._unclamped(i, size) for i, size in zip(indices, shape, strict=True)]
+        if not any(low or high for _, low, high in inner):
+            return None
+        view = self.view(shape, [e for e, _, _ in inner])
+        if view is None or any(g.dims > 1 for g in view):
+            return None
+        pads: list[tuple[int, int]] = []
+        for g, (_, low, high) in zip(view, inner, strict=True):
+            pad = overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0)
+            if pad is None or (pad[0] and not low) or (pad[1] and not high) or ((low or high) and not g.axes):
+                return None
+            if not self._cheap(pad, g):
+                return None
+            pads.append(pad)
+        return view, pads
+
+    def _unclamped(self, index: Expr, size: Linear) -> tuple[Expr, bool, bool]:
+        """What an index is before it is clamped to its dimension, and at which ends it is."""
+        low = high = False
+        while isinstance(index, Binary) and index.op in ("min", "max"):
+            bound = self.bounds.linear(index.rhs)
+            if index.op == "max" and bound.equals(0) and not low:
+                low = True
+            elif index.op == "min" and bound.equals(size - 1) and not high:
+                high = True
+            else:
+                break
+            index = index.lhs
+        return index, low, high
 
     def _slice(self, name: str, view: list[Group]) -> Value | None:
         code = self.merged(name, view)

@@ -93,6 +93,8 @@ class StatementWriter:
         self.bounds = self.around.with_axes(job.axes)
         self.translator = Translator(job.axes, self._load, self._variable)
         self.accessor = Accessor(job.axes, self.bounds, self.translator)
+        self.accessor.named = self._bordered
+        self.bordered: dict[str, str] = {}
         self.shape = buffer_shape(job.buffer, self.bounds)
         self.name = self.names.of(job.buffer)
 
@@ -130,6 +132,7 @@ class StatementWriter:
         outer = [g for g in job.guards if not free_vars(g) & held]
         kept = [a for a in job.axes if a.var not in held]
         self._release()
+        self._borders()
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")
@@ -141,6 +144,23 @@ class StatementWriter:
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
+
+    def _borders(self) -> None:
+        """How wide borders must be for all clamped accesses of this statement, so that each buffer is padded once."""
+        widest = self.accessor.repeated
+        for load in {load for e in self.job.exprs() for load in loads(e)}:
+            found = self.accessor.borders(buffer_shape(load.buffer, self.bounds), load.indices)
+            if found is not None:
+                name = self.names.of(load.buffer)
+                known = widest.get(name, found[1])
+                widest[name] = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(known, found[1], strict=True)]
+
+    def _bordered(self, name: str, code: str) -> str:
+        """A name for a padded buffer, for this statement: later ones may find other contents."""
+        if name not in self.bordered:
+            self.bordered[name] = self.names.fresh(f"wide_{name}")
+            self.scope.add(f"{self.bordered[name]} = {code}")
+        return self.bordered[name]
 
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""

@@ -347,6 +347,17 @@ case(
     'for i, k in T.grid(6,5):\n    with T.block("s"):\n        vi, vk = T.axis.remap("SR", [i, k])\n        with T.init():\n            B[vi] = 0.0\n        B[vi] = B[vi] + A[vi, vk]',
 )
 
+case(
+    "clamped",
+    'A: T.Buffer((5,7),"float32"),B: T.Buffer((5,7),"float32")',
+    "for i, j in T.grid(5,7):\n    B[i,j] = A[T.max(i - 2, 0), T.min(j + 1, 6)] - A[T.min(T.max(i - 1, 0), 4), T.max(T.min(6 - j + 2, 6), 0)]",
+)
+case(
+    "clamped_elsewhere",
+    'A: T.Buffer((5,7),"float32"),B: T.Buffer((5,7),"float32")',
+    "for i, j in T.grid(5,7):\n    B[i,j] = A[T.max(i - 2, 1), T.min(j + 1, 5)] + A[T.min(i * 2, 4), T.max(j - 3, 0)]",
+)
+
 # Loops that carry a dependence that is no scan, or whose extent is data, and nothing else, stay loops.
 SEQUENTIAL = {
     "antidiag_interchange",
