@@ -212,13 +212,16 @@ class Extractor:
     def choices(self, at: ClassId) -> list[Choice]:
         """The cheapest ways to realise a class of statements, best first."""
         if at not in self._choices:
-            self._choices[at] = []  # a class cannot be its own part
-            found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
-            for kind, row in self._nodes[at]:
-                found += self._realise(at, kind, row)
-            found.sort(key=lambda c: (round(c.cost, 6), c.size))
-            self._choices[at] = found[: self.keep]
+            self._choices[at] = self._ranked(at)[: self.keep]
         return self._choices[at]
+
+    def _ranked(self, at: ClassId) -> list[Choice]:
+        """All ways to realise a class of statements that its parts' choices leave, best first."""
+        self._choices[at] = []  # a class cannot be its own part
+        found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
+        for kind, row in self._nodes[at]:
+            found += self._realise(at, kind, row)
+        return sorted(found, key=lambda c: (round(c.cost, 6), c.size))
 
     def _realise(self, at: ClassId, kind: str, row: Row) -> list[Choice]:
         f = cast(int, row.inputs[0])

@@ -339,11 +339,7 @@ class _Using(Extractor):
     def choices(self, at: ClassId) -> list[Choice]:
         """The cheapest way of a class, and the cheapest one with a given node."""
         if at not in self._choices:
-            self._choices[at] = []  # a class cannot be its own part
-            found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
-            for kind, row in self._nodes[at]:
-                found += self._realise(at, kind, row)
-            found.sort(key=lambda c: (round(c.cost, 6), c.size))
+            found = self._ranked(at)
             using = next((c for c in found if self._uses(at, c)), None)
             self._choices[at] = found[:1]
             if using is not None:

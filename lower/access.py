@@ -9,7 +9,7 @@ from ir.nodes import Binary, Buffer, Expr, Var, const
 from lower.linear import Bound, Linear, interval, linear, to_expr
 from lower.nest import Box
 from lower.plan import extreme
-from lower.values import POSTFIX, Translator, Value, aligned, union
+from lower.values import POSTFIX, Translator, Value, aligned, ordered, union
 from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
 
 ZERO = const(0, DType.INT32)
@@ -195,13 +195,7 @@ class Accessor:
         turned = [d for d, f in enumerate(f for g in view for f in g.flipped) if f]
         if turned:
             code = f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})"
-        wanted = union(self.order, tuple(axes))
-        order = [next(d for d, a in enumerate(axes) if a.var == w.var) for w in wanted]
-        if order != sorted(order):
-            plain = (code, tuple(axes))
-            code = f"{code}.T" if order == [1, 0] else f"jnp.transpose({code}, {tuple(order)})"
-            return Value(code, wanted, POSTFIX, plain=plain)
-        return Value(code, wanted, POSTFIX)
+        return ordered(code, axes, self.order)
 
     def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """Indexing with arrays; whole rows where only one index is no slice."""
@@ -236,12 +230,7 @@ class Accessor:
         names = [a.var for a in axes]
         if gathered != 1 or len(set(names)) != len(names) or len(marks) == 1:
             return None
-        wanted = union(self.order, tuple(axes))
-        order = [names.index(w.var) for w in wanted]
-        code = indexed(name, marks)
-        if order != sorted(order):
-            code = f"{code}.T" if order == [1, 0] else f"jnp.transpose({code}, {tuple(order)})"
-        return Value(code, wanted, POSTFIX)
+        return ordered(indexed(name, marks), axes, self.order)
 
     def scatter_index(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None

@@ -19,6 +19,7 @@ from typing import Protocol, cast
 
 from egraph_rules.cost import TARGETS
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
+from egraph_rules.rule import DEFAULT_FLOATS, Floats
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
@@ -176,6 +177,11 @@ def _add_seconds_option(parser: argparse.ArgumentParser) -> None:
         help=f"search for at most S seconds (default: {DEFAULT_BUDGET.seconds:g}); "
         "what is best by then is used, as after Ctrl-C",
     )
+
+
+def floats_of(options: argparse.Namespace) -> Floats:
+    """The float freedoms that the options leave."""
+    return Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
 
 
 def budget_of(options: argparse.Namespace) -> Budget:

@@ -17,7 +17,7 @@ from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, own_bounds
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
 from lower.scope import Names, Scope
@@ -248,7 +248,7 @@ class _Emitter:
                 assert box is not None
                 boxes.append(box)
             if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
-                guards += self._range(loop)
+                guards += map(self._resolve_expr, own_bounds(loop))
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
         node = ArrayStatement(resolved, node.axes, None if node.scan is None else self._resolved_scan(node.scan))
@@ -257,14 +257,6 @@ class _Emitter:
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
         self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")
-
-    def _range(self, loop: Loop) -> list[Expr]:
-        """The loop's own bounds as guards."""
-        stop = to_expr(linear(Binary("add", loop.start, loop.extent)), loop.var)
-        return [
-            Binary("ge", self._resolve_expr(loop.var), self._resolve_expr(loop.start)),
-            Binary("lt", loop.var, self._resolve_expr(stop)),
-        ]
 
     def _boxed(self, loop: Loop, scope: Scope) -> bool:
         """Whether a sequential loop runs over its box since its bounds depend on array axes."""

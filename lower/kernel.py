@@ -15,7 +15,7 @@ from ir.errors import LowerError, suggest
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
-from ir.traverse import all_exprs, shape_vars, substitute_expr
+from ir.traverse import shape_vars, substitute_expr
 from lower.function import Emitted, emit_function
 from lower.linear import linear
 from lower.sharding import MeshLayout, Sharded, Shardings, mesh_layout, sharded
@@ -161,12 +161,6 @@ class Kernel:
             if not right:
                 wanted = ", ".join(str(e.const) if e.is_const else "?" for e in expected)
                 raise LowerError("arguments", f"parameter {buffer.name}: expected shape ({wanted}), found {shape}")
-
-
-def wide_types(func: PrimFunc) -> Any:
-    """The JAX configuration under which a function has its dtypes, whatever the caller's settings."""
-    dtypes = {p.dtype for p in func.params} | {e.dtype for e in all_exprs(func.body)}
-    return jax.enable_x64(any(d.bits == 64 for d in dtypes))  # pyright: ignore[reportCallIssue]
 
 
 def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
-from ir.nodes import Buffer, Expr, Load, Var
-from lower.linear import Linear
+from ir.nodes import Binary, Buffer, Expr, Load, Var
+from lower.linear import Linear, linear, to_expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,12 @@ class Box:
     low: Linear
     extent: Linear
     exact: bool
+
+
+def own_bounds(loop: Loop) -> tuple[Expr, Expr]:
+    """A loop's own bounds as conditions."""
+    stop = to_expr(linear(Binary("add", loop.start, loop.extent)), loop.var)
+    return Binary("ge", loop.var, loop.start), Binary("lt", loop.var, stop)
 
 
 @dataclass(frozen=True, slots=True)

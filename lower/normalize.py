@@ -6,8 +6,9 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import assert_never, cast
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
@@ -285,6 +286,11 @@ def negate(cond: Expr) -> Expr:
             return Binary(NEGATED[op], a, b)
         case _:
             return Unary("not", cond)
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of some conditions, of which there is at least one."""
+    return reduce(lambda a, b: Binary("and", a, b), conditions)
 
 
 def _conjuncts(cond: Expr) -> tuple[Expr, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
-from math import inf, isinf
+from math import isinf
 
 from egraph_rules import Floats, transforms
 from egraph_rules.erase import erase
@@ -38,6 +38,7 @@ from ir.schedule.edit import fresh, names_in, nest
 from ir.script.printer import to_script
 from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, walk
 from lower.extended import Dim, Extended, extended
+from lower.reduce import neutral_number
 
 Value = bool | int | float
 Values = dict[str, Value]  # by buffer
@@ -142,24 +143,20 @@ class _Search:
         return _Attempt(found, values, tuple(_guards(self.wide, found)), floats)
 
 
-# What changes nothing under an operator; the exponential of -inf vanishes.
-_NEUTRAL = {"add": 0, "mul": 1, "or": 0, "and": 1, "min": inf, "max": -inf, "exp": -inf}
+_OPERATORS = ("add", "mul", "or", "and", "min", "max", "exp")
 
 
 def _neutral(op: str | None, dtype: DType) -> Value:
     """The number that changes nothing under an operator, as far as a dtype has one; 0 for None."""
-    value = 0 if op is None else _NEUTRAL[op]
-    if dtype is DType.BOOL:
-        return value > 0
-    if dtype.is_integer and isinf(value):
-        return dtype.max if value > 0 else dtype.min
-    return float(value) if dtype.is_float else int(value)
+    if op is None:
+        return neutral_number("add", dtype)
+    return neutral_number("max" if op == "exp" else op, dtype)  # the exponential of -inf vanishes
 
 
 def _operators(func: PrimFunc) -> list[str]:
     """Operators that occur, besides addition, in the order of their first occurrence."""
     found = (e.op for e in all_exprs(func.body) if isinstance(e, (Binary, Unary)))
-    return list(dict.fromkeys(op for op in found if op in _NEUTRAL and op != "add"))
+    return list(dict.fromkeys(op for op in found if op in _OPERATORS and op != "add"))
 
 
 def _guards(wide: Extended, found: PrimFunc) -> Iterator[_Guard]:

@@ -18,6 +18,7 @@ from ir.traverse import free_vars, map_expr, walk_expr
 from lower.job import Job
 from lower.linear import number
 from lower.pallas_program import Flat, UnsuitableError, is_constant, place, read, settled, shape
+from lower.reduce import neutral
 from lower.scope import Names
 from lower.values import Translator, Value, dtype_code, literal
 from lower.views import Axis
@@ -312,20 +313,14 @@ class ReductionWriter:
                 found.append(f"{positions[axis.var]} < {axis.high}")
         return found
 
-    def _neutral(self) -> str:
-        op, dtype = self.one.job.op, self.one.dtype
-        if op in ("add", "sub"):
-            return "0"
-        if dtype.is_float:
-            return "jnp.inf" if op == "min" else "-jnp.inf"
-        return str(dtype.max if op == "min" else dtype.min)
-
     def _masked(self, value: str, conditions: list[str], sizes: Sequence[int]) -> list[str]:
         dtype = dtype_code(self.one.dtype)
         lines = [f"value = jnp.broadcast_to({value}, {tuple(self._full(sizes))}).astype({dtype})"]
         if conditions:
             held = " & ".join(f"({c})" for c in conditions)
-            lines.append(f"value = jnp.where({held}, value, jnp.array({self._neutral()}, {dtype}))")
+            assert self.one.job.op is not None
+            nothing = neutral(self.one.job.op, self.one.dtype).code
+            lines.append(f"value = jnp.where({held}, value, jnp.array({nothing}, {dtype}))")
         return lines
 
     def _start_code(self, like: str) -> str:

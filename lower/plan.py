@@ -215,6 +215,11 @@ class _Scheduler:
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
         return found
 
+    def _whole_box(self, loop: Loop) -> Box | None:
+        """The static bounds of a loop that may become an axis without guards."""
+        box = self.boxes.get(loop)
+        return box if box is not None and box.exact and loop not in self.forced else None
+
     def _price(self, nodes: Sequence[Node]) -> float:
         return estimate(nodes, self.boxes, self.target)
 
@@ -223,8 +228,8 @@ class _Scheduler:
     ) -> tuple[Node, ...] | None:
         """Scans in place of a loop whose iterations continue each other, where that is cheaper."""
         loop = group[0].loops[level]
-        box = self.boxes.get(loop)
-        if box is None or not box.exact or loop in self.forced:
+        box = self._whole_box(loop)
+        if box is None:
             return None
         statements, unrolled = list(group), list[Unrolled]()
         for buffer in sorted({s.buffer for s in group}, key=lambda b: b.name):
@@ -262,8 +267,8 @@ class _Scheduler:
     ) -> tuple[Node, ...] | None:
         """An argmax or argmin in place of a loop that looks for it, where that is cheaper."""
         loop = group[0].loops[level]
-        box = self.boxes.get(loop)
-        if box is None or not box.exact or loop in self.forced:
+        box = self._whole_box(loop)
+        if box is None:
             return None
         test = min(group, key=lambda s: s.position)
         if self.users.get(test.buffer) != {s.position for s in group}:

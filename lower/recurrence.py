@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops
+from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import Linear, atom, linear, to_expr
 from lower.nest import Box, Recurrence
-from lower.normalize import split_update
+from lower.normalize import conjunction, split_update
+from lower.reduce import neutral_number
 
 
 def recurrence(statement: Statement, loop: Loop) -> Recurrence | None:
@@ -188,25 +189,5 @@ def _continued(writer: Statement, previous: Load) -> Expr | None:
     if writer.update is None or any(_reads(g, writer.buffer) for g in writer.guards):
         return None
     op, term = writer.update
-    neutral = _neutral(op, term)
-    if neutral is None:
-        return None
-    guard = writer.guards[0]
-    for g in writer.guards[1:]:
-        guard = Binary("and", guard, g)
-    return Binary(op, previous, Select(guard, map_expr(term, one), neutral))
-
-
-def _neutral(op: UpdateOp, term: Expr) -> Expr | None:
-    dtype = term.dtype
-    match op:
-        case "add" | "sub":
-            return const(0, dtype)
-        case "mul":
-            return const(1, dtype)
-        case "min" | "max" if dtype.is_float:
-            return const(float("inf") if op == "min" else float("-inf"), dtype)
-        case "min" | "max":
-            return const(dtype.max if op == "min" else dtype.min, dtype)
-        case _:
-            return const(op == "and", dtype)
+    nothing = const(neutral_number(op, term.dtype), term.dtype)
+    return Binary(op, previous, Select(conjunction(writer.guards), map_expr(term, one), nothing))

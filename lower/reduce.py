@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from math import inf, isinf
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
@@ -26,17 +27,22 @@ _FUNCTIONS: dict[UpdateOp, str] = {
 }
 
 
+_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "or": 0, "and": 1, "min": inf, "max": -inf}
+
+
+def neutral_number(op: str, dtype: DType) -> bool | int | float:
+    """The number that changes nothing when combined by `op`, as far as a dtype has one."""
+    value = _NEUTRAL[op]
+    if dtype is DType.BOOL:
+        return value > 0
+    if dtype.is_integer and isinf(value):
+        return dtype.max if value > 0 else dtype.min
+    return float(value) if dtype.is_float else int(value)
+
+
 def neutral(op: UpdateOp, dtype: DType) -> Value:
     """The value that changes nothing when combined by `op`."""
-    if op in ("add", "sub"):
-        return literal(0, dtype)
-    if op in ("mul", "and"):
-        return literal(1, dtype)
-    if op == "or" or dtype is DType.BOOL:
-        return literal(op == "min", dtype)
-    if dtype.is_float:
-        return literal(float("inf") if op == "min" else float("-inf"), dtype)
-    return literal(dtype.max if op == "min" else dtype.min, dtype)
+    return literal(neutral_number(op, dtype), dtype)
 
 
 def reduction(

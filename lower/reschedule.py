@@ -20,7 +20,7 @@ from ir.traverse import substitute_expr
 from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Linear, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, own_bounds
 
 _OPERATIONS = 2_000_000  # isl's steps for one nest; factorizations take some ten thousand
 _CHOICES = 12  # ways to give loops away that are priced
@@ -147,7 +147,7 @@ class _Builder:
                     values={**part.values, old.var: var},
                     time=(*part.time, loop),
                     open=tuple(o for o in part.open if o is not old),
-                    guards=part.guards if tight else (*part.guards, *_range(old)),
+                    guards=part.guards if tight else (*part.guards, *own_bounds(old)),
                 )
             )
         rest: list[Relation] = []
@@ -181,7 +181,7 @@ class _Builder:
         for loop in part.open:
             box, axis = self.boxes[loop], loop
             if not box.exact:
-                guards += _range(loop)
+                guards += own_bounds(loop)
                 axis = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
                 self.boxes[axis] = replace(box, exact=True)
             axes.append(axis)
@@ -234,12 +234,6 @@ def _times(relation: Relation, chosen: Mapping[int, Loop]) -> tuple[presburger.i
     """The steps of both ends of a dependence."""
     source, sink = chosen[relation.source.position].var, chosen[relation.sink.position].var
     return presburger.symbol(source.name), presburger.symbol(f"{sink.name}'")
-
-
-def _range(loop: Loop) -> tuple[Expr, Expr]:
-    """A loop's own bounds as conditions."""
-    stop = to_expr(linear(Binary("add", loop.start, loop.extent)), loop.var)
-    return Binary("ge", loop.var, loop.start), Binary("lt", loop.var, stop)
 
 
 def _least(forms: Sequence[Linear]) -> Linear | None:

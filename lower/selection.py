@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store
-from ir.traverse import free_vars, loads, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.nest import Box, Pick
 
 _OF: dict[str, tuple[UpdateOp, bool]] = {
@@ -82,4 +82,4 @@ def _keeps(statement: Statement, loop: Loop, flag: Load, written: set[Buffer]) -
         return False
     exprs = (store.value, *store.indices)
     free = not any(load.buffer in written or load.buffer == flag.buffer for e in exprs for load in loads(e))
-    return free and all(loop.var not in free_vars(i) and not any(True for _ in loads(i)) for i in store.indices)
+    return free and all(loop.var not in free_vars(i) and not has_loads(i) for i in store.indices)

@@ -15,10 +15,11 @@ from lower.finite import Finite, outside_unless
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
 from lower.linear import Linear, number, to_expr
 from lower.nest import ArrayStatement, Pick, Recurrence
+from lower.normalize import conjunction
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
 from lower.tensor.write import SumWriter, sums_as_terms
-from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, typed, union
+from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
 
 _METHODS: dict[UpdateOp, str] = {
@@ -81,6 +82,7 @@ class StatementWriter:
         self.target = target
         self.finite = finite
         self.node = node
+        self.spared: dict[tuple[int, Load], bool] = {}
         self.scope = scope
         self.names = names
         self.around = around
@@ -166,8 +168,15 @@ class StatementWriter:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
         for load in {load for e in self.job.exprs() for load in loads(e)}:
             held = self.scope.held.get(load.buffer)
-            if held is not None and not self._just_held(held, load.indices) and not apart(held.node, self.node, load):
+            if held is not None and not self._just_held(held, load.indices) and not self._spared(held, load):
                 self.scope.flush(load.buffer)
+
+    def _spared(self, held: Held, load: Load) -> bool:
+        """Whether a load reads nothing of what a held store writes; asked once of each load."""
+        key = held.number, load
+        if key not in self.spared:
+            self.spared[key] = apart(held.node, self.node, load)
+        return self.spared[key]
 
     def _pick(self, pick: Pick) -> None:
         """A statement that stores where along an axis a value is best."""
@@ -252,7 +261,7 @@ class StatementWriter:
         held = self.scope.held.get(load.buffer)
         if held is not None and self._just_held(held, load.indices):
             return self._taken(held)
-        if held is None or not apart(held.node, self.node, load):
+        if held is None or not self._spared(held, load):
             self.scope.current(load.buffer)
         shape = buffer_shape(load.buffer, self.bounds)
         return self.accessor.load(self.names.of(load.buffer), shape, load.indices)
@@ -260,13 +269,7 @@ class StatementWriter:
     def _taken(self, held: Held) -> Value:
         """The values of a held store, with their axes in the order of this statement."""
         value = self.scope.take(held, self.names.fresh(f"new_{held.job.buffer.name}"))
-        names = [a.var for a in value.axes]
-        wanted = tuple(a for a in self.translator.order if a.var in names)
-        order = [names.index(a.var) for a in wanted]
-        if order == sorted(order):
-            return Value(value.code, wanted)
-        code = f"{value.code}.T" if order == [1, 0] else f"jnp.transpose({value.code}, {tuple(order)})"
-        return Value(code, wanted, POSTFIX, plain=(value.code, value.axes))
+        return ordered(value.code, value.axes, self.translator.order)
 
     def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
         """Whether a held store has all elements at `indices`, over axes of this statement."""
@@ -317,7 +320,7 @@ class StatementWriter:
             return self.translator.expr(expr)
         if reduced and sums_as_terms(op, expr.dtype):
             writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target)
-            value = writer.sum(expr, None if mask is None else (_conjunction(guards), mask), reduced)
+            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced)
             for form in writer.forms:
                 self._note(f"{form} over {_names(reduced)}")
             return value
@@ -567,18 +570,11 @@ def _factors(expr: Expr) -> list[Expr]:
     return [expr]
 
 
-def _conjunction(guards: Sequence[Expr]) -> Expr:
-    total = guards[0]
-    for guard in guards[1:]:
-        total = Binary("and", total, guard)
-    return total
-
-
 def apart(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
     """Whether a statement never reads by `load` what another, between the same steps of loops, writes."""
     axes = {*writer.axes, *reader.axes}
-    around = [k for k, loop in enumerate(writer.statement.loops) if loop not in axes]
-    return not may_meet(writer.statement, reader.statement, load, [writer.statement.loops[k] for k in around])
+    around = [loop for loop in writer.statement.loops if loop not in axes]
+    return not may_meet(writer.statement, reader.statement, load, around)
 
 
 def _count(g: Group) -> Linear:

@@ -149,6 +149,17 @@ def union(order: Sequence[Axis], *parts: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple(axis for axis in order if axis.var in used)
 
 
+def ordered(code: str, axes: Sequence[Axis], order: Sequence[Axis]) -> Value:
+    """Source of an array over distinct axes, with them in the order of the statement."""
+    names = [a.var for a in axes]
+    wanted = union(order, tuple(axes))
+    places = [names.index(a.var) for a in wanted]
+    if places == sorted(places):
+        return Value(code, wanted, POSTFIX)
+    turned = f"{code}.T" if places == [1, 0] else f"jnp.transpose({code}, {tuple(places)})"
+    return Value(turned, wanted, POSTFIX, plain=(code, tuple(axes)))
+
+
 def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
     """A value indexed so that it broadcasts against arrays over `axes` (which contain its own, in order)."""
     have = [axis.var for axis in value.axes]

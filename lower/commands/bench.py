@@ -6,12 +6,11 @@ import argparse
 
 import numpy as np
 
-from egraph_rules import Floats, optimize
-from egraph_rules.rule import DEFAULT_FLOATS
+from egraph_rules import optimize
 from ir.verify import verify
 from lower import compile
 from lower.calibration import Stored, price_line, stored
-from lower.cli import load_kernels
+from lower.cli import floats_of, load_kernels
 from lower.commands.optimize import check, time_forms
 from lower.measure import Form
 from lower.page import Page
@@ -37,7 +36,7 @@ def run(options: argparse.Namespace) -> None:
 def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stored) -> None:
     func = program.func
     verify(func)
-    floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    floats = floats_of(options)
     result = optimize(func, target=prices.target, k=options.variants, floats=floats, without=options.without)
     inputs = program.inputs(np.random.default_rng(options.seed))
     forms = [Form("as written", func, compile(func, options.target))]

@@ -8,13 +8,12 @@ import difflib
 from rich.console import Console
 from rich.syntax import Syntax
 
-from egraph_rules import Floats, optimize
+from egraph_rules import optimize
 from egraph_rules.derivation import Step
-from egraph_rules.rule import DEFAULT_FLOATS
 from ir.script.printer import to_script
 from ir.verify import verify
 from lower.calibration import price_line, stored
-from lower.cli import load_kernel
+from lower.cli import floats_of, load_kernel
 from lower.scripts import register_rules
 
 
@@ -27,7 +26,7 @@ def run(options: argparse.Namespace) -> None:
     _, func = load_kernel(options.script)
     verify(func)
     register_rules(options.rules)
-    floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    floats = floats_of(options)
     prices = stored(options.target)
     result = optimize(func, target=prices.target, floats=floats, without=options.without)
     console = Console(highlight=False, soft_wrap=True)

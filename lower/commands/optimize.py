@@ -11,7 +11,6 @@ from rich.console import Console
 
 from egraph_rules import Floats, Result, optimize
 from egraph_rules.erase import count_erased
-from egraph_rules.rule import DEFAULT_FLOATS
 from ir.errors import LoopsatError
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc
@@ -20,7 +19,7 @@ from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.calibration import Stored, price_line, stored
 from lower.check import compare, insist, reference, written
-from lower.cli import budget_of, load_kernel, write_atomically
+from lower.cli import budget_of, floats_of, load_kernel, write_atomically
 from lower.measure import Form, milliseconds, profiles, sizes_of
 from lower.page import Page, progress
 from lower.scripts import register_rules
@@ -42,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
     program = sized(path, func, options.sizes)
     verified = verify(program.func)
-    floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    floats = floats_of(options)
     register_rules(options.rules)
     prices = stored(options.target)
     count = options.variants or (TUNED_VARIANTS if options.tune else 1)

@@ -11,15 +11,14 @@ import jax
 import numpy as np
 from rich.console import Console
 
-from egraph_rules import Floats, optimize
-from egraph_rules.rule import DEFAULT_FLOATS
+from egraph_rules import optimize
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
 from lower.calibration import stored
 from lower.check import compare, reference, written
-from lower.cli import budget_of, load_kernel
+from lower.cli import budget_of, floats_of, load_kernel
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 
@@ -37,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
     func = program.func
     verify(func)
     register_rules(options.rules)
-    floats = Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    floats = floats_of(options)
     prices = stored(options.target)
     limits = budget_of(options)
     result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without)
