@@ -138,6 +138,8 @@ class Accessor:
             return None
         if any(p != (0, 0) for p in pads):
             code = f"jnp.pad({code}, ({', '.join(str(p) for p in pads)}{',' if len(pads) == 1 else ''}))"
+        elif self.moves(view):
+            return self.window(name, view)
         marks: list[str] = []
         for d, (g, pad) in enumerate(zip(view, pads, strict=True)):
             assert pad is not None
@@ -148,6 +150,26 @@ class Accessor:
             else:
                 marks.append(self.mark(g, start, size))
         return self._split(indexed(code, marks), view)
+
+    def moves(self, view: Sequence[Group]) -> bool:
+        """Whether a view is a window of a buffer that begins at places known only as it runs."""
+        plain = all(g.dims == 1 and len(g.axes) < 2 and g.step == 1 and not g.start.has_loads() for g in view)
+        return plain and any(g.axes and not self.is_static(g.start) for g in view)
+
+    def window(self, name: str, view: Sequence[Group]) -> Value:
+        """The part of a buffer that a view which `moves` shows."""
+        starts, spans = (
+            ", ".join(map(self.size, sizes)) for sizes in ([g.start for g in view], [g.span for g in view])
+        )
+        comma = "," if len(view) == 1 else ""
+        code = f"lax.dynamic_slice({name}, ({starts}{comma}), ({spans}{comma}))"
+        axes = [axis for g in view for axis in g.axes]
+        if len(axes) < len(view):
+            code = f"{code}.reshape({', '.join(self.size(a.extent) for a in axes)})"
+        turned = [k for k, f in enumerate(f for g in view for f in g.flipped) if f]
+        if turned:
+            code = f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})"
+        return ordered(code, axes, self.order)
 
     def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
         """Whether a load is a slice that is padded with zeros where it leaves the buffer."""

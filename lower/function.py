@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.cost import CPU, Target
@@ -17,7 +17,19 @@ from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, own_bounds
+from lower.nest import (
+    ArrayStatement,
+    BlockedLoop,
+    Box,
+    Node,
+    Pick,
+    Plan,
+    Recurrence,
+    SequentialLoop,
+    Solve,
+    inner_statements,
+    own_bounds,
+)
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
 from lower.scope import Names, Scope
@@ -231,6 +243,8 @@ class _Emitter:
         for node in nodes:
             if isinstance(node, ArrayStatement):
                 self._statement(node, scope)
+            elif isinstance(node, BlockedLoop):
+                self._blocks(node, scope)
             else:
                 self._loop(node, scope)
 
@@ -275,8 +289,12 @@ class _Emitter:
             update=None if update is None else (update[0], self._resolve_expr(update[1])),
         )
 
-    def _resolved_scan(self, scan: Recurrence | Pick) -> Recurrence | Pick:
+    def _resolved_scan(self, scan: Recurrence | Pick | Solve) -> Recurrence | Pick | Solve:
         """The scan with accesses to expanded locals completed."""
+        if isinstance(scan, Solve):
+            matrix = self._resolve_expr(scan.matrix)
+            assert isinstance(matrix, Load)
+            return replace(scan, matrix=matrix)
         if isinstance(scan, Pick):
             return replace(scan, value=self._resolve_expr(scan.value))
         previous = self._resolve_expr(scan.previous)
@@ -302,7 +320,7 @@ class _Emitter:
 
     def _loop(self, node: SequentialLoop, scope: Scope) -> None:
         loop = node.loop
-        inside = list(_inner(node))
+        inside = [n.statement for n in inner_statements(node.body)]
         touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
         written = {self.expanded.get(s.buffer, s.buffer) for s in inside}
         own = self._own_locals(node, inside)
@@ -329,9 +347,32 @@ class _Emitter:
         scope.add(f"def {step}({self.names.of(loop.var)}, {names if single else 'state'}):")
         if not single:
             scope.lines.append(f"{child.indent}{names} = state")
-        scope.lines += child.lines
+        scope.lines += child.body()
         scope.lines += [f"{child.indent}return {names}", ""]
         scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {names if single else f'({names})'})")
+
+    def _blocks(self, node: BlockedLoop, scope: Scope) -> None:
+        """A loop that runs while tracing, once for each block."""
+        box = self.plan.boxes[node.loop]
+        stop = box.low + box.extent
+        low, high = self.names.of(node.low), self.names.of(node.high)
+        start, end = (self._scalar(to_expr(f, node.low)) for f in (box.low, stop))
+        inside = list(inner_statements(node.body))
+        for buffer in sorted(
+            {self.expanded.get(b, b) for n in inside for b in n.statement.buffers()}, key=lambda b: b.name
+        ):
+            scope.current(buffer)
+        child = Scope(scope.indent + "    ")
+        child.around = {**scope.around, node.low: Box(box.low, box.extent, exact=True)}
+        child.around[node.high] = Box(box.low + 1, box.extent, exact=True)
+        child.loop_vars, child.boxed = scope.loop_vars, scope.boxed
+        self.report.append(f"loop {node.loop.var.name} runs in blocks of {node.width}: {node.reason}")
+        self._nodes(node.body, child)
+        child.flush_all()
+        scope.add(f"for {low} in range({start}, {end}, {node.width}):")
+        scope.lines.append(f"{child.indent}{high} = min({low} + {node.width}, {end})")
+        scope.lines += child.lines
+        scope.defined = {n: c for n, c in scope.defined.items() if n not in child.defined}
 
     def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
         """Source of the first and one-past-last value; records what is known of the variable inside."""
@@ -385,14 +426,6 @@ def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box]
     store = statement.store
     op, value = (None, store.value) if statement.update is None else statement.update
     return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes)
-
-
-def _inner(node: Node) -> Iterator[Statement]:
-    if isinstance(node, ArrayStatement):
-        yield node.statement
-    else:
-        for child in node.body:
-            yield from _inner(child)
 
 
 def to_text(expr: Expr) -> str:

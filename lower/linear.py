@@ -228,3 +228,15 @@ def to_expr(form: Linear, like: Expr) -> Expr:
         op = "add" if form.const > 0 else "sub"
         result = Binary(op, result, const(abs(form.const), like.dtype))
     return result
+
+
+def tidy(condition: Expr) -> Expr:
+    """An integer comparison without what both of its sides have."""
+    if not isinstance(condition, Binary) or not condition.lhs.dtype.is_signed:
+        return condition
+    if condition.op not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        return condition
+    form = linear(condition.lhs) - linear(condition.rhs)
+    left = Linear({a: c for a, c in form.terms.items() if c > 0}, max(form.const, 0))
+    right = Linear({a: -c for a, c in form.terms.items() if c < 0}, max(-form.const, 0))
+    return Binary(condition.op, to_expr(left, condition.lhs), to_expr(right, condition.lhs))

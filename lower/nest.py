@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
@@ -46,16 +46,31 @@ class Pick:
     value: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class Solve:
+    """A triangular system: row `loop.var` of `matrix` and column `column`, both counted by steps.
+
+    `backward` where later steps store to earlier places. A `unit` matrix has ones on its diagonal, whatever is stored.
+    """
+
+    loop: Loop
+    matrix: Load
+    column: Var
+    backward: bool
+    unit: bool
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayStatement:
     """A statement over array axes (outermost first); with none it is a scalar statement.
 
-    `scan` says how it continues along one of its axes, or at which position of it the best value is.
+    `scan` says how it continues along one of its axes, at which position of it the best value is, or of which system
+    it stores the solution.
     """
 
     statement: Statement
     axes: tuple[Loop, ...]
-    scan: Recurrence | Pick | None = None
+    scan: Recurrence | Pick | Solve | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +82,40 @@ class SequentialLoop:
     reason: str
 
 
-Node = ArrayStatement | SequentialLoop
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockedLoop:
+    """A loop in blocks of `width` iterations, from `low` up to `high`, which are numbers while tracing.
+
+    `body` does the iterations of one block, in whatever order and however many at once.
+    """
+
+    loop: Loop
+    low: Var
+    high: Var
+    width: int
+    body: tuple[Node, ...]
+    reason: str
+
+
+Node = ArrayStatement | SequentialLoop | BlockedLoop
+
+
+def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:
+    """All array statements of a plan, in order."""
+    for node in nodes:
+        if isinstance(node, ArrayStatement):
+            yield node
+        else:
+            yield from inner_statements(node.body)
+
+
+def blocks(nodes: Iterable[Node]) -> Iterator[BlockedLoop]:
+    """All loops in blocks of a plan."""
+    for node in nodes:
+        if isinstance(node, BlockedLoop):
+            yield node
+        if not isinstance(node, ArrayStatement):
+            yield from blocks(node.body)
 
 
 @dataclass(slots=True)

@@ -14,13 +14,14 @@ from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer, Var
 from ir.traverse import free_vars, shape_vars
+from lower.blocking import follows
 from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, blocks, inner_statements
 from lower.normalize import Program, moved
 from lower.recurrence import Unrolled, recurrence, with_history
-from lower.reschedule import rescheduled, split_at
+from lower.reschedule import Fresh, rescheduled, split_at
 from lower.selection import selection
 
 
@@ -105,6 +106,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     deps = dependences(program.statements, program.depth)
     scheduler = _Scheduler(program, boxes, deps, target)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
+    static |= {var for b in blocks(nodes) for var in (b.low, b.high)}
     result = Plan(nodes, boxes, static)
     _expand_locals(program, result)
     return result
@@ -195,7 +197,7 @@ class _Scheduler:
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
     ) -> tuple[Node, ...] | None:
         """Another order for a nest of loops that must stay loops, where that is cheaper."""
-        if not any(isinstance(n, SequentialLoop) for n in in_order.body):
+        if not any(isinstance(n, SequentialLoop) for n in in_order.body) and not follows(group, group[0].loops[level]):
             return None
         shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
@@ -203,17 +205,22 @@ class _Scheduler:
         group, arrays = shared
         names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
         names |= {loop.var.name for loop in group[0].loops[:level]}
-        forms = [rescheduled(group, level, pending, self.boxes, names, self.target)]
-        cut = split_at(group, level, len(self.program.statements) + self.added)
+        new = Fresh(self.program.fresh, self._position)
+        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, new)]
+        cut = split_at(group, level, self._position)
         if cut is not None:
-            self.added += len(cut)
-            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target))
+            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, new))
         found = min((f for f in forms if f is not None), key=self._price, default=None)
         if found is None or self._price(found) >= self._price((in_order,)):
             return None
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
         return found
+
+    def _position(self) -> int:
+        """A position that no statement has."""
+        self.added += 1
+        return len(self.program.statements) + self.added
 
     def _whole_box(self, loop: Loop) -> Box | None:
         """The static bounds of a loop that may become an axis without guards."""
@@ -233,10 +240,9 @@ class _Scheduler:
             return None
         statements, unrolled = list(group), list[Unrolled]()
         for buffer in sorted({s.buffer for s in group}, key=lambda b: b.name):
-            position = len(self.program.statements) + self.added
-            found = with_history(statements, buffer, loop, box, self.program.fresh, position)
+            found = with_history(statements, buffer, loop, box, self.program.fresh, self._position)
             if found is not None:
-                statements, self.added = found.statements, self.added + 2
+                statements = found.statements
                 unrolled.append(found)
         scans = {s.position: r for s in statements if (r := recurrence(s, loop)) is not None}
         if not scans:
@@ -273,10 +279,9 @@ class _Scheduler:
         test = min(group, key=lambda s: s.position)
         if self.users.get(test.buffer) != {s.position for s in group}:
             return None  # what the comparison gave is looked at elsewhere too
-        found = selection(group, loop, box, self.program.fresh, len(self.program.statements) + self.added)
+        found = selection(group, loop, box, self.program.fresh, self._position)
         if found is None:
             return None
-        self.added += 1
         nodes = (
             self._over_all(found.where, level, pending, found.pick),
             *(self._over_all(s, level, pending) for s in found.then),
@@ -378,18 +383,10 @@ def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
     return f"the store to {sink.buffer.name}{where} {kinds[dep.kind]}: {dep.kind} dependence on {dep.buffer.name}"
 
 
-def _statements(node: Node) -> Iterator[Statement]:
-    if isinstance(node, ArrayStatement):
-        yield node.statement
-    else:
-        for inner in node.body:
-            yield from _statements(inner)
-
-
 def users_of(buffer: Buffer, program: Program, plan: Plan) -> list[Statement]:
     """Statements that access a local, as they were written, or as they were planned if that introduced it."""
     written = [s for s in program.statements if buffer in s.buffers()]
-    return written or [s for node in plan.nodes for s in _statements(node) if buffer in s.buffers()]
+    return written or [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
 
 
 def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
@@ -397,12 +394,13 @@ def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
     for node in nodes:
         if isinstance(node, SequentialLoop):
             yield node
+        if not isinstance(node, ArrayStatement):
             yield from sequential_loops(node.body)
 
 
 def _expand_locals(program: Program, result: Plan) -> None:
     """Give a local buffer an axis for each loop that was distributed over its users."""
-    kept = [(n.loop, {s.position for s in _statements(n)}) for n in sequential_loops(result.nodes)]
+    kept = [(n.loop, {m.statement.position for m in inner_statements((n,))}) for n in sequential_loops(result.nodes)]
     for buffer, depth in program.depth.items():
         users = users_of(buffer, program, result)
         if not users:

@@ -33,7 +33,7 @@ def recurrence(statement: Statement, loop: Loop) -> Recurrence | None:
         return None
     previous = last[0]
     others = [load for load in own if not load.same(previous)]  # only what was there before may be read besides
-    stepping = any(loop.var in free_vars(i) for i in store.indices)
+    stepping = any(_moves(i, loop.var) for i in store.indices)
     if not stepping or not all(_same_place(load.indices, store.indices) for load in others):
         return None
     found = split_update(store.value, previous)
@@ -51,6 +51,12 @@ def recurrence(statement: Statement, loop: Loop) -> Recurrence | None:
 def substitute_expr_all(exprs: Sequence[Expr], var: Var, value: Expr) -> tuple[Expr, ...]:
     """Expressions with another value of a variable."""
     return tuple(substitute_expr(e, {var: value}) for e in exprs)
+
+
+def _moves(index: Expr, var: Var) -> bool:
+    """Whether each value of a variable makes another index."""
+    form = linear(index)
+    return var in form.terms and all(a == var or var not in free_vars(a) for a in form.terms)
 
 
 def _same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
@@ -123,7 +129,12 @@ class Unrolled:
 
 
 def with_history(
-    group: Sequence[Statement], buffer: Buffer, loop: Loop, box: Box, fresh: Callable[[str], str], position: int
+    group: Sequence[Statement],
+    buffer: Buffer,
+    loop: Loop,
+    box: Box,
+    fresh: Callable[[str], str],
+    position: Callable[[], int],
 ) -> Unrolled | None:
     """Give a buffer that one statement of a group accumulates into a place for each iteration of `loop`.
 
@@ -171,8 +182,8 @@ def with_history(
             update = None if s.update is None else (s.update[0], seen(s.update[1], when))
             statements.append(replace(s, guards=tuple(seen(g, when) for g in s.guards), store=store, update=update))
     around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
-    first = Statement(position, around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
-    last = Statement(position + 1, around, (), Store(buffer, place, at(box.extent)))
+    first = Statement(position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
+    last = Statement(position(), around, (), Store(buffer, place, at(box.extent)))
     return Unrolled(statements, array, first, last)
 
 

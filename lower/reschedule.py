@@ -8,33 +8,32 @@ vectors. This is unimodular loop permutation with distribution and fusion (Wolf 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import product
 
 from egraph_rules.cost import Target
 from ir import presburger
-from ir.analysis.dependence import Loop, Relation, Statement, relations
-from ir.nodes import Binary, Expr, Store, Var
+from ir.analysis.dependence import Loop, Relation, Statement, domain, relations
+from ir.nodes import Binary, Expr, Store, Var, const
 from ir.traverse import substitute_expr
+from lower.blocking import LEAST, Block, Part, in_blocks, width
 from lower.components import components
 from lower.estimate import estimate
-from lower.linear import Linear, linear, to_expr
+from lower.linear import Linear, atom, linear, number, tidy, to_expr
 from lower.nest import ArrayStatement, Box, Node, SequentialLoop, own_bounds
+from lower.solve import solve
 
 _OPERATIONS = 2_000_000  # isl's steps for one nest; factorizations take some ten thousand
 _CHOICES = 12  # ways to give loops away that are priced
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A statement with the loops that are decided: `time` around it, `open` not yet."""
+class Fresh:
+    """Where names and positions of statements come from that nothing has yet."""
 
-    statement: Statement
-    time: tuple[Loop, ...]
-    open: tuple[Loop, ...]
-    values: Mapping[Var, Expr] = field(default_factory=dict[Var, Expr])
-    guards: tuple[Expr, ...] = ()
+    name: Callable[[str], str]
+    position: Callable[[], int]
 
 
 def rescheduled(
@@ -44,6 +43,7 @@ def rescheduled(
     boxes: dict[Loop, Box],
     taken: set[str],
     target: Target,
+    new: Fresh,
 ) -> tuple[Node, ...] | None:
     """The cheapest order found for statements that share the outer `level` loops; None if isl gives up.
 
@@ -52,18 +52,19 @@ def rescheduled(
     """
     if any(loop not in boxes for s in statements for loop in s.loops[level:]):
         return None
-    builder = _Builder(boxes, taken, pending, target)
+    builder = _Builder(boxes, taken, pending, target, new)
 
     def question() -> tuple[Node, ...] | None:
         order = relations(statements, level)
         if order is None:
             return None
-        return builder.arranged([_Part(s, s.loops[:level], s.loops[level:]) for s in statements], order)
+        nodes = builder.arranged([Part(s, s.loops[:level], s.loops[level:]) for s in statements], order)
+        return None if nodes is None else tuple(_tidied(n) for n in nodes)
 
     return presburger.within_budget(question, None, _OPERATIONS)
 
 
-def split_at(statements: Sequence[Statement], level: int, position: int) -> list[Statement] | None:
+def split_at(statements: Sequence[Statement], level: int, position: Callable[[], int]) -> list[Statement] | None:
     """Statements cut where an inner loop passes the loop at `level` (index-set splitting, Griebl et al. 2000).
 
     `D[i, j]` that reads row and column k in step k waits for itself only where i or j is k: its parts before, at and
@@ -75,8 +76,7 @@ def split_at(statements: Sequence[Statement], level: int, position: int) -> list
         at = s.loops[level].var
         for ops in product(("lt", "eq", "gt"), repeat=len(cuts)):
             guards = tuple(Binary(op, var, at) for op, var in zip(ops, cuts, strict=True))
-            found.append(replace(s, position=position, guards=(*s.guards, *guards)))
-            position += 1
+            found.append(replace(s, position=position(), guards=(*s.guards, *guards)))
     return found if len(found) > len(statements) else None
 
 
@@ -92,13 +92,17 @@ def _passes(statement: Statement, inner: Var, outer: Var) -> bool:
 
 
 class _Builder:
-    def __init__(self, boxes: dict[Loop, Box], taken: set[str], pending: frozenset[Loop], target: Target) -> None:
+    def __init__(
+        self, boxes: dict[Loop, Box], taken: set[str], pending: frozenset[Loop], target: Target, new: Fresh
+    ) -> None:
         self.boxes = boxes
         self.taken = taken
         self.pending = pending
         self.target = target
+        self.new = new
+        self.blocking = True
 
-    def arranged(self, parts: Sequence[_Part], order: Sequence[Relation]) -> tuple[Node, ...] | None:
+    def arranged(self, parts: Sequence[Part], order: Sequence[Relation]) -> tuple[Node, ...] | None:
         """Nodes for parts that the decided loops leave unordered but for `order`."""
         by_position = {p.statement.position: p for p in parts}
         nodes: list[Node] = []
@@ -113,38 +117,90 @@ class _Builder:
             found = self._cheapest(members, own)
             if found is None:
                 return None
-            nodes.append(found)
+            nodes += found
         return tuple(nodes)
 
-    def _cheapest(self, parts: Sequence[_Part], order: Sequence[Relation]) -> Node | None:
-        """The cheapest loop over steps around these parts."""
-        found: list[Node] = []
+    def _cheapest(self, parts: Sequence[Part], order: Sequence[Relation]) -> tuple[Node, ...] | None:
+        """The cheapest loop over steps around these parts, in blocks where that is cheaper."""
+        blocking, self.blocking = self.blocking, False  # for the choice, what is inside is not cut
+        found: list[tuple[float, tuple[Node, ...], Mapping[int, Loop]]] = []
         for k, chosen in enumerate(_choices(parts, order, {}, {})):
             if k == _CHOICES:
                 break
             node = self._around(parts, order, chosen)
             if node is not None:
-                found.append(node)
-        return min(found, key=lambda n: estimate((n,), self.boxes, self.target), default=None)
+                found.append((self._price((node,)), (node,), chosen))
+        self.blocking = blocking
+        if not found:
+            return None
+        price, best, chosen = min(found, key=lambda f: f[0])
+        if not self.blocking or any(p.inner for p in parts):  # blocks are not cut again
+            return best
+        form = self._in_blocks(parts, order, chosen)
+        if form is not None and self._price(form) < price:
+            return form
+        node = self._around(parts, order, chosen)  # what is inside may be cut
+        return best if node is None else (node,)
 
-    def _around(self, parts: Sequence[_Part], order: Sequence[Relation], chosen: Mapping[int, Loop]) -> Node | None:
-        """A loop in the place of one loop of each part."""
+    def _price(self, nodes: Sequence[Node]) -> float:
+        return estimate(nodes, self.boxes, self.target)
+
+    def _in_blocks(
+        self, parts: Sequence[Part], order: Sequence[Relation], chosen: Mapping[int, Loop]
+    ) -> tuple[Node, ...] | None:
+        """The chosen loop in blocks, where that separates something."""
+        span = self._span(parts, chosen)
+        if span is None or not (span[0].is_const and span[1].is_const) or span[1].const - span[0].const < LEAST:
+            return None
+        start, extent = span[0].const, span[1].const - span[0].const
+        dtype = next(iter(chosen.values())).var.dtype
+        size = width(extent)
+        count, left = divmod(extent, size)
+        var = Var(self._free("block", parts), dtype)
+        loop = Loop(var, const(0, dtype), const(count, dtype))
+        self.boxes[loop] = Box(number(0), number(count), exact=True)
+        body = self._block(parts, order, chosen, Block(to_expr(atom(var) * size + start, var), size, (loop,)))
+        if body is None:
+            return None
+        nodes: tuple[Node, ...] = (SequentialLoop(loop, body, f"its blocks of {size} iterations depend on each other"),)
+        if not left:
+            return nodes
+        rest = self._block(parts, order, chosen, Block(const(start + count * size, dtype), left))
+        return None if rest is None else (*nodes, *rest)
+
+    def _block(
+        self, parts: Sequence[Part], order: Sequence[Relation], chosen: Mapping[int, Loop], block: Block
+    ) -> tuple[Node, ...] | None:
+        """The iterations of one block."""
+        cut = in_blocks(parts, order, chosen, block, self.boxes, self.new.position)
+        return None if cut is None else self.arranged(*cut)
+
+    def _span(self, parts: Sequence[Part], chosen: Mapping[int, Loop]) -> tuple[Linear, Linear] | None:
+        """From where to where the chosen loops of all parts run; None if they count from different places."""
+        if len({p.inner.get(chosen[p.statement.position], 0) for p in parts}) > 1:
+            return None
         own = [self.boxes[chosen[p.statement.position]] for p in parts]
         low, stop = _least([b.low for b in own]), _least([(b.low + b.extent) * -1 for b in own])
-        if low is None or stop is None:
+        return None if low is None or stop is None else (low, stop * -1)
+
+    def _around(self, parts: Sequence[Part], order: Sequence[Relation], chosen: Mapping[int, Loop]) -> Node | None:
+        """A loop in the place of one loop of each part."""
+        span = self._span(parts, chosen)
+        if span is None:
             return None
-        stop = stop * -1
+        low, stop = span
         var = self._name(parts, chosen)
         loop = Loop(var, to_expr(low, var), to_expr(stop - low, var))
         self.boxes[loop] = Box(low, stop - low, exact=True)
-        inside: list[_Part] = []
-        for part, box in zip(parts, own, strict=True):
+        inside: list[Part] = []
+        for part in parts:
             old = chosen[part.statement.position]
+            box = self.boxes[old]
             tight = box.exact and box.low.equals(low) and (box.low + box.extent).equals(stop)
             inside.append(
                 replace(
                     part,
-                    values={**part.values, old.var: var},
+                    values=part.having(old, var),
                     time=(*part.time, loop),
                     open=tuple(o for o in part.open if o is not old),
                     guards=part.guards if tight else (*part.guards, *own_bounds(old)),
@@ -157,23 +213,30 @@ class _Builder:
             if not pairs.is_empty():
                 rest.append(replace(r, pairs=pairs))
         body = self.arranged(inside, rest)
-        return None if body is None else SequentialLoop(loop, body, "its steps depend on each other")
+        if body is None:
+            return None
+        node = SequentialLoop(loop, body, "its steps depend on each other")
+        return solve(node) or node
 
-    def _name(self, parts: Sequence[_Part], chosen: Mapping[int, Loop]) -> Var:
+    def _name(self, parts: Sequence[Part], chosen: Mapping[int, Loop]) -> Var:
         """A name for a loop: that of a loop in whose place it comes, if no other is called so."""
-        used = set(self.taken)
         olds = [chosen[p.statement.position] for p in parts]
+        used = set(self.taken)
         for part, old in zip(parts, olds, strict=True):
             used |= {loop.var.name for loop in (*part.time, *part.open) if loop is not old}
         for old in olds:
             if old.var.name not in used:
                 return old.var
-        name = "step"
+        return Var(self._free("step", parts), olds[0].var.dtype)
+
+    def _free(self, name: str, parts: Sequence[Part]) -> str:
+        """A name that no loop of these parts has."""
+        used = self.taken | {loop.var.name for p in parts for loop in (*p.time, *p.open, *p.statement.loops)}
         while name in used:
             name += "_"
-        return Var(name, olds[0].var.dtype)
+        return name
 
-    def _leaf(self, part: _Part) -> ArrayStatement:
+    def _leaf(self, part: Part) -> ArrayStatement:
         """The statement over what is left of its loops, with their bounds as guards where they are no box."""
         statement, values = part.statement, dict(part.values)
         guards = [*statement.guards, *part.guards]
@@ -182,6 +245,7 @@ class _Builder:
             box, axis = self.boxes[loop], loop
             if not box.exact:
                 guards += own_bounds(loop)
+            if not box.exact or loop in part.inner:
                 axis = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
                 self.boxes[axis] = replace(box, exact=True)
             axes.append(axis)
@@ -193,15 +257,32 @@ class _Builder:
         moved = Statement(
             statement.position,
             (*(loop for loop in part.time if loop not in self.pending), *axes),
-            tuple(map(new, guards)),
+            tuple(tidy(new(g)) if part.inner else new(g) for g in guards),
             Store(store.buffer, tuple(map(new, store.indices)), new(store.value), store.span),
             None if update is None else (update[0], new(update[1])),
         )
         return ArrayStatement(moved, tuple(axes))
 
 
+def _tidied(node: Node) -> Node:
+    """A node whose statements have no guards that say nothing."""
+    if isinstance(node, ArrayStatement):
+        return replace(node, statement=_necessary(node.statement))
+    return replace(node, body=tuple(map(_tidied, node.body)))
+
+
+def _necessary(statement: Statement) -> Statement:
+    """The statement without guards that its loops and other guards imply."""
+    kept = statement
+    for guard in statement.guards:
+        less = replace(kept, guards=tuple(g for g in kept.guards if g is not guard))
+        if domain(less).is_subset(presburger.condition(guard).must):
+            kept = less
+    return kept
+
+
 def _choices(
-    parts: Sequence[_Part],
+    parts: Sequence[Part],
     order: Sequence[Relation],
     chosen: dict[int, Loop],
     known: dict[tuple[int, str, str], bool],

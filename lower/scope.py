@@ -99,6 +99,8 @@ class Scope:
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
     held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
+    outer: dict[str, str] = field(default_factory=dict[str, str])  # what names of the outer scope hold that change here
+    own: set[str] = field(default_factory=set[str])
     count: int = 0
 
     def next(self) -> int:
@@ -115,11 +117,18 @@ class Scope:
             return name
         if name in self.defined:  # what was said in terms of the old one ends here
             self.flush_all()
+            if name not in self.own:
+                self.outer[name] = self.defined[name]
             word = re.compile(rf"\b{name}\b")
             self.defined = {n: c for n, c in self.defined.items() if not word.search(c)}
         self.add(f"{name} = {code}")
         self.defined[name] = code
+        self.own.add(name)
         return name
+
+    def body(self) -> list[str]:
+        """All lines. A name that changes here is this function's own from its first line on."""
+        return [*(f"{self.indent}{name} = {code}" for name, code in self.outer.items()), *self.lines]
 
     def hold(self, buffer: Buffer, fill: Fill) -> None:
         """Keep a fill back until its buffer is read or stored to."""

@@ -33,7 +33,7 @@ class Selected:
 
 
 def selection(
-    group: Sequence[Statement], loop: Loop, box: Box, fresh: Callable[[str], str], position: int
+    group: Sequence[Statement], loop: Loop, box: Box, fresh: Callable[[str], str], position: Callable[[], int]
 ) -> Selected | None:
     """Statements that do what a loop around `group` does; None if it is no such search."""
     test, *kept = sorted(group, key=lambda s: s.position)
@@ -58,7 +58,7 @@ def selection(
         for s in (test, *kept)
     ]
     which, last = _OF[op]
-    where = Statement(position, test.loops, (), Store(place, (), value))
+    where = Statement(position(), test.loops, (), Store(place, (), value))
     return Selected(where, Pick(loop, which, last, value), then, place)
 
 

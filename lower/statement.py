@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import Target
@@ -13,8 +13,8 @@ from ir.traverse import free_vars, loads, substitute_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.finite import Finite, outside_unless
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
-from lower.linear import Linear, number, to_expr
-from lower.nest import ArrayStatement, Pick, Recurrence
+from lower.linear import Linear, atom, number, to_expr
+from lower.nest import ArrayStatement, Pick, Recurrence, Solve
 from lower.normalize import conjunction
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
@@ -45,10 +45,14 @@ _LONG_SCAN = 1024  # positions from which sums in blocks are faster than an asso
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The part of a buffer that is stored to: `marks` index it, and are empty for the whole."""
+    """The part of a buffer that is stored to: `marks` index it, and are empty for the whole.
+
+    Where it begins may be known only as it runs: then `starts` has a position for each dimension.
+    """
 
     marks: str
     view: tuple[Group, ...]
+    starts: tuple[str, ...] = ()
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -107,6 +111,9 @@ class StatementWriter:
             return
         if isinstance(self.node.scan, Pick):
             self._pick(self.node.scan)
+            return
+        if isinstance(self.node.scan, Solve):
+            self._solve(self.node.scan)
             return
         job = settle(self.job, self.around)
         if job is None:
@@ -214,6 +221,28 @@ class StatementWriter:
             self._scatter(value, guards)
         else:
             self._store(value, place, self._mask(guards), steady=True)
+
+    def _solve(self, system: Solve) -> None:
+        """A statement that stores the solution of a triangular system."""
+        self._release()
+        row = next(a for a in self.job.axes if a.var == system.loop.var)
+        column = Axis(system.column, row.low, row.extent)
+        matrix, job = system.matrix, self.job
+        if system.backward:  # along its places, not its steps
+            values = {a.var: to_expr(row.low * 2 + row.extent - 1 - atom(a.var), a.var) for a in (row, column)}
+            matrix = Load(matrix.buffer, tuple(substitute_expr(i, values) for i in matrix.indices))
+            job = replace(job, indices=tuple(substitute_expr(i, values) for i in job.indices))
+        self._use(replace(job, axes=(row, column)))
+        square = aligned(self.translator.expr(matrix), (row, column)).code
+        self._use(self._ordered(job))
+        right = self.translator.expr(Load(job.buffer, self.job.indices))
+        self._note(f"triangular system over {row.var.name}")
+        value = triangular(square, right, row, lower=not system.backward, unit=system.unit, extents=self._extents)
+        place = self._place(self.job.axes)
+        if place is None:
+            self._scatter(value, self.job.guards)
+        else:
+            self._store(value, place, self._mask(self.job.guards), steady=True)
 
     def _continued(self, scan: Recurrence, axis: Axis) -> Value:
         """The values of a recurrence along an axis, from the element before the first."""
@@ -373,15 +402,20 @@ class StatementWriter:
         if view is None or sum(len(g.axes) for g in view) != len(kept):
             return None
         marks: list[str] = []
+        moving = False
         for g in view:
             if g.axes:
                 inside = overhang(g, self.bounds.at_least, self.bounds.at_most) == (0, 0)
                 slack = any(not a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True))
-                if not inside or slack or not self.accessor.is_static(g.start):
+                moving = moving or not self.accessor.is_static(g.start)
+                if not inside or slack:
                     return None
             elif g.dims > 1 or g.start.has_loads():
                 return None
             marks.append(self.accessor.mark(g, g.start, g.size))
+        if moving:
+            starts = tuple(self.accessor.size(g.start) for g in view)
+            return Place(indexed("", marks), tuple(view), starts) if self.accessor.moves(view) else None
         whole = contiguous(view) and all(g.axes and g.step == 1 for g in view)
         return Place("" if whole else indexed("", marks) or "[:]", tuple(view))
 
@@ -405,7 +439,7 @@ class StatementWriter:
                 value = self._negated(value)
             elif start.code != neutral(op, buffer.dtype).code:
                 value = self._combine(op, start, value)
-        elif place.marks and mask is None and all(g.dims == 1 for g in place.view) and not place.turned:
+        elif self._in_place(place) and mask is None:
             self.scope.current(buffer)
             value, method = self._negated(value) if op == "sub" else value, _METHODS[op]
         else:
@@ -416,6 +450,10 @@ class StatementWriter:
         else:
             self.scope.need(buffer, whole=True)
         return self._write(value, place, mask, method)
+
+    def _in_place(self, place: Place) -> bool:
+        """Whether a method of `.at` can update a place."""
+        return bool(place.marks) and all(g.dims == 1 for g in place.view) and not (place.turned or place.starts)
 
     def _replaced(self, place: Place, needed: bool) -> tuple[bool, Value | None]:
         """Whether a held store is to just this place, whose values are then in hand, if they are needed.
@@ -483,6 +521,8 @@ class StatementWriter:
     def _old(self, place: Place) -> Value:
         """The present content of a place."""
         code = self.name if not place.marks else f"{self.accessor.merged(self.name, place.view)}{place.marks}"
+        if place.starts:
+            return self.accessor.window(self.name, place.view)
         if place.grouped or (not place.marks and any(g.dims > 1 for g in place.view)):
             code = f"{code}.reshape({self._extents(place.axes)})"
         if place.turned:
@@ -505,10 +545,23 @@ class StatementWriter:
 
     def _set(self, place: Place, value: Value, method: str) -> str:
         merged = self.accessor.merged(self.name, place.view)
+        if place.starts:
+            starts = ", ".join(place.starts) + ("," if len(place.starts) == 1 else "")
+            return f"{self.name} = lax.dynamic_update_slice({self.name}, {self._window(place, value)}, ({starts}))"
         line = f"{self.name} = {merged}.at{place.marks}.{method}({self._laid_out(place, value, fill=False)})"
         if merged != self.name:
             line += f".reshape({', '.join(self.accessor.size(s) for s in self.shape)})"
         return line
+
+    def _window(self, place: Place, value: Value) -> str:
+        """A value with all dimensions of a place, which a window is stored by."""
+        if len(value.axes) < len(place.axes):
+            spread = f"jnp.broadcast_to({self._laid_out(place, value, fill=False)}, ({self._extents(place.axes)},))"
+            value = Value(spread, place.axes, POSTFIX)
+        new = Value(self._laid_out(place, value, fill=False), place.axes, value.strength)
+        if len(place.axes) == len(place.view):
+            return new.code
+        return f"{new.at(POSTFIX)}.reshape({', '.join(self.accessor.size(g.span) for g in place.view)})"
 
     def _laid_out(self, place: Place, value: Value, fill: bool) -> str:
         """A value in the layout of the place: broadcast where needed (always with `fill`), turned, axes merged."""
@@ -562,6 +615,21 @@ class StatementWriter:
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
         self._note("element" if not every else f"scatter over {_names(every)}")
+
+
+def triangular(
+    matrix: str, right: Value, row: Axis, lower: bool, unit: bool, extents: Callable[[Sequence[Axis]], str]
+) -> Value:
+    """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`."""
+    options = f"lower={lower}" + (", unit_diagonal=True" if unit else "")
+    at = [a.var for a in right.axes].index(row.var)
+    if len(right.axes) == 2:
+        side = "left_side=True" if at == 0 else "left_side=False, transpose_a=True"
+        return Value(f"lax.linalg.triangular_solve({matrix}, {right.code}, {side}, {options})", right.axes, POSTFIX)
+    first = ordered(right.code, right.axes, (row, *(a for a in right.axes if a is not row)))
+    columns = f"{first.at(POSTFIX)}.reshape({extents((row,))}, -1)"
+    solution = f"lax.linalg.triangular_solve({matrix}, {columns}, left_side=True, {options})"
+    return ordered(f"{solution}.reshape({extents(first.axes)})", first.axes, right.axes)
 
 
 def _factors(expr: Expr) -> list[Expr]:

@@ -131,18 +131,23 @@ def _primes(statement: Statement) -> dict[Var, Expr]:
 
 
 def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool) -> isl.Set:
-    domain = presburger.always()
+    inside = presburger.always()
     for loop in statement.loops:
         var = renaming.get(loop.var, loop.var)
         assert isinstance(var, Var)
         bounds = presburger.loop_domain(
             var, substitute_expr(loop.start, renaming), substitute_expr(loop.extent, renaming)
         )
-        domain = domain.intersect(bounds.must if must else bounds.may)
+        inside = inside.intersect(bounds.must if must else bounds.may)
     for guard in statement.guards:
         condition = presburger.condition(substitute_expr(guard, renaming))
-        domain = domain.intersect(condition.must if must else condition.may)
-    return domain
+        inside = inside.intersect(condition.must if must else condition.may)
+    return inside
+
+
+def domain(statement: Statement) -> isl.Set:
+    """The iterations in which a statement may run: exact where its guards are affine."""
+    return _domain(statement, {}, must=False)
 
 
 def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:

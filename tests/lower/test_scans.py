@@ -119,6 +119,8 @@ NO_SCANS = {
         TABLES,
         ACCUMULATOR + "for i in range(6):\n    for j in range(9):\n        s[0] = s[0] + A[i, j]\n    B[i, 0] = s[0]",
     ),
+    "one place in many words": (VECTORS, "for i in range(4):\n    B[i % 1] = B[i % 1] + B[0]"),
+    "places twice over": (VECTORS, "for i in range(9):\n    B[i // 2 + 1] = B[(i - 1) // 2 + 1] + A[i]"),
     "read elsewhere": (VECTORS, "for i in T.serial(1, 19):\n    B[i] = B[i - 1] + B[i + 1]"),
 }  # fmt: skip
 
