@@ -76,7 +76,7 @@ class _Emitter:
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
         self.locals = {self.expanded.get(b, b) for b in program.depth}
-        self.finite = Finite(program.statements, set(self.func.buffers))
+        self.finite = Finite(program.statements, {*self.func.buffers, *program.tiles})
 
     # The function.
 

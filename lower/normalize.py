@@ -54,7 +54,10 @@ class Check:
 
 @dataclass(slots=True)
 class Program:
-    """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration."""
+    """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
+
+    `tiles` are locals that hold whatever a part of a parameter holds, also what the program never reads.
+    """
 
     func: PrimFunc
     statements: list[Statement] = field(default_factory=list[Statement])
@@ -62,6 +65,7 @@ class Program:
     checks: list[Check] = field(default_factory=list[Check])
     notes: list[str] = field(default_factory=list[str])
     names: set[str] = field(default_factory=set[str])
+    tiles: set[Buffer] = field(default_factory=set[Buffer])
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""

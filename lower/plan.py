@@ -23,6 +23,7 @@ from lower.normalize import Program, moved
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import Fresh, rescheduled, split_at
 from lower.selection import selection
+from lower.tiles import Tiler
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -215,6 +216,10 @@ class _Scheduler:
             return None
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
+        tiler = Tiler(self.boxes, self.program.fresh, self._position)
+        found = found if pending else tiler.nodes(found)
+        self.program.depth.update(tiler.depth)
+        self.program.tiles.update(tiler.depth)
         return found
 
     def _position(self) -> int:

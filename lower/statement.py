@@ -232,12 +232,12 @@ class StatementWriter:
             values = {a.var: to_expr(row.low * 2 + row.extent - 1 - atom(a.var), a.var) for a in (row, column)}
             matrix = Load(matrix.buffer, tuple(substitute_expr(i, values) for i in matrix.indices))
             job = replace(job, indices=tuple(substitute_expr(i, values) for i in job.indices))
-        self._use(replace(job, axes=(row, column)))
-        square = aligned(self.translator.expr(matrix), (row, column)).code
+        self._use(replace(job, axes=(column, row)))
+        turned = aligned(self.translator.expr(matrix), (column, row)).code
         self._use(self._ordered(job))
         right = self.translator.expr(Load(job.buffer, self.job.indices))
         self._note(f"triangular system over {row.var.name}")
-        value = triangular(square, right, row, lower=not system.backward, unit=system.unit, extents=self._extents)
+        value = triangular(turned, right, row, lower=system.backward, unit=system.unit, extents=self._extents)
         place = self._place(self.job.axes)
         if place is None:
             self._scatter(value, self.job.guards)
@@ -618,18 +618,24 @@ class StatementWriter:
 
 
 def triangular(
-    matrix: str, right: Value, row: Axis, lower: bool, unit: bool, extents: Callable[[Sequence[Axis]], str]
+    turned: str, right: Value, row: Axis, lower: bool, unit: bool, extents: Callable[[Sequence[Axis]], str]
 ) -> Value:
-    """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`."""
+    """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`.
+
+    The matrix is given transposed, and so is the right-hand side: LAPACK stores by columns, and reads both as they lie.
+    """
     options = f"lower={lower}" + (", unit_diagonal=True" if unit else "")
-    at = [a.var for a in right.axes].index(row.var)
+    solver, at = "lax.linalg.triangular_solve", [a.var for a in right.axes].index(row.var)
+    if len(right.axes) == 1:
+        code = f"{solver}({turned}, {right.at(POSTFIX)}[None], left_side=False, {options})[0]"
+        return Value(code, right.axes, POSTFIX)
     if len(right.axes) == 2:
-        side = "left_side=True" if at == 0 else "left_side=False, transpose_a=True"
-        return Value(f"lax.linalg.triangular_solve({matrix}, {right.code}, {side}, {options})", right.axes, POSTFIX)
-    first = ordered(right.code, right.axes, (row, *(a for a in right.axes if a is not row)))
-    columns = f"{first.at(POSTFIX)}.reshape({extents((row,))}, -1)"
-    solution = f"lax.linalg.triangular_solve({matrix}, {columns}, left_side=True, {options})"
-    return ordered(f"{solution}.reshape({extents(first.axes)})", first.axes, right.axes)
+        side = "left_side=False" if at == 0 else "left_side=True, transpose_a=True"
+        return Value(f"{solver}({turned}, {right.at(POSTFIX)}.T, {side}, {options}).T", right.axes, POSTFIX)
+    last = ordered(right.code, right.axes, (*(a for a in right.axes if a is not row), row))
+    rows = f"{last.at(POSTFIX)}.reshape(-1, {extents((row,))})"
+    solution = f"{solver}({turned}, {rows}, left_side=False, {options}).reshape({extents(last.axes)})"
+    return ordered(solution, last.axes, right.axes)
 
 
 def _factors(expr: Expr) -> list[Expr]:

@@ -1,0 +1,170 @@
+"""Loops that work on a small part of a buffer get a copy of that part, which they carry instead of the buffer.
+
+XLA copies what a loop carries whenever an iteration still reads old elements while it stores new ones. Inside another
+loop that would cost a whole buffer at each step, where a tile costs next to nothing. Polyhedral compilers copy tiles to
+scratchpads for the same reason (Verdoolaege et al., Polyhedral parallel code generation for CUDA, 2013).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
+from ir.traverse import has_loads, loads, map_expr
+from lower.linear import Linear, atom, linear, number, to_expr
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, inner_statements
+
+_SHARE = 4  # a tile is this many times smaller than its buffer
+
+
+class Tiler:
+    """Gives loops tiles; `depth` says afterwards of each how many loops have a copy of their own."""
+
+    def __init__(self, boxes: dict[Loop, Box], name: Callable[[str], str], position: Callable[[], int]) -> None:
+        self.boxes = boxes
+        self.name = name
+        self.position = position
+        self.depth: dict[Buffer, int] = {}
+
+    def nodes(self, nodes: Iterable[Node], around: tuple[Loop, ...] = ()) -> tuple[Node, ...]:
+        """Nodes with tiles for the loops in them that are inside a loop of theirs."""
+        found: list[Node] = []
+        for node in nodes:
+            if not isinstance(node, SequentialLoop):
+                found.append(node)
+            elif around and all(isinstance(n, ArrayStatement) for n in node.body):
+                found += self._loop(node)
+            else:
+                found.append(replace(node, body=self.nodes(node.body, (*around, node.loop))))
+        return tuple(found)
+
+    def _loop(self, node: SequentialLoop) -> tuple[Node, ...]:
+        statements = [n.statement for n in inner_statements(node.body)]
+        before: list[Node] = []
+        after: list[Node] = []
+        for buffer in sorted({s.buffer for s in statements}, key=lambda b: b.name):
+            window = self._window(buffer, node)
+            if window is not None:
+                tile, low = window
+                around = statements[0].loops[: statements[0].loops.index(node.loop)]
+                self.depth[tile] = len(around)
+                node = replace(node, body=tuple(_tiled(n, buffer, tile, low) for n in node.body))
+                before.append(self._copy(tile, buffer, low, around, back=False))
+                after.append(self._copy(tile, buffer, low, around, back=True))
+        return (*before, node, *after)
+
+    def _copy(
+        self, tile: Buffer, buffer: Buffer, low: Sequence[Linear], around: tuple[Loop, ...], back: bool
+    ) -> ArrayStatement:
+        """The tile from its buffer, or the buffer's part from its tile."""
+        dtype = tile.shape[0].dtype
+        axes = tuple(
+            Loop(Var(self.name(f"{tile.name}_{d}"), dtype), const(0, dtype), size) for d, size in enumerate(tile.shape)
+        )
+        for axis, size in zip(axes, tile.shape, strict=True):
+            self.boxes[axis] = Box(number(0), linear(size), exact=True)
+        inside = tuple(a.var for a in axes)
+        outside = tuple(to_expr(first + atom(a.var), a.var) for first, a in zip(low, axes, strict=True))
+        here, there = Load(tile, inside), Load(buffer, outside)
+        source, sink = (here, there) if back else (there, here)
+        store = Store(sink.buffer, sink.indices, source)
+        return ArrayStatement(Statement(self.position(), (*around, *axes), (), store), axes)
+
+    def _window(self, buffer: Buffer, node: SequentialLoop) -> tuple[Buffer, list[Linear]] | None:
+        """A tile for all that a loop touches of a buffer, and where it begins; None if there is no smaller one."""
+        whole = [d.value if isinstance(d, Const) else None for d in buffer.shape]
+        accesses = [(n, indices) for n in inner_statements(node.body) for indices in _accesses(n.statement, buffer)]
+        low: list[Linear] = []
+        shape: list[Const] = []
+        for d, size in enumerate(whole):
+            ranges = [self._range(indices[d], node.loop, n) for n, indices in accesses]
+            found = _hull([r for r in ranges if r is not None])
+            if size is None or None in ranges or found is None or not self._inside(found, int(size), node):
+                return None
+            low.append(found[0])
+            shape.append(const(found[1], buffer.shape[d].dtype))
+        if not shape or math.prod(int(s.value) for s in shape) * _SHARE > math.prod(int(s or 0) for s in whole):
+            return None
+        return replace(buffer, name=self.name(f"{buffer.name}_tile"), shape=tuple(shape), scope="local"), low
+
+    def _range(self, index: Expr, loop: Loop, node: ArrayStatement) -> tuple[Linear, Linear] | None:
+        """The first and last value of an index over the iterations of a loop and the axes in it."""
+        if has_loads(index):
+            return None
+        inside = {o.var: self.boxes[o] for o in (loop, *node.axes)}
+        form = linear(index)
+        return _end(form, inside, upper=False), _end(form, inside, upper=True)
+
+    def _inside(
+        self,
+        hull: tuple[Linear, int],
+        size: int,
+        node: SequentialLoop,
+        accesses: Sequence[tuple[ArrayStatement, object]],
+    ) -> bool:
+        """Whether a range is within a dimension for all iterations of the loops around."""
+        loops = accesses[0][0].statement.loops
+        around = {o.var: self.boxes[o] for o in loops[: loops.index(node.loop)] if o in self.boxes}
+        first = _end(hull[0], around, upper=False)
+        last = _end(hull[0] + hull[1], around, upper=True) - size
+        return first.is_const and first.const >= 0 and last.is_const and last.const <= 0
+
+
+def _end(form: Linear, boxes: Mapping[Var, Box], upper: bool) -> Linear:
+    """The smallest or largest value of a form over boxes; other variables stay."""
+    total = number(form.const)
+    for term, c in form.terms.items():
+        box = boxes.get(term) if isinstance(term, Var) else None
+        if box is None:
+            total = total + atom(term) * c
+        else:
+            total = total + (box.low + box.extent - 1 if (c > 0) == upper else box.low) * c
+    return total
+
+
+def _hull(ranges: Sequence[tuple[Linear, Linear]]) -> tuple[Linear, int] | None:
+    """The first position and the extent of what covers ranges that differ by numbers."""
+    first, last = ranges[0]
+    for low, high in ranges:
+        below, above = first - low, high - last
+        if not (below.is_const and above.is_const):
+            return None
+        first = low if below.const > 0 else first
+        last = high if above.const > 0 else last
+    extent = last - first + 1
+    return (first, extent.const) if extent.is_const else None
+
+
+def _accesses(s: Statement, buffer: Buffer) -> list[tuple[Expr, ...]]:
+    own = [s.store.indices] if s.buffer == buffer else []
+    update = () if s.update is None else (s.update[1],)
+    exprs = (*s.store.indices, s.store.value, *s.guards, *update)
+    return own + [load.indices for e in exprs for load in loads(e) if load.buffer == buffer]
+
+
+def _tiled(node: Node, buffer: Buffer, tile: Buffer, low: Sequence[Linear]) -> Node:
+    """A statement that uses the tile in place of its buffer."""
+    assert isinstance(node, ArrayStatement)
+    s = node.statement
+
+    def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple(to_expr(linear(i) - first, i) for i, first in zip(indices, low, strict=True))
+
+    def one(e: Expr) -> Expr:
+        return Load(tile, place(e.indices), e.span) if isinstance(e, Load) and e.buffer == buffer else e
+
+    def new(e: Expr) -> Expr:
+        return map_expr(e, one)
+
+    indices = tuple(map(new, s.store.indices))
+    target, indices = (tile, place(indices)) if s.buffer == buffer else (s.buffer, indices)
+    moved = replace(
+        s,
+        guards=tuple(map(new, s.guards)),
+        store=Store(target, indices, new(s.store.value), s.store.span),
+        update=None if s.update is None else (s.update[0], new(s.update[1])),
+    )
+    return replace(node, statement=moved)
