@@ -116,6 +116,8 @@ class _Emitter:
         lines = [f'"""{self.func.name}, as JAX array operations."""', ""]
         if static:
             lines += ["from functools import partial", ""]
+        if "functools." in text:
+            lines += ["import functools", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or self.helpers & {"truncdiv", "linear_scan"}:
             lines.append("from jax import lax")
@@ -321,6 +323,8 @@ class _Emitter:
         for buffer in own:
             child.forget(buffer)
         child.flush_all()
+        for buffer in carried:
+            scope.written(self.names.of(buffer))
         if not child.lines or not carried:
             return
         names = ", ".join(self.names.of(b) for b in carried)

@@ -99,7 +99,12 @@ class Scope:
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
     held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
+    wide: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     count: int = 0
+
+    def written(self, name: str) -> None:
+        """A buffer's variable has changed: padded copies of it are out of date."""
+        self.wide = {code: (wide, of) for code, (wide, of) in self.wide.items() if of != name}
 
     def next(self) -> int:
         """A number larger than all before."""
@@ -156,6 +161,8 @@ class Scope:
         elif held is not None and held.named is not None:
             self.add(held.assign(held.named))
         fill = self.fills.pop(buffer, None)
+        if held is not None or fill is not None:
+            self.wide = {}
         if fill is not None:
             self.need(buffer, whole=fill.whole)
             self.add(fill.line)

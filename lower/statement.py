@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
@@ -12,9 +13,9 @@ from ir.nodes import Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.finite import Finite, outside_unless
-from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
+from lower.job import MAX_SLICES, MAX_TAPS, Job, fuse_reductions, outer_steps, settle, split_quotients, taps, unrolled, verdict
 from lower.linear import Linear, number, to_expr
-from lower.nest import ArrayStatement, Pick, Recurrence
+from lower.nest import ArrayStatement, Box, Pick, Recurrence
 from lower.normalize import conjunction
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
@@ -88,20 +89,26 @@ class StatementWriter:
         self.around = around
         self.forms: list[str] = []
         self.helpers: set[str] = set()
+        self.apart = frozenset[Var]()  # axes whose positions are written one by one
         self._use(job)
 
-    def _use(self, job: Job) -> None:
+    def _use(self, job: Job, apart: Collection[Axis] = ()) -> None:
+        """Write this job from here on; the positions of axes that stand `apart` are written one by one."""
         self.job = job
         self.bounds = self.around.with_axes(job.axes)
-        self.translator = Translator(job.axes, self._load, self._variable)
-        self.accessor = Accessor(job.axes, self.bounds, self.translator)
+        order = tuple(a for a in job.axes if a not in apart)
+        self.translator = Translator(order, self._load, self._variable)
+        self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
-        self.bordered: dict[str, str] = {}
         self.shape = buffer_shape(job.buffer, self.bounds)
         self.name = self.names.of(job.buffer)
 
     def write(self) -> None:
         """Emit the statement, or nothing when it is never executed."""
+        self._write_form()
+        self.scope.written(self.name)
+
+    def _write_form(self) -> None:
         if isinstance(self.node.scan, Recurrence):
             self._scan(self.node.scan)
             return
@@ -126,7 +133,7 @@ class StatementWriter:
             self._emit(job, chosen)
 
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
-        self._use(self._ordered(job))
+        self._use(self._ordered(job), chosen)
         job = self.job
         taken = {a.var for a in chosen}
         reduced = tuple(a for a in job.reduced() if a.var not in taken)
@@ -134,7 +141,7 @@ class StatementWriter:
         outer = [g for g in job.guards if not free_vars(g) & held]
         kept = [a for a in job.axes if a.var not in held]
         self._release()
-        self._borders()
+        self._survey(chosen)
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")
@@ -147,22 +154,27 @@ class StatementWriter:
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
 
-    def _borders(self) -> None:
-        """How wide borders must be for all clamped accesses of this statement, so that each buffer is padded once."""
-        widest = self.accessor.repeated
+    def _survey(self, chosen: Sequence[Axis]) -> None:
+        """How far accesses of this statement leave each buffer, so that it is padded once for all."""
         for load in {load for e in self.job.exprs() for load in loads(e)}:
-            found = self.accessor.borders(buffer_shape(load.buffer, self.bounds), load.indices)
-            if found is not None:
-                name = self.names.of(load.buffer)
-                known = widest.get(name, found[1])
-                widest[name] = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(known, found[1], strict=True)]
+            times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
+            shape = buffer_shape(load.buffer, self.bounds)
+            self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)
 
-    def _bordered(self, name: str, code: str) -> str:
-        """A name for a padded buffer, for this statement: later ones may find other contents."""
-        if name not in self.bordered:
-            self.bordered[name] = self.names.fresh(f"wide_{name}")
-            self.scope.add(f"{self.bordered[name]} = {code}")
-        return self.bordered[name]
+    def _bordered(self, name: str, code: str, reads: int, elements: float) -> str:
+        """A name for a padded buffer, which statements share until one stores to the buffer.
+
+        Where many read it, it is kept: fused into each of them it would ask for each element whether it is padding.
+        """
+        known = self.scope.wide.get(code)
+        if known is not None:
+            return known[0]
+        t = self.target
+        kept = elements * (reads * t.padded_read - t.store - t.load) > t.kernel
+        wide = self.names.fresh(f"wide_{name}")
+        self.scope.add(f"{wide} = lax.optimization_barrier({code})" if kept else f"{wide} = {code}")
+        self.scope.wide[code] = wide, name
+        return wide
 
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
@@ -288,7 +300,7 @@ class StatementWriter:
         name = self.names.of(var)
         if axis is None:
             static = var in self.around.static
-            return Value(name, static=static, weak=static or var in self.scope.loop_vars)
+            return Value(name, static=static, weak=static or var in self.scope.loop_vars | self.apart)
         low = "" if axis.low.equals(0) else f"{self.accessor.size(axis.low)}, "
         stop = self.accessor.size(axis.low + axis.extent)
         self.scope.define(name, f"jnp.arange({low}{stop}, dtype=jnp.{var.dtype})")
@@ -299,20 +311,79 @@ class StatementWriter:
     def _value(self, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]) -> Value | None:
         """What is stored, or combined with the old content, over the kept axes; None when it never is."""
         op = None if self.job.op is None else _class(self.job.op)
+        if prod(a.extent.const for a in chosen) > MAX_TAPS:
+            return self._long_window(op, guards, reduced, chosen)
         total: Value | None = None
         for piece in unrolled(replace(self.job, guards=tuple(guards)), chosen):
-            verdicts = [verdict(g, self.bounds) for g in piece.guards]
-            if False in verdicts:
-                continue
-            open_ = [g for g, v in zip(piece.guards, verdicts, strict=True) if v is None]
-            hidden = op == "add" and open_ and self._hides_itself(piece.value, open_)
-            part = self._reduced(op, piece.value, () if hidden else open_, reduced)
-            if total is None:
-                total = part
+            part = self._part(op, piece.value, piece.guards, reduced)
+            if total is None or part is None:
+                total = part if total is None else total
             else:
                 assert op is not None
                 total = self._combine(op, total, part)
         return total
+
+    def _part(self, op: UpdateOp | None, value: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value | None:
+        """What one position of the chosen axes contributes; None where that is nothing."""
+        verdicts = [verdict(g, self.bounds) for g in guards]
+        if False in verdicts:
+            return None
+        open_ = [g for g, v in zip(guards, verdicts, strict=True) if v is None]
+        hidden = op is not None and open_ and self._hides_itself(op, value, open_)
+        self.accessor.fill = neutral(op, self.job.buffer.dtype).code if hidden and op != "add" else ""
+        part = self._reduced(op, value, () if hidden else open_, reduced)
+        self.accessor.fill = ""
+        return part
+
+    def _long_window(
+        self, op: UpdateOp | None, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]
+    ) -> Value | None:
+        """The positions of a window of many: a Python loop while tracing, which XLA fuses, inside of a loop for more."""
+        assert op is not None
+        steps, taps = outer_steps(chosen, MAX_TAPS if reduced else MAX_SLICES)
+        around, job, dtype = self.around, self.job, self.job.buffer.dtype
+        boxes = {a.var: Box(a.low, a.extent, exact=True) for a in chosen}
+        static = around.static | {a.var for a in taps}
+        self.apart = frozenset(boxes)
+        self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables)
+        self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
+        self.bounds = self.accessor.bounds = self.around.with_axes(self.job.axes)
+        part = self._part(op, job.value, guards, reduced)
+        if part is not None:
+            part = self._over_taps(op, typed(part, dtype), taps)
+            part = self._over_steps(op, part, steps, unroll=not (taps or reduced))
+        self.apart, self.around, self.job = frozenset[Var](), around, job
+        self.bounds = self.accessor.bounds = around.with_axes(job.axes)
+        return part
+
+    def _over_taps(self, op: UpdateOp, part: Value, taps: Sequence[Axis]) -> Value:
+        """Values for all positions of axes, which are Python numbers, combined."""
+        if not taps:
+            return part
+        loops = " ".join(
+            f"for {self.names.of(a.var)} in range({f'{a.low.const}, ' * bool(a.low.const)}{a.low.const + a.extent.const})"
+            for a in taps
+        )
+        if op == "add":
+            return Value(f"sum({part.code} {loops})", part.axes)
+        return Value(f"functools.reduce({_COMBINERS[op]}, ({part.code} {loops}))", part.axes)
+
+    def _over_steps(self, op: UpdateOp, part: Value, steps: Sequence[Axis], unroll: bool) -> Value:
+        """Values for all positions of axes combined by loops, innermost last."""
+        dtype = self.job.buffer.dtype
+        shape = f"({self._extents(part.axes)}{',' if len(part.axes) == 1 else ''})"
+        for k, axis in enumerate(reversed(steps)):
+            name = self.names.of(axis.var)
+            step, total = self.names.fresh(f"{name}_step"), self.names.fresh("total")
+            start = typed(neutral(op, dtype), dtype).code if not part.axes else None
+            start = start or f"jnp.full({shape}, {neutral(op, dtype).code}, {dtype_code(dtype)})"
+            combined = self._combine(op, Value(total, part.axes), part)
+            more = ", unroll=8" if unroll and k == 0 else ""
+            low, stop = axis.low.const, axis.low.const + axis.extent.const
+            code = f"lax.fori_loop({low}, {stop}, {step}, {start}{more})"
+            inner = f"lambda {name}, {total}: {combined.code}"
+            part = Value(code.replace(step, inner, 1), part.axes)
+        return part
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
@@ -329,15 +400,24 @@ class StatementWriter:
         value = self.translator.expr(expr)
         return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
 
-    def _hides_itself(self, value: Expr, guards: Sequence[Expr]) -> bool:
-        """Whether a product is zero wherever a guard does not hold, since a factor of it is padded with zeros there."""
+    def _hides_itself(self, op: UpdateOp, value: Expr, guards: Sequence[Expr]) -> bool:
+        """Whether a value changes nothing wherever a guard does not hold, since what it loads is padded there.
+
+        A product is zero where one of its factors is; anything else must be the padded load.
+        """
+        if op != "add":
+            return isinstance(value, Load) and self._padded_unless(guards, value)
         factors = _factors(value)
         for load in factors:
-            if isinstance(load, Load) and self.accessor.pads(buffer_shape(load.buffer, self.bounds), load.indices):
-                others = all(f is load or self._finite(f) for f in factors)
-                if others and outside_unless(guards, load, self.job.axes, self.around.boxes):
+            if isinstance(load, Load) and all(f is load or self._finite(f) for f in factors):
+                if self._padded_unless(guards, load):
                     return True
         return False
+
+    def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
+        """Whether what a load finds is padding wherever one of the guards does not hold."""
+        padded = self.accessor.pads(buffer_shape(load.buffer, self.bounds), load.indices)
+        return padded and outside_unless(guards, load, self.job.axes, self.around.boxes)
 
     def _finite(self, factor: Expr) -> bool:
         """Whether a factor is a number at all positions."""
@@ -357,7 +437,7 @@ class StatementWriter:
         total = self.translator.expr(guards[0])
         for guard in guards[1:]:
             total = self.translator.binary("and", total, self.translator.expr(guard), DType.BOOL)
-        if len(total.code) < LONG_MASK or not total.axes or any(reads_data(g) for g in guards):
+        if any(free_vars(g) & self.apart for g in guards) or len(total.code) < LONG_MASK or not total.axes or any(reads_data(g) for g in guards):
             return total
         known = [name for name, code in self.scope.defined.items() if code == total.code]
         name = known[0] if known else self.names.fresh("mask")
