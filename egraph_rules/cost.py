@@ -32,6 +32,8 @@ class Target:
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
     product of arrays. `scan`: factor for the work of a statement that continues itself along an axis.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
+    `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
+    for each element of the image under the filter there, besides the products.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -58,6 +60,8 @@ class Target:
     contraction: float = 0.2
     scan: float = 4.0
     padded_read: float = 0.8
+    convolution_position: float = 500.0
+    convolution_patch: float = 8.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -77,6 +81,8 @@ GPU = Target(
     scalar=5_000.0,
     contraction=0.02,
     padded_read=0.05,
+    convolution_position=2.0,
+    convolution_patch=0.5,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
 # read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128
@@ -104,6 +110,8 @@ TPU = Target(
     scalar=65_000.0,
     contraction=0.012,
     padded_read=0.05,
+    convolution_position=2.0,
+    convolution_patch=0.1,
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}

@@ -62,7 +62,7 @@ class Accessor:
         self.order = tuple(order)
         self.bounds = bounds
         self.translator = translator
-        # What to pad each buffer by for all accesses of the statement, by its source and mode, and how often it is read.
+        # What to pad each buffer by for all accesses, by its source and mode, and how often it is read.
         self.widths: dict[tuple[str, str], Pads] = {}
         self.reads: dict[tuple[str, str], int] = {}
         self.fill = ""  # what stands outside of buffers, where that is not zero

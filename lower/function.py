@@ -24,9 +24,10 @@ from lower.scope import Names, Scope
 from lower.statement import StatementWriter
 from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
+from lower.windows import WINDOWS
 
 WIDTH = 110  # of source lines
-_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS}
+_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS, "windows": WINDOWS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +117,10 @@ class _Emitter:
         lines = [f'"""{self.func.name}, as JAX array operations."""', ""]
         if static:
             lines += ["from functools import partial", ""]
-        if "functools." in text:
+        if "functools." in text or "windows" in self.helpers:
             lines += ["import functools", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or self.helpers & {"truncdiv", "linear_scan"}:
+        if "lax." in text or self.helpers & {"truncdiv", "linear_scan", "windows"}:
             lines.append("from jax import lax")
         for helper, code in _HELPERS.items():
             if helper in self.helpers:

@@ -338,7 +338,7 @@ def unrolled(job: Job, chosen: Sequence[Axis]) -> Iterator[Job]:
 
 
 def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
-    """The chosen axes as those that are looped over, outermost, and the others, which have `limit` positions at most."""
+    """The chosen axes as outer ones that are looped over, and others, which have `limit` positions at most."""
     steps, taps = list[Axis](), list(chosen)
     while prod(a.extent.const for a in taps) > limit:
         steps.append(taps.pop(0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -12,8 +12,20 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
+from lower.convolution import Convolution, Form, convolution, leading
 from lower.finite import Finite, outside_unless
-from lower.job import MAX_SLICES, MAX_TAPS, Job, fuse_reductions, outer_steps, settle, split_quotients, taps, unrolled, verdict
+from lower.job import (
+    MAX_SLICES,
+    MAX_TAPS,
+    Job,
+    fuse_reductions,
+    outer_steps,
+    settle,
+    split_quotients,
+    taps,
+    unrolled,
+    verdict,
+)
 from lower.linear import Linear, number, to_expr
 from lower.nest import ArrayStatement, Box, Pick, Recurrence
 from lower.normalize import conjunction
@@ -22,6 +34,7 @@ from lower.scope import Fill, Held, Names, Scope
 from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
+from lower.windows import Separated, separated
 
 _METHODS: dict[UpdateOp, str] = {
     "add": "add",
@@ -311,6 +324,21 @@ class StatementWriter:
     def _value(self, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]) -> Value | None:
         """What is stored, or combined with the old content, over the kept axes; None when it never is."""
         op = None if self.job.op is None else _class(self.job.op)
+        apart = None
+        if op is not None and chosen:
+            job = replace(self.job, guards=tuple(guards))
+            apart = separated(job, chosen, self.bounds, self.target)
+        if apart is not None:
+            return self._separated(op, apart, reduced, chosen)
+        found = convolution(self.job, chosen, self.bounds) if op == "add" and chosen else None
+        if found is not None and self._open(guards, hidden_in=self.job.value) == []:
+            form = found.form(self.target)
+            if form is Form.LIBRARY:
+                return self._convolved(found, chosen)
+            if form is Form.SLICES and reduced:
+                chosen, reduced = (*reduced, *chosen), ()
+                self._use(self.job, chosen)
+                self._survey(chosen)
         if prod(a.extent.const for a in chosen) > MAX_TAPS:
             return self._long_window(op, guards, reduced, chosen)
         total: Value | None = None
@@ -323,22 +351,89 @@ class StatementWriter:
                 total = self._combine(op, total, part)
         return total
 
-    def _part(self, op: UpdateOp | None, value: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value | None:
-        """What one position of the chosen axes contributes; None where that is nothing."""
+    def _open(self, guards: Sequence[Expr], hidden_in: Expr | None = None) -> list[Expr] | None:
+        """Guards that hold at some positions only, but for those that a summand hides; None where one never holds."""
         verdicts = [verdict(g, self.bounds) for g in guards]
-        if False in verdicts:
-            return None
         open_ = [g for g, v in zip(guards, verdicts, strict=True) if v is None]
+        hidden = hidden_in is not None and open_ and self._hides_itself("add", hidden_in, open_)
+        return None if False in verdicts else [] if hidden else open_
+
+    def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
+        """A convolution by the library's function."""
+        job, dtype = self.job, self.job.buffer.dtype
+        codes: list[str] = []
+        image, kernel = (what.image, what.image_axes, what.batch), (what.kernel, what.kernel_axes, what.outs)
+        for load, axes, first in (image, kernel):
+            self._use(replace(job, axes=axes, guards=()))
+            value = self.translator.expr(load)
+            codes.append(value.at(POSTFIX) + self._merged(first, what.channels, value.axes))
+        narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
+        options = [*codes, _tuple(w.stride for w in what.windows), '"VALID"']
+        if any(w.dilation > 1 for w in what.windows):
+            options.append(f"rhs_dilation={_tuple(w.dilation for w in what.windows)}")
+        if dtype is DType.FLOAT32:
+            options.append('precision="highest"')
+        if narrow:
+            options.append("preferred_element_type=jnp.float32")
+        code = f"lax.conv_general_dilated({', '.join(options)})"
+        code += f".astype({dtype_code(dtype)})" if narrow else ""
+        self._use(job, chosen)
+        if len(what.batch) > 1 or len(what.outs) > 1:
+            code += f".reshape({self._extents(what.axes)})"
+        elif not (what.batch and what.outs):
+            code += "[" + ", ".join(":" if axes else "0" for axes in (what.batch, what.outs)).removesuffix(", :") + "]"
+        self._note("convolution")
+        return ordered(code, what.axes, self.translator.order)
+
+    def _merged(self, first: Sequence[Axis], channels: Sequence[Axis], axes: Sequence[Axis]) -> str:
+        """What gives an array one axis for its first ones and one for its channels."""
+        if len(first) <= 1 and len(channels) <= 1:
+            return leading(len(first), len(channels))
+        sizes = [prod(a.extent.const for a in group) for group in (first, channels)]
+        return f".reshape({', '.join(map(str, sizes))}, {self._extents(axes[len(first) + len(channels) :])})"
+
+    def _part(
+        self, op: UpdateOp | None, value: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]
+    ) -> Value | None:
+        """What one position of the chosen axes contributes; None where that is nothing."""
+        open_ = self._open(guards)
+        if open_ is None:
+            return None
         hidden = op is not None and open_ and self._hides_itself(op, value, open_)
         self.accessor.fill = neutral(op, self.job.buffer.dtype).code if hidden and op != "add" else ""
         part = self._reduced(op, value, () if hidden else open_, reduced)
         self.accessor.fill = ""
         return part
 
+    def _separated(
+        self, op: UpdateOp | None, apart: Separated, reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]
+    ) -> Value | None:
+        """Windows along one axis after the other."""
+        assert op is not None
+        job, done = self.job, {w.tap for w in apart.windows}
+        rest = tuple(a for a in chosen if a not in done)
+        self._use(apart.job, rest)
+        self._survey(rest)
+        value = self._value(apart.job.guards, reduced, rest)
+        if value is not None:
+            value = typed(value, self.job.buffer.dtype)
+        for w in () if value is None else apart.windows:
+            assert value is not None
+            names = [a.var for a in value.axes]
+            at = names.index(w.joint.var)
+            more = f", dilation={w.dilation}" * (w.dilation > 1) + f", stride={w.stride}" * (w.stride > 1)
+            code = f"windows({_COMBINERS[op]}, {value.code}, {self.accessor.size(w.tap.extent)}, {at}{more})"
+            value = Value(code, (*value.axes[:at], w.kept, *value.axes[at + 1 :]))
+            self.helpers.add("windows")
+        self._note(f"windows over {_names([w.tap for w in apart.windows])}")
+        self._use(job, chosen)
+        self._survey(chosen)
+        return value
+
     def _long_window(
         self, op: UpdateOp | None, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]
     ) -> Value | None:
-        """The positions of a window of many: a Python loop while tracing, which XLA fuses, inside of a loop for more."""
+        """Many positions of a window: a Python loop while tracing, which XLA fuses, inside of a loop for more."""
         assert op is not None
         steps, taps = outer_steps(chosen, MAX_TAPS if reduced else MAX_SLICES)
         around, job, dtype = self.around, self.job, self.job.buffer.dtype
@@ -360,10 +455,8 @@ class StatementWriter:
         """Values for all positions of axes, which are Python numbers, combined."""
         if not taps:
             return part
-        loops = " ".join(
-            f"for {self.names.of(a.var)} in range({f'{a.low.const}, ' * bool(a.low.const)}{a.low.const + a.extent.const})"
-            for a in taps
-        )
+        ranges = [(self.names.of(a.var), a.low.const, a.low.const + a.extent.const) for a in taps]
+        loops = " ".join(f"for {name} in range({f'{low}, ' * bool(low)}{stop})" for name, low, stop in ranges)
         if op == "add":
             return Value(f"sum({part.code} {loops})", part.axes)
         return Value(f"functools.reduce({_COMBINERS[op]}, ({part.code} {loops}))", part.axes)
@@ -409,9 +502,9 @@ class StatementWriter:
             return isinstance(value, Load) and self._padded_unless(guards, value)
         factors = _factors(value)
         for load in factors:
-            if isinstance(load, Load) and all(f is load or self._finite(f) for f in factors):
-                if self._padded_unless(guards, load):
-                    return True
+            others = isinstance(load, Load) and all(f is load or self._finite(f) for f in factors)
+            if others and isinstance(load, Load) and self._padded_unless(guards, load):
+                return True
         return False
 
     def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
@@ -437,7 +530,12 @@ class StatementWriter:
         total = self.translator.expr(guards[0])
         for guard in guards[1:]:
             total = self.translator.binary("and", total, self.translator.expr(guard), DType.BOOL)
-        if any(free_vars(g) & self.apart for g in guards) or len(total.code) < LONG_MASK or not total.axes or any(reads_data(g) for g in guards):
+        if (
+            any(free_vars(g) & self.apart for g in guards)
+            or len(total.code) < LONG_MASK
+            or not total.axes
+            or any(reads_data(g) for g in guards)
+        ):
             return total
         known = [name for name, code in self.scope.defined.items() if code == total.code]
         name = known[0] if known else self.names.fresh("mask")
@@ -655,6 +753,10 @@ def apart(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
     axes = {*writer.axes, *reader.axes}
     around = [loop for loop in writer.statement.loops if loop not in axes]
     return not may_meet(writer.statement, reader.statement, load, around)
+
+
+def _tuple(numbers: Iterable[int]) -> str:
+    return str(tuple(numbers))
 
 
 def _count(g: Group) -> Linear:
