@@ -21,6 +21,7 @@ from lower.views import Axis, split_terms
 # A window is unrolled into shifted slices up to this many taps: fastest for few, and the source stays readable.
 MAX_TAPS = 32
 MAX_SLICES = 256  # taps that are traced one by one: XLA takes some milliseconds for each
+_LONGER = 8  # times as many taps that are reduced are preferred to few of which some are not
 _MAX_CANDIDATES = 6  # axes of which all combinations are tried
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
@@ -288,23 +289,36 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
     reads_own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
     if not awkward or job.op is None or reads_own:  # what one piece writes another must not read
         return ()
+    few = _few_taps(job, awkward, inside)
+    if few and set(few) <= set(job.reduced()):
+        return few
+    long = _long_taps(job, [(b, i) for b, i in awkward if not is_view(b, i, job.axes, inside)], inside)
+    return few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
+
+
+Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]
+
+
+def _count(axes: Iterable[Axis]) -> int:
+    return prod(a.extent.const for a in axes)
+
+
+def _few_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
+    """The first axes of few positions, reduction axes before others, without which all accesses are views."""
     candidates = [a for a in job.axes if a.extent.is_const and a.low.is_const and a.extent.const <= MAX_TAPS]
     candidates.sort(key=lambda a: (a not in job.reduced(), a.extent.const))
     for count in range(1, len(candidates) + 1):
         for chosen in combinations(candidates, count):
-            total = 1
-            for axis in chosen:
-                total *= axis.extent.const
             rest = [a for a in job.axes if a not in chosen]
-            if total <= MAX_TAPS and all(
-                is_view(b, i, rest, inside) and not _windows(b, i, replace(job, axes=tuple(rest)), inside)
+            if _count(chosen) <= MAX_TAPS and all(
+                is_view(b, i, rest, bounds) and not _windows(b, i, replace(job, axes=tuple(rest)), bounds)
                 for b, i in awkward
             ):
                 return chosen
-    return _long_taps(job, [(b, i) for b, i in awkward if not is_view(b, i, job.axes, inside)], inside)
+    return ()
 
 
-def _long_taps(job: Job, awkward: Sequence[tuple[Buffer, tuple[Expr, ...]]], bounds: Bounds) -> tuple[Axis, ...]:
+def _long_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
     """The reduction axes with the fewest positions without which all accesses are views."""
     found: list[tuple[int, tuple[Axis, ...]]] = []
     candidates = [a for a in job.reduced() if a.extent.is_const and a.low.is_const][:_MAX_CANDIDATES]
@@ -312,7 +326,7 @@ def _long_taps(job: Job, awkward: Sequence[tuple[Buffer, tuple[Expr, ...]]], bou
         for chosen in combinations(candidates, count):
             rest = [a for a in job.axes if a not in chosen]
             if awkward and rest and all(is_view(b, i, rest, bounds) for b, i in awkward):
-                found.append((prod(a.extent.const for a in chosen), chosen))
+                found.append((_count(chosen), chosen))
     return min(found, key=lambda f: f[0], default=(0, ()))[1]
 
 
@@ -340,7 +354,7 @@ def unrolled(job: Job, chosen: Sequence[Axis]) -> Iterator[Job]:
 def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
     """The chosen axes as outer ones that are looped over, and others, which have `limit` positions at most."""
     steps, taps = list[Axis](), list(chosen)
-    while prod(a.extent.const for a in taps) > limit:
+    while _count(taps) > limit:
         steps.append(taps.pop(0))
     return tuple(steps), tuple(taps)
 
