@@ -27,6 +27,21 @@ class Form(Enum):
     LIBRARY = "convolution"
     PRODUCTS = "products"  # a contraction over channels for each position of the filter
     SLICES = "slices"  # all positions and channels one by one
+    BANDED = "banded product"  # blocks of the image times a matrix with the filter along its diagonal
+
+
+BANDED = '''
+def banded(x, w, width):
+    """Sums of w[k] * x[..., i + k] over k: blocks of x times matrices with w along their diagonals."""
+    size, last = w.shape[0], x.shape[-1] - w.shape[0] + 1
+    steps, blocks = -(-(size - 1) // width) + 1, -(-last // width)
+    outer = [(0, 0)] * (x.ndim - 1)
+    rows = jnp.pad(x, [*outer, (0, (blocks + steps - 1) * width - x.shape[-1])]).reshape(*x.shape[:-1], -1, width)
+    at = jnp.arange(steps * width)[:, None] - jnp.arange(width)
+    band = jnp.where((at >= 0) & (at < size), w[jnp.clip(at, 0, size - 1)], 0).reshape(steps, width, width)
+    sums = sum(jnp.dot(rows[..., k : k + blocks, :], band[k], precision="highest") for k in range(steps))
+    return sums.reshape(*x.shape[:-1], -1)[..., :last]
+'''
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +70,22 @@ class Convolution:
         """Axes of the result."""
         return (*self.batch, *self.outs, *(w.kept for w in self.windows))
 
-    def form(self, target: Target) -> Form:
-        """The cheapest form on a target."""
+    @property
+    def one_filter(self) -> bool:
+        """Whether one filter slides by single elements along one axis."""
+        steps = [(w.stride, w.dilation) for w in self.windows]
+        return steps == [(1, 1)] and not (self.outs or self.channels) and self.floats
+
+    @property
+    def width(self) -> int:
+        """Of the blocks of a banded product: a quarter of the filter makes little waste and few products."""
+        return min(max(1 << (self.windows[0].tap.extent.const // 4).bit_length(), 32), 256)
+
+    def form(self, target: Target, banded: bool) -> Form:
+        """The cheapest form on a target; `banded` says whether zeros may be multiplied with the image."""
         prices = self.prices(target)
+        if not banded:
+            prices.pop(Form.BANDED, None)
         return min(prices, key=lambda f: prices[f])
 
     def prices(self, target: Target) -> dict[Form, float]:
@@ -73,6 +101,9 @@ class Convolution:
         result = {Form.PRODUCTS: work * product + taps * (copies + t.kernel)}
         if self.floats:
             result[Form.LIBRARY] = patches + work * product + t.kernel
+        if self.one_filter:
+            blocks = (taps + 2 * self.width) * t.banded_contraction
+            result[Form.BANDED] = places * blocks + (3 + taps / self.width) * t.kernel
         if c * taps <= MAX_SLICES:
             result[Form.SLICES] = work * (t.load + t.arith) + t.kernel
         elif c == 1:

@@ -13,6 +13,7 @@ from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
+from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.job import Job, shifted
@@ -27,7 +28,13 @@ from lower.views import Axis
 from lower.windows import WINDOWS
 
 WIDTH = 110  # of source lines
-_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS, "windows": WINDOWS}
+_HELPERS = {
+    "truncdiv": TRUNCDIV,
+    "linear_scan": LINEAR_SCAN,
+    "prefix_sums": PREFIX_SUMS,
+    "windows": WINDOWS,
+    "banded": BANDED,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ RESERVED = {
     "linear_scan",
     "prefix_sums",
     "windows",
+    "banded",
     "state",
     *keyword.kwlist,
     *dir(builtins),

@@ -22,6 +22,7 @@ from lower.job import (
     unrolled,
     verdict,
 )
+from lower.linear import number
 from lower.nest import ArrayStatement, Box
 from lower.normalize import conjunction
 from lower.reduce import neutral, reduction
@@ -155,7 +156,9 @@ class ValueWriter:
             return self._separated(op, apart, reduced, chosen)
         found = convolution(self.job, chosen, self.bounds) if op == "add" and chosen else None
         if found is not None and self._open(guards, hidden_in=self.job.value) == []:
-            form = found.form(self.target)
+            form = found.form(self.target, banded=found.one_filter and self._numbers_throughout(found))
+            if form is Form.BANDED:
+                return self._banded(found, chosen)
             if form is Form.LIBRARY:
                 return self._convolved(found, chosen)
             if form is Form.SLICES and reduced:
@@ -253,6 +256,29 @@ class ValueWriter:
         open_ = [g for g, v in zip(guards, verdicts, strict=True) if v is None]
         hidden = hidden_in is not None and open_ and self._hides_itself("add", hidden_in, open_)
         return None if False in verdicts else [] if hidden else open_
+
+    def _numbers_throughout(self, what: Convolution) -> bool:
+        """Whether all elements of the image along its window are numbers."""
+        (window,) = what.windows
+        indices = list(what.image.indices)
+        for d, (index, size) in enumerate(zip(indices, what.image.buffer.shape, strict=True)):
+            if window.joint.var in free_vars(index):
+                indices[d] = window.joint.var
+                along = Axis(window.joint.var, number(0), self.bounds.linear(size))
+                whole = Load(what.image.buffer, tuple(indices), what.image.span)
+                return self.finite.throughout(whole, (*what.batch, along), self.around.boxes)
+        return False
+
+    def _banded(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
+        """A convolution with one filter as products of blocks."""
+        job, codes = self.job, list[str]()
+        for load, axes in ((what.image, what.image_axes), (what.kernel, what.kernel_axes)):
+            self._use(replace(job, axes=axes, guards=()))
+            codes.append(self.translator.expr(load).code)
+        self._use(job, chosen)
+        self.helpers.add("banded")
+        self._note("banded product")
+        return ordered(f"banded({', '.join(codes)}, {what.width})", what.axes, self.translator.order)
 
     def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
         """A convolution by the library's function."""

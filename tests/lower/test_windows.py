@@ -22,6 +22,7 @@ from lower.function import emit_function
 LIBRARY = replace(CPU, convolution_position=0.0, convolution_patch=0.0, contraction=0.001, kernel=1.0)
 PRODUCTS = replace(CPU, convolution_position=1e9, convolution_patch=0.01, contraction=0.001, kernel=0.0)
 SLICES = replace(CPU, convolution_position=1e9, convolution_patch=1e9)
+BANDED = replace(CPU, banded_contraction=0.0, kernel=0.0)
 APART = replace(CPU, kernel=0.0, store=0.0, padded_read=10.0)  # windows along one axis after the other
 TOGETHER = replace(CPU, kernel=1e9)
 
@@ -126,7 +127,7 @@ def check(text: str, dims: list[Window], target: Target, seed: int = 0) -> str:
 
 
 DTYPES = st.sampled_from(["float32", "float64", "float16", "int32", "int8"])
-TARGETS = st.sampled_from([CPU, LIBRARY, PRODUCTS, SLICES])
+TARGETS = st.sampled_from([CPU, LIBRARY, PRODUCTS, SLICES, BANDED])
 ZERO = {"float32": "0.0", "float64": "T.float64(0)", "float16": "T.float16(0)", "int32": "0", "int8": "T.int8(0)"}
 LOW = {"float32": "-1000.0", "float64": "T.float64(-1000)", "float16": "T.float16(-1000)", "int32": "-1000"}
 LOW["int8"] = "T.int8(-128)"
@@ -168,9 +169,22 @@ def test_long_filters_are_no_gathers(target: Target, dtype: str, pad: int) -> No
         assert "arange" not in source and "X[jnp" not in source, source
 
 
-@pytest.mark.parametrize("pad", [0, 1])
-def test_many_taps_with_channels(pad: int) -> None:
-    dims = [Window(8, 6, 1, 1, pad), Window(9, 6, 1, 1, pad)]
+@pytest.mark.parametrize(("taps", "pad", "batches"), [(7, 3, 2), (40, 0, 0), (150, 20, 0)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_filter_as_products_of_blocks(taps: int, pad: int, batches: int, dtype: str) -> None:
+    dims = [Window(taps + 9, taps, 1, 1, pad)]
+    text = program(dims, dtype, "X[] * W[]", ZERO[dtype], "OLD + NEW", b=batches)
+    assert "banded(" in check(text, dims, BANDED)
+
+
+def test_zeros_are_not_multiplied_with_what_is_never_read() -> None:
+    text = program([Window(30, 8, 1, 1, 0)], "float32", "X[] * W[]", "0.0", "OLD + NEW")
+    text = text.replace("X: T.Buffer((30,)", "X: T.Buffer((31,)")
+    assert "banded(" not in emit_function(parse(text).funcs[0], target=BANDED).source
+
+
+def test_many_taps_with_channels() -> None:
+    dims = [Window(8, 6, 1, 1, 1), Window(9, 6, 1, 1, 1)]
     text = program(dims, "float32", "X[] * W[]", "0.0", "OLD + NEW", o=2, c=3)
     assert "lax.conv_general_dilated" in check(text, dims, LIBRARY)
     assert "lax.fori_loop" in check(text, dims, PRODUCTS)
