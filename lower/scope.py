@@ -102,11 +102,13 @@ class Scope:
     held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
     wide: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    whole: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict[str, tuple[str, frozenset[str]]])
     count: int = 0
 
     def written(self, name: str) -> None:
-        """A buffer's variable has changed: padded copies of it are out of date."""
+        """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""
         self.wide = {code: (wide, of) for code, (wide, of) in self.wide.items() if of != name}
+        self.whole = {n: (code, of) for n, (code, of) in self.whole.items() if n != name and name not in of}
 
     def next(self) -> int:
         """A number larger than all before."""
@@ -122,6 +124,7 @@ class Scope:
             return name
         if name in self.defined:  # what was said in terms of the old one ends here
             self.flush_all()
+            self.whole = {}
             word = re.compile(rf"\b{name}\b")
             self.defined = {n: c for n, c in self.defined.items() if not word.search(c)}
         self.add(f"{name} = {code}")
@@ -164,7 +167,7 @@ class Scope:
             self.add(held.assign(held.named))
         fill = self.fills.pop(buffer, None)
         if held is not None or fill is not None:
-            self.wide = {}
+            self.wide, self.whole = {}, {}
         if fill is not None:
             self.need(buffer, whole=fill.whole)
             self.add(fill.line)

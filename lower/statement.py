@@ -56,6 +56,11 @@ class Place:
         return tuple(d for d, f in enumerate(f for g in self.view for f in g.flipped) if f)
 
     @property
+    def plain(self) -> bool:
+        """Whether it is the whole buffer, with an axis for each dimension."""
+        return not self.marks and bool(self.view) and all(g.dims == 1 and len(g.axes) == 1 for g in self.view)
+
+    @property
     def grouped(self) -> bool:
         """Whether several axes share a dimension."""
         return any(len(g.axes) > 1 for g in self.view)
@@ -68,6 +73,8 @@ class StatementWriter(ValueWriter):
         """Emit the statement, or nothing when it is never executed."""
         self._write_form()
         self.scope.written(self.name)
+        if self.whole:
+            self.scope.whole[self.name] = self.whole, frozenset(self.names.of(e.buffer) for e in loads(self.job.value))
 
     def _write_form(self) -> None:
         if isinstance(self.node.scan, Recurrence):
@@ -232,6 +239,8 @@ class StatementWriter(ValueWriter):
         method = "set"
         if op is None:
             # A constant is held back: a reduction may start from it.
+            if place.plain and mask is None and len(value.axes) == len(place.axes):
+                self.whole = value.code
             if value.static and steady:
                 return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
         elif start is not None:

@@ -11,7 +11,7 @@ from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Load, Var
 from ir.traverse import free_vars, loads
-from lower.access import Accessor, Bounds, buffer_shape
+from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.convolution import Convolution, Form, convolution, leading
 from lower.finite import Finite, outside_unless
 from lower.job import (
@@ -29,7 +29,7 @@ from lower.reduce import neutral, reduction
 from lower.scope import Held, Names, Scope
 from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, Translator, Value, dtype_code, ordered, typed
-from lower.views import Axis, reads_data
+from lower.views import Axis, contiguous, reads_data
 from lower.windows import Separated, separated
 
 COMBINERS: dict[UpdateOp, str] = {
@@ -65,6 +65,7 @@ class ValueWriter:
         self.around = around
         self.forms: list[str] = []
         self.helpers: set[str] = set()
+        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
         self.apart = frozenset[Var]()  # axes whose positions are written one by one
         self._use(job)
 
@@ -170,6 +171,8 @@ class ValueWriter:
         total: Value | None = None
         for piece in unrolled(replace(self.job, guards=tuple(guards)), chosen):
             part = self._part(op, piece.value, piece.guards, reduced)
+            if chosen and part is not None and self._holds(op, part):
+                continue
             if total is None or part is None:
                 total = part if total is None else total
             else:
@@ -211,6 +214,7 @@ class ValueWriter:
         around, job, dtype = self.around, self.job, self.job.buffer.dtype
         boxes = {a.var: Box(a.low, a.extent, exact=True) for a in chosen}
         static = around.static | {a.var for a in taps}
+        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
         self.apart = frozenset(boxes)
         self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables)
         self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
@@ -256,6 +260,14 @@ class ValueWriter:
         open_ = [g for g, v in zip(guards, verdicts, strict=True) if v is None]
         hidden = hidden_in is not None and open_ and self._hides_itself("add", hidden_in, open_)
         return None if False in verdicts else [] if hidden else open_
+
+    def _holds(self, op: UpdateOp | None, part: Value) -> bool:
+        """Whether the buffer was made of just these values, which a minimum or maximum need not look at again."""
+        held = self.scope.whole.get(self.name)
+        if op not in ("min", "max") or held is None or held[0] != part.code:
+            return False
+        view = find_view(self.shape, self.job.indices, part.axes, self.bounds)
+        return view is not None and contiguous(view) and all(g.step == 1 and len(g.axes) == 1 for g in view)
 
     def _numbers_throughout(self, what: Convolution) -> bool:
         """Whether all elements of the image along its window are numbers."""

@@ -252,3 +252,43 @@ def test_what_leaves_a_row_does_not_find_the_next_one() -> None:
     (expected,) = interpret(func, X, np.zeros(16, np.float32))
     (found,) = compile(func)(X=X)
     assert np.allclose(expected, found)
+
+
+POOL = """
+@T.prim_func
+def f(X: T.Buffer((6, 8), "float32"), Y: T.Buffer((3, 4), "float32")):
+    for y, x in T.grid(3, 4):
+        Y[y, x] = X[2 * y, 2 * x]
+        for dy, dx in T.grid(2, 2):
+            Y[y, x] = T.max(Y[y, x], X[2 * y + dy, 2 * x + dx])
+"""
+REVERSED = """
+@T.prim_func
+def f(X: T.Buffer((9,), "float32"), Y: T.Buffer((8,), "float32")):
+    for i in T.serial(8):
+        Y[i] = X[i]
+    for i in T.serial(8):
+        for k in T.serial(2):
+            Y[7 - i] = T.max(Y[7 - i], X[i + k])
+"""
+CHANGED = """
+@T.prim_func
+def f(X: T.Buffer((9,), "float32"), Y: T.Buffer((8,), "float32")):
+    for i in T.serial(8):
+        Y[i] = X[i]
+    for i in T.serial(9):
+        X[i] = 1.0 - X[i]
+    for i in T.serial(8):
+        for k in T.serial(2):
+            Y[i] = T.max(Y[i], X[i + k])
+"""
+
+
+@pytest.mark.parametrize(("text", "dropped"), [(POOL, True), (REVERSED, False), (CHANGED, False)])
+def test_a_maximum_does_not_look_again_at_what_it_starts_from(text: str, dropped: bool) -> None:
+    func = parse(text).funcs[0]
+    X = np.random.default_rng(0).uniform(-1, 1, [int(d.value) for d in func.buffers[0].shape])  # type: ignore[attr-defined]
+    Y = np.zeros([int(d.value) for d in func.buffers[1].shape], np.float32)  # type: ignore[attr-defined]
+    expected = interpret(func, X.astype(np.float32), Y)
+    assert all(np.allclose(a, b) for a, b in zip(expected, compile(func)(X.astype(np.float32), Y), strict=True))
+    assert (emit(func).count("jnp.maximum") == 3) == dropped
