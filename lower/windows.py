@@ -118,7 +118,8 @@ def sliding_tap(job: Job, tap: Axis, bounds: Bounds) -> Sliding | None:
                 low = axis.low * stride + tap.low * dilation
                 extent = (axis.extent - 1) * stride + (tap.extent - 1) * dilation + 1
                 joint = Axis(Var(f"{axis.var.name}_{tap.var.name}", axis.var.dtype), low, extent)
-                return Sliding(tap, axis, stride, dilation, joint)
+                taken = joint.var in bounds.boxes or any(a.var == joint.var for a in job.axes)
+                return None if taken else Sliding(tap, axis, stride, dilation, joint)
     return None
 
 
