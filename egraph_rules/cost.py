@@ -31,6 +31,10 @@ class Target:
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
     product of arrays. `scan`: factor for the work of a statement that continues itself along an axis.
+    `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
+    `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
+    for each element of the image under the filter there, besides the products.
+    `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -56,6 +60,10 @@ class Target:
     scalar: float = 20.0
     contraction: float = 0.2
     scan: float = 4.0
+    padded_read: float = 0.8
+    banded_contraction: float = 0.5
+    convolution_position: float = 500.0
+    convolution_patch: float = 8.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -74,6 +82,10 @@ GPU = Target(
     launch=10_000.0,
     scalar=5_000.0,
     contraction=0.02,
+    padded_read=0.05,
+    convolution_position=2.0,
+    convolution_patch=0.5,
+    banded_contraction=0.05,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
 # read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128
@@ -100,6 +112,10 @@ TPU = Target(
     launch=195_000.0,
     scalar=65_000.0,
     contraction=0.012,
+    padded_read=0.05,
+    convolution_position=2.0,
+    convolution_patch=0.1,
+    banded_contraction=0.03,
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}

@@ -13,6 +13,9 @@ from lower.values import POSTFIX, Translator, Value, aligned, ordered, union
 from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
 
 ZERO = const(0, DType.INT32)
+Pads = list[tuple[int, int]]  # by dimension
+EDGE, ZEROS = "edge", "constant"  # what a buffer is padded with: its own borders, or one value
+DEFAULT_SIZE = 256  # of a dimension whose size is symbolic
 # A slice may be padded by this many times its own size before a gather is cheaper.
 MAX_PADDING = 2
 
@@ -59,9 +62,11 @@ class Accessor:
         self.order = tuple(order)
         self.bounds = bounds
         self.translator = translator
-        # Borders by name, wide enough for all accesses of the statement, and how a padded array gets a name.
-        self.repeated: dict[str, list[tuple[int, int]]] = {}
-        self.named: Callable[[str, str], str] = lambda name, code: code
+        # What to pad each buffer by for all accesses, by its source and mode, and how often it is read.
+        self.widths: dict[tuple[str, str], Pads] = {}
+        self.reads: dict[tuple[str, str], int] = {}
+        self.fill = ""  # what stands outside of buffers, where that is not zero
+        self.named: Callable[[str, str, int, float], str] = lambda name, code, reads, elements: code
 
     def view(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> list[Group] | None:
         """The access as a view whose leaving of the buffer is known, or None."""
@@ -87,19 +92,52 @@ class Accessor:
         if found is None:
             return None
         view, own = found
-        pads = self.repeated.get(name, own)
+        pads = self.widths.get((name, EDGE), own)
         marks: list[str] = []
         for g, pad in zip(view, pads, strict=True):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
             if g.axes and not self.is_static(start):
                 return None
             marks.append(self.mark(g, start, size))
-        whole = f'jnp.pad({name}, ({", ".join(map(str, pads))}{"," if len(pads) == 1 else ""}), mode="edge")'
-        return self._split(indexed(self.named(name, whole), marks), view)
+        return self._split(indexed(self._wide(name, name, pads, EDGE, view), marks), view)
 
-    def borders(
-        self, shape: Sequence[Linear], indices: Sequence[Expr]
-    ) -> tuple[list[Group], list[tuple[int, int]]] | None:
+    def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
+        """A padded buffer; it is named where several accesses read it."""
+        options = ', mode="edge"' if mode == EDGE else f", constant_values={self.fill}" if self.fill else ""
+        whole = f"jnp.pad({code}, ({', '.join(map(str, pads))}{',' if len(pads) == 1 else ''}){options})"
+        reads = self.reads.get((code, mode), 1)
+        elements = 1.0
+        for g in view:
+            elements *= g.size.const if g.size.is_const else DEFAULT_SIZE
+        return whole if reads < 2 and mode != EDGE else self.named(name, whole, reads, elements)
+
+    def survey(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr], times: int) -> None:
+        """Take note of an access that is going to be written `times` times, so that its buffer is padded once."""
+        found = self.borders(shape, indices)
+        if found is not None:
+            self._note_width((name, EDGE), found[1], times)
+            return
+        view = self.view(shape, indices)
+        pads = None if view is None else self._overhangs(view)
+        if view is not None and pads is not None and any(p != (0, 0) for p in pads):
+            self._note_width((self.merged(name, view), ZEROS), pads, times)
+
+    def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
+        known = self.widths.get(key, pads)
+        self.widths[key] = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(known, pads, strict=True)]
+        self.reads[key] = self.reads.get(key, 0) + times
+
+    def _overhangs(self, view: Sequence[Group]) -> Pads | None:
+        """By how much each dimension of a view leaves the buffer; None where that is not known, or too much to pad."""
+        pads: Pads = []
+        for g in view:
+            pad = overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0)
+            if pad is None or not self._cheap(pad, g):
+                return None
+            pads.append(pad)
+        return pads
+
+    def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads] | None:
         """The view that clamped indices are, and by how much it leaves the buffer; None if that is not clamped."""
         inner = [self._unclamped(i, size) for i, size in zip(indices, shape, strict=True)]
         if not any(low or high for _, low, high in inner):
@@ -107,7 +145,7 @@ class Accessor:
         view = self.view(shape, [e for e, _, _ in inner])
         if view is None or any(g.dims > 1 for g in view):
             return None
-        pads: list[tuple[int, int]] = []
+        pads: Pads = []
         for g, (_, low, high) in zip(view, inner, strict=True):
             pad = overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0)
             if pad is None or (pad[0] and not low) or (pad[1] and not high) or ((low or high) and not g.axes):
@@ -133,16 +171,16 @@ class Accessor:
 
     def _slice(self, name: str, view: list[Group]) -> Value | None:
         code = self.merged(name, view)
-        pads = [overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0) for g in view]
-        if not all(p is not None and self._cheap(p, g) for p, g in zip(pads, view, strict=True)):
+        pads = self._overhangs(view)
+        if pads is None:
             return None
         if any(p != (0, 0) for p in pads):
-            code = f"jnp.pad({code}, ({', '.join(str(p) for p in pads)}{',' if len(pads) == 1 else ''}))"
+            pads = self.widths.get((code, ZEROS), pads)
+            code = self._wide(name, code, pads, ZEROS, view)
         elif self.moves(view):
             return self.window(name, view)
         marks: list[str] = []
         for d, (g, pad) in enumerate(zip(view, pads, strict=True)):
-            assert pad is not None
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
             if g.axes and not self.is_static(start):
                 code = f"lax.dynamic_slice_in_dim({code}, {self.size(start)}, {self.size(g.span)}, {d})"
@@ -172,13 +210,18 @@ class Accessor:
         return ordered(code, axes, self.order)
 
     def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
-        """Whether a load is a slice that is padded with zeros where it leaves the buffer."""
+        """Whether a load is a slice that is padded wherever it leaves the buffer, in any of its dimensions."""
         view = self.view(shape, indices)
-        if view is None:
+        pads = None if view is None else self._overhangs(view)
+        if view is None or pads is None:
             return False
-        pads = [overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0) for g in view]
-        known = all(p is not None and self._cheap(p, g) for p, g in zip(pads, view, strict=True))
-        return known and any(p != (0, 0) for p in pads)
+        # What leaves a dimension of several that are merged is in the next row; an element alone is not padded.
+        split = all(g.dims == 1 and (g.axes or self._inside(g)) for g in view)
+        return split and any(p != (0, 0) for p in pads)
+
+    def _inside(self, g: Group) -> bool:
+        low, high = self.bounds.at_least(g.start), self.bounds.at_most(g.start - g.size)
+        return low is not None and low >= 0 and high is not None and high < 0
 
     def _cheap(self, pad: tuple[int, int], g: Group) -> bool:
         return sum(pad) <= 64 or (g.size.is_const and sum(pad) <= MAX_PADDING * g.size.const)

@@ -13,6 +13,7 @@ from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
+from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.job import Job, shifted
@@ -36,9 +37,16 @@ from lower.scope import Names, Scope
 from lower.statement import StatementWriter
 from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
+from lower.windows import WINDOWS
 
 WIDTH = 110  # of source lines
-_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS}
+_HELPERS = {
+    "truncdiv": TRUNCDIV,
+    "linear_scan": LINEAR_SCAN,
+    "prefix_sums": PREFIX_SUMS,
+    "windows": WINDOWS,
+    "banded": BANDED,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +136,10 @@ class _Emitter:
         lines = [f'"""{self.func.name}, as JAX array operations."""', ""]
         if static:
             lines += ["from functools import partial", ""]
+        if "functools." in text or "windows" in self.helpers:
+            lines += ["import functools", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or self.helpers & {"truncdiv", "linear_scan"}:
+        if "lax." in text or self.helpers & {"truncdiv", "linear_scan", "windows"}:
             lines.append("from jax import lax")
         for helper, code in _HELPERS.items():
             if helper in self.helpers:
@@ -339,6 +349,8 @@ class _Emitter:
         for buffer in own:
             child.forget(buffer)
         child.flush_all()
+        for buffer in carried:
+            scope.written(self.names.of(buffer))
         if not child.lines or not carried:
             return
         names = ", ".join(self.names.of(b) for b in carried)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
+from math import prod
 
 from ir.analysis.dependence import UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
@@ -19,6 +20,9 @@ from lower.views import Axis, split_terms
 
 # A window is unrolled into shifted slices up to this many taps: fastest for few, and the source stays readable.
 MAX_TAPS = 32
+MAX_SLICES = 256  # taps that are traced one by one: XLA takes some milliseconds for each
+_LONGER = 8  # times as many taps that are reduced are preferred to few of which some are not
+_MAX_CANDIDATES = 6  # axes of which all combinations are tried
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -273,7 +277,8 @@ def _vars_outside_loads(expr: Expr) -> Iterator[Var]:
 def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
     """Fewest constant reduction axes whose unrolling turns all accesses that are no views into views.
 
-    Windows that do not overlap are views, of which a reduction over short innermost axes is slower than slices.
+    Windows that do not overlap are views, of which a reduction over short innermost axes is slower than slices. Where
+    no few positions do, reduction axes of any length are taken.
     """
     inside = bounds.with_axes(job.axes)
     awkward = [
@@ -284,20 +289,45 @@ def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
     reads_own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
     if not awkward or job.op is None or reads_own:  # what one piece writes another must not read
         return ()
+    few = _few_taps(job, awkward, inside)
+    if few and set(few) <= set(job.reduced()):
+        return few
+    long = _long_taps(job, [(b, i) for b, i in awkward if not is_view(b, i, job.axes, inside)], inside)
+    return few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
+
+
+Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]
+
+
+def _count(axes: Iterable[Axis]) -> int:
+    return prod(a.extent.const for a in axes)
+
+
+def _few_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
+    """The first axes of few positions, reduction axes before others, without which all accesses are views."""
     candidates = [a for a in job.axes if a.extent.is_const and a.low.is_const and a.extent.const <= MAX_TAPS]
     candidates.sort(key=lambda a: (a not in job.reduced(), a.extent.const))
     for count in range(1, len(candidates) + 1):
         for chosen in combinations(candidates, count):
-            total = 1
-            for axis in chosen:
-                total *= axis.extent.const
             rest = [a for a in job.axes if a not in chosen]
-            if total <= MAX_TAPS and all(
-                is_view(b, i, rest, inside) and not _windows(b, i, replace(job, axes=tuple(rest)), inside)
+            if _count(chosen) <= MAX_TAPS and all(
+                is_view(b, i, rest, bounds) and not _windows(b, i, replace(job, axes=tuple(rest)), bounds)
                 for b, i in awkward
             ):
                 return chosen
     return ()
+
+
+def _long_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
+    """The reduction axes with the fewest positions without which all accesses are views."""
+    found: list[tuple[int, tuple[Axis, ...]]] = []
+    candidates = [a for a in job.reduced() if a.extent.is_const and a.low.is_const][:_MAX_CANDIDATES]
+    for count in range(1, len(candidates) + 1):
+        for chosen in combinations(candidates, count):
+            rest = [a for a in job.axes if a not in chosen]
+            if awkward and rest and all(is_view(b, i, rest, bounds) for b, i in awkward):
+                found.append((_count(chosen), chosen))
+    return min(found, key=lambda f: f[0], default=(0, ()))[1]
 
 
 def _windows(buffer: Buffer, indices: Sequence[Expr], job: Job, bounds: Bounds) -> bool:
@@ -319,6 +349,14 @@ def unrolled(job: Job, chosen: Sequence[Axis]) -> Iterator[Job]:
         for axis, value in zip(chosen, point, strict=True):
             piece = piece.substitute(axis.var, const(value, axis.var.dtype))
         yield piece
+
+
+def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+    """The chosen axes as outer ones that are looped over, and others, which have `limit` positions at most."""
+    steps, taps = list[Axis](), list(chosen)
+    while _count(taps) > limit:
+        steps.append(taps.pop(0))
+    return tuple(steps), tuple(taps)
 
 
 def shifted(var: Var, low: Linear) -> Expr:

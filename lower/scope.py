@@ -22,6 +22,8 @@ RESERVED = {
     "truncdiv",
     "linear_scan",
     "prefix_sums",
+    "windows",
+    "banded",
     "state",
     *keyword.kwlist,
     *dir(builtins),
@@ -101,7 +103,14 @@ class Scope:
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
     outer: dict[str, str] = field(default_factory=dict[str, str])  # what names of the outer scope hold that change here
     own: set[str] = field(default_factory=set[str])
+    wide: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    whole: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict[str, tuple[str, frozenset[str]]])
     count: int = 0
+
+    def written(self, name: str) -> None:
+        """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""
+        self.wide = {code: (wide, of) for code, (wide, of) in self.wide.items() if of != name}
+        self.whole = {n: (code, of) for n, (code, of) in self.whole.items() if n != name and name not in of}
 
     def next(self) -> int:
         """A number larger than all before."""
@@ -119,6 +128,7 @@ class Scope:
             self.flush_all()
             if name not in self.own:
                 self.outer[name] = self.defined[name]
+            self.whole = {}
             word = re.compile(rf"\b{name}\b")
             self.defined = {n: c for n, c in self.defined.items() if not word.search(c)}
         self.add(f"{name} = {code}")
@@ -165,6 +175,8 @@ class Scope:
         elif held is not None and held.named is not None:
             self.add(held.assign(held.named))
         fill = self.fills.pop(buffer, None)
+        if held is not None or fill is not None:
+            self.wide, self.whole = {}, {}
         if fill is not None:
             self.need(buffer, whole=fill.whole)
             self.add(fill.line)

@@ -1,25 +1,29 @@
-"""One statement as JAX source: its value over array axes, its reduction, its store."""
+"""One statement as JAX source: its form, scans and picks, its store. Its value is `ValueWriter`'s."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from egraph_rules.cost import Target
-from ir.analysis.dependence import UpdateOp, may_meet
+from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Binary, Expr, Load, Var, const
+from ir.nodes import Expr, Load, const
 from ir.traverse import free_vars, loads, substitute_expr
-from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
-from lower.finite import Finite, outside_unless
-from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
+from lower.access import buffer_shape, find_view, indexed
+from lower.job import (
+    Job,
+    fuse_reductions,
+    settle,
+    split_quotients,
+    taps,
+    unrolled,
+)
 from lower.linear import Linear, atom, number, to_expr
-from lower.nest import ArrayStatement, Pick, Recurrence, Solve
-from lower.normalize import conjunction
-from lower.reduce import neutral, reduction
-from lower.scope import Fill, Held, Names, Scope
-from lower.tensor.write import SumWriter, sums_as_terms
-from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
+from lower.nest import Pick, Recurrence, Solve
+from lower.reduce import neutral
+from lower.scope import Fill, Held
+from lower.value_writer import COMBINERS, ValueWriter, axis_names, update_class
+from lower.values import POSTFIX, SUM, UNARY, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
 
 _METHODS: dict[UpdateOp, str] = {
@@ -31,15 +35,6 @@ _METHODS: dict[UpdateOp, str] = {
     "and": "min",
     "or": "max",
 }
-_COMBINERS: dict[UpdateOp, str] = {
-    "add": "jnp.add",
-    "mul": "jnp.multiply",
-    "min": "jnp.minimum",
-    "max": "jnp.maximum",
-    "and": "jnp.logical_and",
-    "or": "jnp.logical_or",
-}
-LONG_MASK = 36
 _LONG_SCAN = 1024  # positions from which sums in blocks are faster than an associative scan (benchmarks/README.md)
 
 
@@ -65,47 +60,27 @@ class Place:
         return tuple(d for d, f in enumerate(f for g in self.view for f in g.flipped) if f)
 
     @property
+    def plain(self) -> bool:
+        """Whether it is the whole buffer, with an axis for each dimension."""
+        return not self.marks and bool(self.view) and all(g.dims == 1 and len(g.axes) == 1 for g in self.view)
+
+    @property
     def grouped(self) -> bool:
         """Whether several axes share a dimension."""
         return any(len(g.axes) > 1 for g in self.view)
 
 
-class StatementWriter:
+class StatementWriter(ValueWriter):
     """Writes one statement into a scope. `forms` says afterwards how, `helpers` which functions it calls."""
-
-    def __init__(
-        self,
-        job: Job,
-        node: ArrayStatement,
-        around: Bounds,
-        scope: Scope,
-        names: Names,
-        finite: Finite,
-        target: Target,
-    ) -> None:
-        self.target = target
-        self.finite = finite
-        self.node = node
-        self.spared: dict[tuple[int, Load], bool] = {}
-        self.scope = scope
-        self.names = names
-        self.around = around
-        self.forms: list[str] = []
-        self.helpers: set[str] = set()
-        self._use(job)
-
-    def _use(self, job: Job) -> None:
-        self.job = job
-        self.bounds = self.around.with_axes(job.axes)
-        self.translator = Translator(job.axes, self._load, self._variable)
-        self.accessor = Accessor(job.axes, self.bounds, self.translator)
-        self.accessor.named = self._bordered
-        self.bordered: dict[str, str] = {}
-        self.shape = buffer_shape(job.buffer, self.bounds)
-        self.name = self.names.of(job.buffer)
 
     def write(self) -> None:
         """Emit the statement, or nothing when it is never executed."""
+        self._write_form()
+        self.scope.written(self.name)
+        if self.whole:
+            self.scope.whole[self.name] = self.whole, frozenset(self.names.of(e.buffer) for e in loads(self.job.value))
+
+    def _write_form(self) -> None:
         if isinstance(self.node.scan, Recurrence):
             self._scan(self.node.scan)
             return
@@ -122,7 +97,7 @@ class StatementWriter:
         job = fuse_reductions(split_quotients(job, self.around), self.around)
         chosen = taps(job, self.around)
         if chosen:
-            self.forms.append(f"unrolled over {_names(chosen)}")
+            self.forms.append(f"unrolled over {axis_names(chosen)}")
         stored = {v for i in job.indices for v in free_vars(i)}
         if any(axis.var in stored for axis in chosen):
             for piece in unrolled(job, chosen):
@@ -133,7 +108,7 @@ class StatementWriter:
             self._emit(job, chosen)
 
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
-        self._use(self._ordered(job))
+        self._use(self._ordered(job), chosen)
         job = self.job
         taken = {a.var for a in chosen}
         reduced = tuple(a for a in job.reduced() if a.var not in taken)
@@ -141,7 +116,7 @@ class StatementWriter:
         outer = [g for g in job.guards if not free_vars(g) & held]
         kept = [a for a in job.axes if a.var not in held]
         self._release()
-        self._borders()
+        self._survey(chosen)
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")
@@ -154,36 +129,12 @@ class StatementWriter:
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
 
-    def _borders(self) -> None:
-        """How wide borders must be for all clamped accesses of this statement, so that each buffer is padded once."""
-        widest = self.accessor.repeated
-        for load in {load for e in self.job.exprs() for load in loads(e)}:
-            found = self.accessor.borders(buffer_shape(load.buffer, self.bounds), load.indices)
-            if found is not None:
-                name = self.names.of(load.buffer)
-                known = widest.get(name, found[1])
-                widest[name] = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(known, found[1], strict=True)]
-
-    def _bordered(self, name: str, code: str) -> str:
-        """A name for a padded buffer, for this statement: later ones may find other contents."""
-        if name not in self.bordered:
-            self.bordered[name] = self.names.fresh(f"wide_{name}")
-            self.scope.add(f"{self.bordered[name]} = {code}")
-        return self.bordered[name]
-
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
         for load in {load for e in self.job.exprs() for load in loads(e)}:
             held = self.scope.held.get(load.buffer)
             if held is not None and not self._just_held(held, load.indices) and not self._spared(held, load):
                 self.scope.flush(load.buffer)
-
-    def _spared(self, held: Held, load: Load) -> bool:
-        """Whether a load reads nothing of what a held store writes; asked once of each load."""
-        key = held.number, load
-        if key not in self.spared:
-            self.spared[key] = apart(held.node, self.node, load)
-        return self.spared[key]
 
     def _pick(self, pick: Pick) -> None:
         """A statement that stores where along an axis a value is best."""
@@ -261,7 +212,7 @@ class StatementWriter:
         low = to_expr(axis.low, axis.var)
         first = self.translator.expr(substitute_expr(scan.previous, {axis.var: low}))
         if scan.factor is None:
-            code = f"lax.associative_scan({_COMBINERS[scan.op]}, {codes[0]}{where})"
+            code = f"lax.associative_scan({COMBINERS[scan.op]}, {codes[0]}{where})"
             long = axis.extent.is_const and axis.extent.const >= _LONG_SCAN
             if scan.op == "add" and dtype.is_float and along == len(axes) - 1 and long:
                 self.helpers.add("prefix_sums")
@@ -283,116 +234,6 @@ class StatementWriter:
             stored = [a for g in view for a in g.axes]
             kept = [*(a for a in kept if a not in stored), *stored]
         return replace(job, axes=(*kept, *reduced))
-
-    # Leaves of expressions.
-
-    def _load(self, load: Load) -> Value:
-        held = self.scope.held.get(load.buffer)
-        if held is not None and self._just_held(held, load.indices):
-            return self._taken(held)
-        if held is None or not self._spared(held, load):
-            self.scope.current(load.buffer)
-        shape = buffer_shape(load.buffer, self.bounds)
-        return self.accessor.load(self.names.of(load.buffer), shape, load.indices)
-
-    def _taken(self, held: Held) -> Value:
-        """The values of a held store, with their axes in the order of this statement."""
-        value = self.scope.take(held, self.names.fresh(f"new_{held.job.buffer.name}"))
-        return ordered(value.code, value.axes, self.translator.order)
-
-    def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
-        """Whether a held store has all elements at `indices`, over axes of this statement."""
-        same = len(indices) == len(held.job.indices) and all(map(Expr.same, indices, held.job.indices))
-        if not same:
-            return False
-        mine = {a.var: a for a in self.job.axes}
-        return all(
-            a.var in mine and a.low.equals(mine[a.var].low) and a.extent.equals(mine[a.var].extent)
-            for a in held.job.axes
-            if any(a.var in free_vars(i) for i in indices)
-        )
-
-    def _variable(self, var: Var) -> Value:
-        axis = next((a for a in self.job.axes if a.var == var), None)
-        name = self.names.of(var)
-        if axis is None:
-            static = var in self.around.static
-            return Value(name, static=static, weak=static or var in self.scope.loop_vars)
-        low = "" if axis.low.equals(0) else f"{self.accessor.size(axis.low)}, "
-        stop = self.accessor.size(axis.low + axis.extent)
-        self.scope.define(name, f"jnp.arange({low}{stop}, dtype=jnp.{var.dtype})")
-        return Value(name, (axis,))
-
-    # The value.
-
-    def _value(self, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]) -> Value | None:
-        """What is stored, or combined with the old content, over the kept axes; None when it never is."""
-        op = None if self.job.op is None else _class(self.job.op)
-        total: Value | None = None
-        for piece in unrolled(replace(self.job, guards=tuple(guards)), chosen):
-            verdicts = [verdict(g, self.bounds) for g in piece.guards]
-            if False in verdicts:
-                continue
-            open_ = [g for g, v in zip(piece.guards, verdicts, strict=True) if v is None]
-            hidden = op == "add" and open_ and self._hides_itself(piece.value, open_)
-            part = self._reduced(op, piece.value, () if hidden else open_, reduced)
-            if total is None:
-                total = part
-            else:
-                assert op is not None
-                total = self._combine(op, total, part)
-        return total
-
-    def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
-        mask = self._mask(guards)
-        if op is None:
-            return self.translator.expr(expr)
-        if reduced and sums_as_terms(op, expr.dtype):
-            writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target)
-            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced)
-            for form in writer.forms:
-                self._note(f"{form} over {_names(reduced)}")
-            return value
-        if reduced:
-            self._note(f"{op} reduction over {_names(reduced)}")
-        value = self.translator.expr(expr)
-        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
-
-    def _hides_itself(self, value: Expr, guards: Sequence[Expr]) -> bool:
-        """Whether a product is zero wherever a guard does not hold, since a factor of it is padded with zeros there."""
-        factors = _factors(value)
-        for load in factors:
-            if isinstance(load, Load) and self.accessor.pads(buffer_shape(load.buffer, self.bounds), load.indices):
-                others = all(f is load or self._finite(f) for f in factors)
-                if others and outside_unless(guards, load, self.job.axes, self.around.boxes):
-                    return True
-        return False
-
-    def _finite(self, factor: Expr) -> bool:
-        """Whether a factor is a number at all positions."""
-        return self.finite.throughout(factor, self.job.axes, self.around.boxes)
-
-    def _note(self, form: str) -> None:
-        if form not in self.forms:
-            self.forms.append(form)
-
-    def _combine(self, op: UpdateOp, a: Value, b: Value) -> Value:
-        return self.translator.binary(op, a, b, self.job.buffer.dtype)
-
-    def _mask(self, guards: Sequence[Expr]) -> Value | None:
-        """The conjunction of guards; a long one gets a name."""
-        if not guards:
-            return None
-        total = self.translator.expr(guards[0])
-        for guard in guards[1:]:
-            total = self.translator.binary("and", total, self.translator.expr(guard), DType.BOOL)
-        if len(total.code) < LONG_MASK or not total.axes or any(reads_data(g) for g in guards):
-            return total
-        known = [name for name, code in self.scope.defined.items() if code == total.code]
-        name = known[0] if known else self.names.fresh("mask")
-        return Value(self.scope.define(name, total.code), total.axes, ATOM)
-
-    # The store.
 
     def _place(self, kept: Sequence[Axis]) -> Place | None:
         """The slice that the kept axes cover, or None when it takes index arrays."""
@@ -432,6 +273,8 @@ class StatementWriter:
         method = "set"
         if op is None:
             # A constant is held back: a reduction may start from it.
+            if place.plain and mask is None and len(value.axes) == len(place.axes):
+                self.whole = value.code
             if value.static and steady:
                 return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
         elif start is not None:
@@ -479,7 +322,7 @@ class StatementWriter:
         if method != "set":
             op = self.job.op
             assert op is not None
-            value = self._combine(_class(op), self._old(place), value)
+            value = self._combine(update_class(op), self._old(place), value)
         value = typed(value, self.job.buffer.dtype)
         if mask is not None:
             value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
@@ -528,9 +371,6 @@ class StatementWriter:
         if place.turned:
             code = f"jnp.flip({code}, {place.turned})"
         return Value(code, place.axes, POSTFIX)
-
-    def _extents(self, axes: Sequence[Axis]) -> str:
-        return ", ".join(self.accessor.size(a.extent) for a in axes)
 
     def _assignment(self, place: Place, value: Value, mask: Value | None) -> str:
         """The line that stores `value`, where `mask` holds, at a place."""
@@ -614,7 +454,7 @@ class StatementWriter:
         method = "set" if op is None else _METHODS[op]
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
-        self._note("element" if not every else f"scatter over {_names(every)}")
+        self._note("element" if not every else f"scatter over {axis_names(every)}")
 
 
 def triangular(
@@ -638,29 +478,8 @@ def triangular(
     return ordered(solution, last.axes, right.axes)
 
 
-def _factors(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "mul":
-        return [*_factors(expr.lhs), *_factors(expr.rhs)]
-    return [expr]
-
-
-def apart(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
-    """Whether a statement never reads by `load` what another, between the same steps of loops, writes."""
-    axes = {*writer.axes, *reader.axes}
-    around = [loop for loop in writer.statement.loops if loop not in axes]
-    return not may_meet(writer.statement, reader.statement, load, around)
-
-
 def _count(g: Group) -> Linear:
     total = g.axes[0].extent
     for block in g.blocks:
         total = total * block
     return total
-
-
-def _class(op: UpdateOp) -> UpdateOp:
-    return "add" if op == "sub" else op
-
-
-def _names(axes: Sequence[Axis]) -> str:
-    return ", ".join(a.var.name for a in axes)

@@ -81,8 +81,9 @@ class Tiler:
         shape: list[Const] = []
         for d, size in enumerate(whole):
             ranges = [self._range(indices[d], node.loop, n) for n, indices in accesses]
-            found = _hull([r for r in ranges if r is not None])
-            if size is None or None in ranges or found is None or not self._inside(found, int(size), node):
+            known = [r for r in ranges if r is not None]
+            found = _hull(known) if len(known) == len(ranges) else None
+            if size is None or found is None or not self._inside(found, int(size), node):
                 return None
             low.append(found[0])
             shape.append(const(found[1], buffer.shape[d].dtype))
@@ -98,15 +99,9 @@ class Tiler:
         form = linear(index)
         return _end(form, inside, upper=False), _end(form, inside, upper=True)
 
-    def _inside(
-        self,
-        hull: tuple[Linear, int],
-        size: int,
-        node: SequentialLoop,
-        accesses: Sequence[tuple[ArrayStatement, object]],
-    ) -> bool:
+    def _inside(self, hull: tuple[Linear, int], size: int, node: SequentialLoop) -> bool:
         """Whether a range is within a dimension for all iterations of the loops around."""
-        loops = accesses[0][0].statement.loops
+        loops = next(inner_statements(node.body)).statement.loops
         around = {o.var: self.boxes[o] for o in loops[: loops.index(node.loop)] if o in self.boxes}
         first = _end(hull[0], around, upper=False)
         last = _end(hull[0] + hull[1], around, upper=True) - size

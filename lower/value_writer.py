@@ -1,0 +1,432 @@
+"""The value of one statement as JAX source: loads, masks, reductions and windows over its array axes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import UpdateOp, may_meet
+from ir.dtypes import DType
+from ir.nodes import Binary, Expr, Load, Var
+from ir.traverse import free_vars, loads
+from lower.access import Accessor, Bounds, buffer_shape, find_view
+from lower.convolution import Convolution, Form, convolution, leading
+from lower.finite import Finite, outside_unless
+from lower.job import (
+    MAX_SLICES,
+    MAX_TAPS,
+    Job,
+    outer_steps,
+    unrolled,
+    verdict,
+)
+from lower.linear import number
+from lower.nest import ArrayStatement, Box
+from lower.normalize import conjunction
+from lower.reduce import neutral, reduction
+from lower.scope import Held, Names, Scope
+from lower.tensor.write import SumWriter, sums_as_terms
+from lower.values import ATOM, POSTFIX, Translator, Value, dtype_code, ordered, typed
+from lower.views import Axis, contiguous, reads_data
+from lower.windows import Separated, separated
+
+COMBINERS: dict[UpdateOp, str] = {
+    "add": "jnp.add",
+    "mul": "jnp.multiply",
+    "min": "jnp.minimum",
+    "max": "jnp.maximum",
+    "and": "jnp.logical_and",
+    "or": "jnp.logical_or",
+}
+LONG_MASK = 36  # characters from which a mask gets a name
+
+
+class ValueWriter:
+    """Writes the value of one statement over the axes that are kept; `StatementWriter` stores it."""
+
+    def __init__(
+        self,
+        job: Job,
+        node: ArrayStatement,
+        around: Bounds,
+        scope: Scope,
+        names: Names,
+        finite: Finite,
+        target: Target,
+    ) -> None:
+        self.target = target
+        self.finite = finite
+        self.node = node
+        self.spared: dict[tuple[int, Load], bool] = {}
+        self.scope = scope
+        self.names = names
+        self.around = around
+        self.forms: list[str] = []
+        self.helpers: set[str] = set()
+        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
+        self.apart = frozenset[Var]()  # axes whose positions are written one by one
+        self._use(job)
+
+    def _use(self, job: Job, apart: Collection[Axis] = ()) -> None:
+        """Write this job from here on; the positions of axes that stand `apart` are written one by one."""
+        self.job = job
+        self.bounds = self.around.with_axes(job.axes)
+        order = tuple(a for a in job.axes if a not in apart)
+        self.translator = Translator(order, self._load, self._variable)
+        self.accessor = Accessor(order, self.bounds, self.translator)
+        self.accessor.named = self._bordered
+        self.shape = buffer_shape(job.buffer, self.bounds)
+        self.name = self.names.of(job.buffer)
+
+    def _survey(self, chosen: Sequence[Axis]) -> None:
+        """How far accesses of this statement leave each buffer, so that it is padded once for all."""
+        for load in {load for e in self.job.exprs() for load in loads(e)}:
+            times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
+            shape = buffer_shape(load.buffer, self.bounds)
+            self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)
+
+    def _bordered(self, name: str, code: str, reads: int, elements: float) -> str:
+        """A name for a padded buffer, which statements share until one stores to the buffer.
+
+        Where many read it, it is kept: fused into each of them it would ask for each element whether it is padding.
+        """
+        known = self.scope.wide.get(code)
+        if known is not None:
+            return known[0]
+        t = self.target
+        kept = elements * (reads * t.padded_read - t.store - t.load) > t.kernel
+        wide = self.names.fresh(f"wide_{name}")
+        self.scope.add(f"{wide} = lax.optimization_barrier({code})" if kept else f"{wide} = {code}")
+        self.scope.wide[code] = wide, name
+        return wide
+
+    def _spared(self, held: Held, load: Load) -> bool:
+        """Whether a load reads nothing of what a held store writes; asked once of each load."""
+        key = held.number, load
+        if key not in self.spared:
+            self.spared[key] = separate_parts(held.node, self.node, load)
+        return self.spared[key]
+
+    def _load(self, load: Load) -> Value:
+        held = self.scope.held.get(load.buffer)
+        if held is not None and self._just_held(held, load.indices):
+            return self._taken(held)
+        if held is None or not self._spared(held, load):
+            self.scope.current(load.buffer)
+        shape = buffer_shape(load.buffer, self.bounds)
+        return self.accessor.load(self.names.of(load.buffer), shape, load.indices)
+
+    def _taken(self, held: Held) -> Value:
+        """The values of a held store, with their axes in the order of this statement."""
+        value = self.scope.take(held, self.names.fresh(f"new_{held.job.buffer.name}"))
+        return ordered(value.code, value.axes, self.translator.order)
+
+    def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
+        """Whether a held store has all elements at `indices`, over axes of this statement."""
+        same = len(indices) == len(held.job.indices) and all(map(Expr.same, indices, held.job.indices))
+        if not same:
+            return False
+        mine = {a.var: a for a in self.job.axes}
+        return all(
+            a.var in mine and a.low.equals(mine[a.var].low) and a.extent.equals(mine[a.var].extent)
+            for a in held.job.axes
+            if any(a.var in free_vars(i) for i in indices)
+        )
+
+    def _variable(self, var: Var) -> Value:
+        axis = next((a for a in self.job.axes if a.var == var), None)
+        name = self.names.of(var)
+        if axis is None:
+            static = var in self.around.static
+            return Value(name, static=static, weak=static or var in self.scope.loop_vars | self.apart)
+        low = "" if axis.low.equals(0) else f"{self.accessor.size(axis.low)}, "
+        stop = self.accessor.size(axis.low + axis.extent)
+        self.scope.define(name, f"jnp.arange({low}{stop}, dtype=jnp.{var.dtype})")
+        return Value(name, (axis,))
+
+    def _value(self, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]) -> Value | None:
+        """What is stored, or combined with the old content, over the kept axes; None when it never is."""
+        op = None if self.job.op is None else update_class(self.job.op)
+        apart = None
+        if op is not None and chosen:
+            job = replace(self.job, guards=tuple(guards))
+            apart = separated(job, chosen, self.bounds, self.target)
+        if apart is not None:
+            return self._separated(op, apart, reduced, chosen)
+        found = convolution(self.job, chosen, self.bounds) if op == "add" and chosen else None
+        if found is not None and self._open(guards, hidden_in=self.job.value) == []:
+            form = found.form(self.target, banded=found.one_filter and self._numbers_throughout(found))
+            if form is Form.BANDED:
+                return self._banded(found, chosen)
+            if form is Form.LIBRARY:
+                return self._convolved(found, chosen)
+            if form is Form.SLICES and reduced:
+                chosen, reduced = (*reduced, *chosen), ()
+                self._use(self.job, chosen)
+                self._survey(chosen)
+        if prod(a.extent.const for a in chosen) > MAX_TAPS:
+            return self._long_window(op, guards, reduced, chosen)
+        total: Value | None = None
+        for piece in unrolled(replace(self.job, guards=tuple(guards)), chosen):
+            part = self._part(op, piece.value, piece.guards, reduced)
+            if chosen and part is not None and self._holds(op, part):
+                continue
+            if total is None or part is None:
+                total = part if total is None else total
+            else:
+                assert op is not None
+                total = self._combine(op, total, part)
+        return total
+
+    def _separated(
+        self, op: UpdateOp | None, apart: Separated, reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]
+    ) -> Value | None:
+        """Windows along one axis after the other."""
+        assert op is not None
+        job, done = self.job, {w.tap for w in apart.windows}
+        rest = tuple(a for a in chosen if a not in done)
+        self._use(apart.job, rest)
+        self._survey(rest)
+        value = self._value(apart.job.guards, reduced, rest)
+        if value is not None:
+            value = typed(value, self.job.buffer.dtype)
+        for w in () if value is None else apart.windows:
+            assert value is not None
+            names = [a.var for a in value.axes]
+            at = names.index(w.joint.var)
+            more = f", dilation={w.dilation}" * (w.dilation > 1) + f", stride={w.stride}" * (w.stride > 1)
+            code = f"windows({COMBINERS[op]}, {value.code}, {self.accessor.size(w.tap.extent)}, {at}{more})"
+            value = Value(code, (*value.axes[:at], w.kept, *value.axes[at + 1 :]))
+            self.helpers.add("windows")
+        self._note(f"windows over {axis_names([w.tap for w in apart.windows])}")
+        self._use(job, chosen)
+        self._survey(chosen)
+        return value
+
+    def _long_window(
+        self, op: UpdateOp | None, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]
+    ) -> Value | None:
+        """Many positions of a window: a Python loop while tracing, which XLA fuses, inside of a loop for more."""
+        assert op is not None
+        steps, taps = outer_steps(chosen, MAX_TAPS if reduced else MAX_SLICES)
+        around, job, dtype = self.around, self.job, self.job.buffer.dtype
+        boxes = {a.var: Box(a.low, a.extent, exact=True) for a in chosen}
+        static = around.static | {a.var for a in taps}
+        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
+        self.apart = frozenset(boxes)
+        self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables)
+        self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
+        self.bounds = self.accessor.bounds = self.around.with_axes(self.job.axes)
+        part = self._part(op, job.value, guards, reduced)
+        if part is not None:
+            part = self._over_taps(op, typed(part, dtype), taps)
+            part = self._over_steps(op, part, steps, unroll=not (taps or reduced))
+        self.apart, self.around, self.job = frozenset[Var](), around, job
+        self.bounds = self.accessor.bounds = around.with_axes(job.axes)
+        return part
+
+    def _over_taps(self, op: UpdateOp, part: Value, taps: Sequence[Axis]) -> Value:
+        """Values for all positions of axes, which are Python numbers, combined."""
+        if not taps:
+            return part
+        ranges = [(self.names.of(a.var), a.low.const, a.low.const + a.extent.const) for a in taps]
+        loops = " ".join(f"for {name} in range({f'{low}, ' * bool(low)}{stop})" for name, low, stop in ranges)
+        if op == "add":
+            return Value(f"sum({part.code} {loops})", part.axes)
+        return Value(f"functools.reduce({COMBINERS[op]}, ({part.code} {loops}))", part.axes)
+
+    def _over_steps(self, op: UpdateOp, part: Value, steps: Sequence[Axis], unroll: bool) -> Value:
+        """Values for all positions of axes combined by loops, innermost last."""
+        dtype = self.job.buffer.dtype
+        shape = f"({self._extents(part.axes)}{',' if len(part.axes) == 1 else ''})"
+        for k, axis in enumerate(reversed(steps)):
+            name = self.names.of(axis.var)
+            step, total = self.names.fresh(f"{name}_step"), self.names.fresh("total")
+            start = typed(neutral(op, dtype), dtype).code if not part.axes else None
+            start = start or f"jnp.full({shape}, {neutral(op, dtype).code}, {dtype_code(dtype)})"
+            combined = self._combine(op, Value(total, part.axes), part)
+            more = ", unroll=8" if unroll and k == 0 else ""
+            low, stop = axis.low.const, axis.low.const + axis.extent.const
+            code = f"lax.fori_loop({low}, {stop}, {step}, {start}{more})"
+            inner = f"lambda {name}, {total}: {combined.code}"
+            part = Value(code.replace(step, inner, 1), part.axes)
+        return part
+
+    def _open(self, guards: Sequence[Expr], hidden_in: Expr | None = None) -> list[Expr] | None:
+        """Guards that hold at some positions only, but for those that a summand hides; None where one never holds."""
+        verdicts = [verdict(g, self.bounds) for g in guards]
+        open_ = [g for g, v in zip(guards, verdicts, strict=True) if v is None]
+        hidden = hidden_in is not None and open_ and self._hides_itself("add", hidden_in, open_)
+        return None if False in verdicts else [] if hidden else open_
+
+    def _holds(self, op: UpdateOp | None, part: Value) -> bool:
+        """Whether the buffer was made of just these values, which a minimum or maximum need not look at again."""
+        held = self.scope.whole.get(self.name)
+        if op not in ("min", "max") or held is None or held[0] != part.code:
+            return False
+        view = find_view(self.shape, self.job.indices, part.axes, self.bounds)
+        return view is not None and contiguous(view) and all(g.step == 1 and len(g.axes) == 1 for g in view)
+
+    def _numbers_throughout(self, what: Convolution) -> bool:
+        """Whether all elements of the image along its window are numbers."""
+        (window,) = what.windows
+        indices = list(what.image.indices)
+        for d, (index, size) in enumerate(zip(indices, what.image.buffer.shape, strict=True)):
+            if window.joint.var in free_vars(index):
+                indices[d] = window.joint.var
+                along = Axis(window.joint.var, number(0), self.bounds.linear(size))
+                whole = Load(what.image.buffer, tuple(indices), what.image.span)
+                return self.finite.throughout(whole, (*what.batch, along), self.around.boxes)
+        return False
+
+    def _banded(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
+        """A convolution with one filter as products of blocks."""
+        job, codes = self.job, list[str]()
+        for load, axes in ((what.image, what.image_axes), (what.kernel, what.kernel_axes)):
+            self._use(replace(job, axes=axes, guards=()))
+            codes.append(self.translator.expr(load).code)
+        self._use(job, chosen)
+        self.helpers.add("banded")
+        self._note("banded product")
+        return ordered(f"banded({', '.join(codes)}, {what.width})", what.axes, self.translator.order)
+
+    def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
+        """A convolution by the library's function."""
+        job, dtype = self.job, self.job.buffer.dtype
+        codes: list[str] = []
+        image, kernel = (what.image, what.image_axes, what.batch), (what.kernel, what.kernel_axes, what.outs)
+        for load, axes, first in (image, kernel):
+            self._use(replace(job, axes=axes, guards=()))
+            value = self.translator.expr(load)
+            codes.append(value.at(POSTFIX) + self._merged(first, what.channels, value.axes))
+        narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
+        options = [*codes, _tuple(w.stride for w in what.windows), '"VALID"']
+        if any(w.dilation > 1 for w in what.windows):
+            options.append(f"rhs_dilation={_tuple(w.dilation for w in what.windows)}")
+        if dtype is DType.FLOAT32:
+            options.append('precision="highest"')
+        if narrow:
+            options.append("preferred_element_type=jnp.float32")
+        code = f"lax.conv_general_dilated({', '.join(options)})"
+        code += f".astype({dtype_code(dtype)})" if narrow else ""
+        self._use(job, chosen)
+        if len(what.batch) > 1 or len(what.outs) > 1:
+            code += f".reshape({self._extents(what.axes)})"
+        elif not (what.batch and what.outs):
+            code += "[" + ", ".join(":" if axes else "0" for axes in (what.batch, what.outs)).removesuffix(", :") + "]"
+        self._note("convolution")
+        return ordered(code, what.axes, self.translator.order)
+
+    def _merged(self, first: Sequence[Axis], channels: Sequence[Axis], axes: Sequence[Axis]) -> str:
+        """What gives an array one axis for its first ones and one for its channels."""
+        if len(first) <= 1 and len(channels) <= 1:
+            return leading(len(first), len(channels))
+        sizes = [prod(a.extent.const for a in group) for group in (first, channels)]
+        return f".reshape({', '.join(map(str, sizes))}, {self._extents(axes[len(first) + len(channels) :])})"
+
+    def _part(
+        self, op: UpdateOp | None, value: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]
+    ) -> Value | None:
+        """What one position of the chosen axes contributes; None where that is nothing."""
+        open_ = self._open(guards)
+        if open_ is None:
+            return None
+        hidden = op is not None and open_ and self._hides_itself(op, value, open_)
+        if op is not None and op != "add" and hidden:
+            self.accessor.fill = neutral(op, self.job.buffer.dtype).code
+        part = self._reduced(op, value, () if hidden else open_, reduced)
+        self.accessor.fill = ""
+        return part
+
+    def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
+        mask = self._mask(guards)
+        if op is None:
+            return self.translator.expr(expr)
+        if reduced and sums_as_terms(op, expr.dtype):
+            writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target)
+            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced)
+            for form in writer.forms:
+                self._note(f"{form} over {axis_names(reduced)}")
+            return value
+        if reduced:
+            self._note(f"{op} reduction over {axis_names(reduced)}")
+        value = self.translator.expr(expr)
+        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+
+    def _hides_itself(self, op: UpdateOp, value: Expr, guards: Sequence[Expr]) -> bool:
+        """Whether a value changes nothing wherever a guard does not hold, since what it loads is padded there.
+
+        A product is zero where one of its factors is; anything else must be the padded load.
+        """
+        if op != "add":
+            return isinstance(value, Load) and self._padded_unless(guards, value)
+        factors = _factors(value)
+        for load in factors:
+            others = isinstance(load, Load) and all(f is load or self._finite(f) for f in factors)
+            if others and isinstance(load, Load) and self._padded_unless(guards, load):
+                return True
+        return False
+
+    def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
+        """Whether what a load finds is padding wherever one of the guards does not hold."""
+        padded = self.accessor.pads(buffer_shape(load.buffer, self.bounds), load.indices)
+        return padded and outside_unless(guards, load, self.job.axes, self.around.boxes)
+
+    def _finite(self, factor: Expr) -> bool:
+        """Whether a factor is a number at all positions."""
+        return self.finite.throughout(factor, self.job.axes, self.around.boxes)
+
+    def _note(self, form: str) -> None:
+        if form not in self.forms:
+            self.forms.append(form)
+
+    def _combine(self, op: UpdateOp, a: Value, b: Value) -> Value:
+        return self.translator.binary(op, a, b, self.job.buffer.dtype)
+
+    def _mask(self, guards: Sequence[Expr]) -> Value | None:
+        """The conjunction of guards; a long one gets a name."""
+        if not guards:
+            return None
+        total = self.translator.expr(guards[0])
+        for guard in guards[1:]:
+            total = self.translator.binary("and", total, self.translator.expr(guard), DType.BOOL)
+        if (
+            any(free_vars(g) & self.apart for g in guards)
+            or len(total.code) < LONG_MASK
+            or not total.axes
+            or any(reads_data(g) for g in guards)
+        ):
+            return total
+        known = [name for name, code in self.scope.defined.items() if code == total.code]
+        name = known[0] if known else self.names.fresh("mask")
+        return Value(self.scope.define(name, total.code), total.axes, ATOM)
+
+    def _extents(self, axes: Sequence[Axis]) -> str:
+        return ", ".join(self.accessor.size(a.extent) for a in axes)
+
+
+def _factors(expr: Expr) -> list[Expr]:
+    if isinstance(expr, Binary) and expr.op == "mul":
+        return [*_factors(expr.lhs), *_factors(expr.rhs)]
+    return [expr]
+
+
+def separate_parts(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
+    """Whether a statement never reads by `load` what another, between the same steps of loops, writes."""
+    axes = {*writer.axes, *reader.axes}
+    around = [loop for loop in writer.statement.loops if loop not in axes]
+    return not may_meet(writer.statement, reader.statement, load, around)
+
+
+def _tuple(numbers: Iterable[int]) -> str:
+    return str(tuple(numbers))
+
+
+def update_class(op: UpdateOp) -> UpdateOp:
+    return "add" if op == "sub" else op
+
+
+def axis_names(axes: Sequence[Axis]) -> str:
+    return ", ".join(a.var.name for a in axes)
