@@ -319,7 +319,7 @@ class StatementWriter:
         if op is None:
             return self.translator.expr(expr)
         if reduced and sums_as_terms(op, expr.dtype):
-            writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target)
+            writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target, self._product)
             value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced)
             for form in writer.forms:
                 self._note(f"{form} over {_names(reduced)}")
@@ -328,6 +328,12 @@ class StatementWriter:
             self._note(f"{op} reduction over {_names(reduced)}")
         value = self.translator.expr(expr)
         return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+
+    def _product(self, code: str) -> str:
+        """A name for a product that is used more than once."""
+        name = self.names.fresh("product")
+        self.scope.add(f"{name} = {code}")
+        return name
 
     def _hides_itself(self, value: Expr, guards: Sequence[Expr]) -> bool:
         """Whether a product is zero wherever a guard does not hold, since a factor of it is padded with zeros there."""

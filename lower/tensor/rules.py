@@ -213,6 +213,17 @@ def divisor_out(k: Axes, c: Pattern, x: Pattern):
     return total(k, x / c), total(k, x) / c, apart(axes(c), k)
 
 
+@tensor_rule(because="what does not vary along an inner axis can wait for the outer sum")
+def divisor_out_of_inner_sum(k: Axes, c: Pattern, x: Pattern):
+    inner, outer = k.without(axes(c)), k & axes(c)
+    return total(k, x / c), total(outer, total(inner, x) / c), some(inner), some(outer)
+
+
+@tensor_rule(because="a product may be divided in place of a factor")
+def quotient_in_product(x: Pattern, c: Pattern, y: Pattern):
+    return (x / c) * y, (x * y) / c
+
+
 @tensor_rule(because="equal terms are added as often as there are")
 def sum_of_equals(k: Axes, x: Pattern):
     return total(k, x), times(k, x), apart(axes(x), k)
