@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from ir.nodes import Buffer, Var
 from lower.job import Job
 from lower.nest import ArrayStatement, Box
+from lower.start import Start
 from lower.values import Value
 
 RESERVED = {
@@ -98,6 +99,7 @@ class Scope:
     defined: dict[str, str] = field(default_factory=dict[str, str])
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
     held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
+    starts: dict[Buffer, Start] = field(default_factory=dict[Buffer, Start])
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
     count: int = 0
 
@@ -108,6 +110,11 @@ class Scope:
 
     def add(self, line: str) -> None:
         self.lines.append(self.indent + line)
+
+    def assigned_since(self, at: int, name: str) -> bool:
+        """Whether a line from `at` on may give a name another value."""
+        word = re.compile(rf"\b{name}\b")
+        return any(word.search(line.partition(" = ")[0]) for line in self.lines[at:])
 
     def define(self, name: str, code: str) -> str:
         """Assign a helper array unless it holds that already."""

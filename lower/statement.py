@@ -18,6 +18,7 @@ from lower.nest import ArrayStatement, Pick, Recurrence
 from lower.normalize import conjunction
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
+from lower.start import Start, with_start
 from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
@@ -133,19 +134,42 @@ class StatementWriter:
         held = taken | {a.var for a in reduced}
         outer = [g for g in job.guards if not free_vars(g) & held]
         kept = [a for a in job.axes if a.var not in held]
+        started = None if chosen else self._started()
+        if started is not None:
+            self._use(started)
+            job, reduced = started, started.reduced()
         self._release()
         self._borders()
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")
             return
+        if started is not None:
+            self._use(replace(job, op=None, axes=tuple(kept)))
         place = self._place(kept)
         if place is None:
             self._scatter(value, outer)
         else:
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
+            own = any(load.buffer == job.buffer for load in loads(job.value))
+            if job.op is None and not job.guards and not own:
+                self.scope.starts[job.buffer] = Start(job, len(self.scope.lines), self.scope.next())
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
+
+    def _started(self) -> Job | None:
+        """The job with the value it starts from among its elements, where it was that before; or None."""
+        start = self.scope.starts.get(self.job.buffer)
+        if start is None or not self._just_set(start.job, self.job.indices):
+            return None
+        if self.scope.assigned_since(start.at, self.name):
+            return None
+        for buffer in {load.buffer for load in loads(start.job.value)}:
+            held = self.scope.held.get(buffer)
+            later = held is not None and held.number > start.number
+            if later or buffer in self.scope.fills or self.scope.assigned_since(start.at, self.names.of(buffer)):
+                return None
+        return with_start(self.job, start.job, self.bounds)
 
     def _borders(self) -> None:
         """How wide borders must be for all clamped accesses of this statement, so that each buffer is padded once."""
@@ -273,13 +297,17 @@ class StatementWriter:
 
     def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
         """Whether a held store has all elements at `indices`, over axes of this statement."""
-        same = len(indices) == len(held.job.indices) and all(map(Expr.same, indices, held.job.indices))
+        return self._just_set(held.job, indices)
+
+    def _just_set(self, job: Job, indices: tuple[Expr, ...]) -> bool:
+        """Whether a job stores to just the elements at `indices`, over axes of this statement."""
+        same = len(indices) == len(job.indices) and all(map(Expr.same, indices, job.indices))
         if not same:
             return False
         mine = {a.var: a for a in self.job.axes}
         return all(
             a.var in mine and a.low.equals(mine[a.var].low) and a.extent.equals(mine[a.var].extent)
-            for a in held.job.axes
+            for a in job.axes
             if any(a.var in free_vars(i) for i in indices)
         )
 
@@ -394,6 +422,7 @@ class StatementWriter:
     def _store(self, value: Value, place: Place, mask: Value | None, steady: bool) -> None:
         buffer, op = self.job.buffer, self.job.op
         self._form(place, mask)
+        self.scope.starts.pop(buffer, None)
         key = self._key(place, mask)
         replaced, base = self._replaced(place, needed=op is not None or mask is not None)
         if base is not None:
@@ -546,6 +575,7 @@ class StatementWriter:
         """Store through index arrays. A masked-out position points past the end, where the store is dropped."""
         op, buffer = self.job.op, self.job.buffer
         self.scope.current(buffer)
+        self.scope.starts.pop(buffer, None)
         base, shape, indices = self.name, self.shape, self.job.indices
         if not shape:
             base, shape, indices = f"{self.name}.reshape(1)", [number(1)], (const(0, DType.INT32),)
