@@ -22,6 +22,7 @@ from lower.start import Start, with_start
 from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
+from lower.widen import widened
 
 _METHODS: dict[UpdateOp, str] = {
     "add": "add",
@@ -114,6 +115,9 @@ class StatementWriter:
             self.forms.append("never executed")
             return
         job = fuse_reductions(split_quotients(job, self.around), self.around)
+        if not self.scope.loop_vars:  # within loops, parts of a buffer are updated in place
+            wide = widened(job, self.around)
+            job = wide if wide is job or self._as_finite(wide, job) else job
         chosen = taps(job, self.around)
         if chosen:
             self.forms.append(f"unrolled over {_names(chosen)}")
@@ -376,6 +380,14 @@ class StatementWriter:
     def _finite(self, factor: Expr) -> bool:
         """Whether a factor is a number at all positions."""
         return self.finite.throughout(factor, self.job.axes, self.around.boxes)
+
+    def _as_finite(self, wide: Job, job: Job) -> bool:
+        """Whether what a sum reads with more positions is as certainly a number, so that masks can go to one factor."""
+        boxes = self.around.boxes
+        return job.op is None or all(
+            self.finite.throughout(load, wide.axes, boxes) or not self.finite.throughout(load, job.axes, boxes)
+            for load in set(loads(job.value))
+        )
 
     def _note(self, form: str) -> None:
         if form not in self.forms:
