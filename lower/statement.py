@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Binary, Expr, Load, Var, const
+from ir.nodes import Binary, Buffer, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.finite import Finite, outside_unless
@@ -16,9 +16,10 @@ from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrol
 from lower.linear import Linear, number, to_expr
 from lower.nest import ArrayStatement, Pick, Recurrence
 from lower.normalize import conjunction
+from lower.recall import Recall
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
-from lower.start import Start, with_start
+from lower.tensor.known import Known
 from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
@@ -80,9 +81,13 @@ class StatementWriter:
         names: Names,
         finite: Finite,
         target: Target,
+        only: Collection[Buffer] = (),
     ) -> None:
         self.target = target
         self.finite = finite
+        self.recall = Recall(scope, names, only)
+        self.results: list[Known] = []
+        self.base: Known | None = None
         self.node = node
         self.spared: dict[tuple[int, Load], bool] = {}
         self.scope = scope
@@ -138,42 +143,41 @@ class StatementWriter:
         held = taken | {a.var for a in reduced}
         outer = [g for g in job.guards if not free_vars(g) & held]
         kept = [a for a in job.axes if a.var not in held]
-        started = None if chosen else self._started()
+        started = None if chosen else self.recall.started(job, self.bounds, self._just_set)
         if started is not None:
             self._use(started)
             job, reduced = started, started.reduced()
         self._release()
         self._borders()
+        self.results, self.base = [], None if chosen or started is not None else self.recall.joinable(job, kept)
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")
             return
-        if started is not None:
+        if started is not None or self.base is not None:
             self._use(replace(job, op=None, axes=tuple(kept)))
         place = self._place(kept)
         if place is None:
             self._scatter(value, outer)
         else:
+            known = None if outer or len(self.results) != 1 else self._as_known(place)
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
-            own = any(load.buffer == job.buffer for load in loads(job.value))
-            if job.op is None and not job.guards and not own:
-                self.scope.starts[job.buffer] = Start(job, len(self.scope.lines), self.scope.next())
+            self.recall.keep_start(job)
+            if known is not None:
+                self.recall.keep(job.buffer, known)
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
 
-    def _started(self) -> Job | None:
-        """The job with the value it starts from among its elements, where it was that before; or None."""
-        start = self.scope.starts.get(self.job.buffer)
-        if start is None or not self._just_set(start.job, self.job.indices):
-            return None
-        if self.scope.assigned_since(start.at, self.name):
-            return None
-        for buffer in {load.buffer for load in loads(start.job.value)}:
-            held = self.scope.held.get(buffer)
-            later = held is not None and held.number > start.number
-            if later or buffer in self.scope.fills or self.scope.assigned_since(start.at, self.names.of(buffer)):
-                return None
-        return with_start(self.job, start.job, self.bounds)
+    def _as_known(self, place: Place) -> Known | None:
+        """The value of a store as a term, if it is to a whole buffer and does not depend on what that held."""
+        op, fill = self.job.op, self.scope.fills.get(self.job.buffer)
+        zero = fill is not None and fill.value.code == neutral("add", self.job.buffer.dtype).code
+        fresh = op is None or (op == "add" and zero and fill is not None and fill.place == self._key(place, None))
+        whole = not any(place.turned) and all(map(_all_of, place.view))
+        return self.recall.renamed(self.results[0], self.job.buffer, place.axes) if fresh and whole else None
+
+    def _known(self, load: Load) -> Known | None:
+        return self.recall.loaded(load, self.job)
 
     def _borders(self) -> None:
         """How wide borders must be for all clamped accesses of this statement, so that each buffer is padded once."""
@@ -348,11 +352,19 @@ class StatementWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
+        writer = SumWriter(
+            self.translator, self._finite, self.accessor.size, self.target, self._product, self._known
+        )  # fmt: skip
         if op is None:
-            return self.translator.expr(expr)
+            inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()
+            if not any(known is not None and known.only for known in inlined):
+                return self.translator.expr(expr)
+            value = writer.value(expr)
+            self.results.append(writer.result)
+            return value
         if reduced and sums_as_terms(op, expr.dtype):
-            writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target, self._product)
-            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced)
+            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced, self.base)
+            self.results.append(writer.result)
             for form in writer.forms:
                 self._note(f"{form} over {_names(reduced)}")
             return value
@@ -610,6 +622,14 @@ class StatementWriter:
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
         self._note("element" if not every else f"scatter over {_names(every)}")
+
+
+def _all_of(g: Group) -> bool:
+    """Whether all of a dimension is taken, by one axis or as its only element."""
+    if not g.axes:
+        return g.dims == 1 and g.size.equals(1)
+    (axis,) = g.axes[:1]
+    return g.dims == 1 and len(g.axes) == 1 and axis.low.equals(0) and axis.extent.equals(g.size)
 
 
 def _factors(expr: Expr) -> list[Expr]:
