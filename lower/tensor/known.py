@@ -1,4 +1,4 @@
-"""What whole buffers hold, as tensor terms: a later statement takes the term in place of the buffer where that is cheaper.
+"""What whole buffers hold, as tensor terms: a later statement takes the term in place of the buffer if that is cheaper.
 
 Products of several matrices, written one after the other, are multiplied in the cheaper order that way. Leaves are
 source code, which says the same later only if no name in it was given another value.

@@ -149,10 +149,9 @@ class SumWriter:
         self.shared = self._with_twins(best)
         value = self._write(best)
         self.translator.order = usual
-        self.result = Known(
-            _inlined(term, self.equal), _inlined(best, {n: t for t, n in self.names.items()}), tuple(self.values), tuple(self.are_finite),
-            self.order, (), self.rows,
-        )  # fmt: skip
+        forms = {n: t for t, n in self.names.items()}
+        term, best = _inlined(term, self.equal), _inlined(best, forms)
+        self.result = Known(term, best, tuple(self.values), tuple(self.are_finite), self.order, (), self.rows)
         return value
 
     def _with_twins(self, term: Term) -> set[Term]:
