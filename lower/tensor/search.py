@@ -11,7 +11,7 @@ from egraph_rules.engine import Engine, Row, kept
 from lower.tensor.rules import RULES
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
-_ROUNDS = 8
+_ROUNDS = 6
 _NODES = 500  # rows after which no further round begins
 _LEAVES = 14  # terms with more leaves are left as they are
 
