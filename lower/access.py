@@ -269,19 +269,19 @@ class Accessor:
             return rows
         values = [self.translator.expr(i) for i in indices]
         axes = union(self.order, *(v.axes for v in values))
-        return Value(f"{name}[{', '.join(aligned(v, axes).code for v in values)}]", axes, POSTFIX)
+        return Value(gathered(name, [aligned(v, axes).code for v in values]), axes, POSTFIX)
 
     def _row_gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
         marks: list[str] = []
         axes: list[Axis] = []
-        gathered = 0
+        count = 0
         for size, index in zip(shape, indices, strict=True):
             form = self.bounds.linear(index)
             parts = split_terms(form, self.order)
             view = find_view([size], [index], self.order, self.bounds)
             if view is None or parts is None:
                 value = self.translator.expr(index)
-                gathered += 1
+                count += 1
                 marks.append(value.code)
                 axes += value.axes
             elif len(view[0].axes) != 1 or view[0].flipped[0]:
@@ -293,9 +293,9 @@ class Accessor:
                 marks.append(self.mark(g, g.start, size))
                 axes += g.axes
         names = [a.var for a in axes]
-        if gathered != 1 or len(set(names)) != len(names) or len(marks) == 1:
+        if count != 1 or len(set(names)) != len(names) or len(marks) == 1:
             return None
-        return ordered(indexed(name, marks), axes, self.order)
+        return ordered(gathered(name, marks), axes, self.order)
 
     def scatter_index(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
@@ -328,6 +328,16 @@ def indexed(code: str, marks: Sequence[str]) -> str:
     while marks and marks[-1] == ":":
         marks.pop()
     return f"{code}[{', '.join(marks)}]" if marks else code
+
+
+def gathered(name: str, marks: Sequence[str]) -> str:
+    """Elements at index arrays, which the program keeps inside: no test for negative ones, none for those beyond.
+
+    Where a guard keeps the program from reading, any element does, so what is outside may be clamped.
+    """
+    while marks[-1] == ":":
+        marks = marks[:-1]
+    return f'{name}.at[{", ".join(marks)}].get(mode="clip", wrap_negative_indices=False)'
 
 
 def buffer_shape(buffer: Buffer, bounds: Bounds) -> list[Linear]:

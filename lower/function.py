@@ -10,7 +10,7 @@ from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement, reads_before_writing
 from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
-from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
+from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
 from lower.convolution import BANDED
@@ -84,6 +84,7 @@ class _Emitter:
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
         self.locals = {self.expanded.get(b, b) for b in program.depth}
+        self.only = self._read_once()
         self.finite = Finite(program.statements, {*self.func.buffers, *program.tiles})
 
     # The function.
@@ -219,6 +220,18 @@ class _Emitter:
             result[buffer] = replace(buffer, shape=(*extra, *buffer.shape))
         return result
 
+    def _read_once(self) -> set[Buffer]:
+        """Locals that a single statement reads, besides those that write them."""
+        readers: dict[Buffer, int] = {}
+        for statement in (n.statement for n in inner_statements(self.plan.nodes)):
+            exprs = (statement.store.value, *statement.store.indices, *statement.guards)
+            for buffer in {load.buffer for e in exprs for load in loads(e)} - {statement.buffer}:
+                readers[buffer] = readers.get(buffer, 0) + 1
+        return {b for b in self.locals if readers.get(self._written_as(b), 0) == 1}
+
+    def _written_as(self, buffer: Buffer) -> Buffer:
+        return next((b for b, expanded in self.expanded.items() if expanded == buffer), buffer)
+
     def _create_locals(self, scope: Scope, buffers: Iterable[Buffer]) -> None:
         for buffer in buffers:
             code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
@@ -276,7 +289,7 @@ class _Emitter:
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
         node = ArrayStatement(resolved, node.axes, None if node.scan is None else self._resolved_scan(node.scan))
-        writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite, self.target)
+        writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite, self.target, self.only)
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""

@@ -82,6 +82,13 @@ def reduction(
     return Value(f"{_FUNCTIONS[op]}({', '.join(arguments)})", kept)
 
 
+def _first_own(value: Value, values: Sequence[Value], kept: Sequence[Axis]) -> int:
+    """Where in a result the first axis is that it has from one operand alone: in that order, nothing is transposed."""
+    others = {a.var for v in values if v is not value for a in v.axes}
+    own = {a.var for a in value.axes} - others
+    return next((k for k, a in enumerate(kept) if a.var in own), len(kept))
+
+
 def einsum(values: Sequence[Value], over: Collection[Var], dtype: DType, translator: Translator) -> Value:
     """The sum of a product over axes, which is never formed."""
     axes = union(translator.order, *(v.axes for v in values))
@@ -91,6 +98,7 @@ def einsum(values: Sequence[Value], over: Collection[Var], dtype: DType, transla
         pool = [*wish, *"abcdefghijklmnopqrstuvwxyz"]
         letters[axis.var] = next(c for c in pool if c not in letters.values())
     kept = tuple(a for a in axes if a.var not in over)
+    values = sorted(values, key=lambda v: _first_own(v, values, kept))
     values = [v if v.plain is None else Value(*v.plain) for v in values]  # an einsum takes any order of axes
     inputs = ",".join("".join(letters[a.var] for a in v.axes) for v in values)
     spec = f"{inputs}->{''.join(letters[a.var] for a in kept)}"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from ir.nodes import Buffer, Var
 from lower.job import Job
 from lower.nest import ArrayStatement, Box
+from lower.start import Start
+from lower.tensor.known import Known
 from lower.values import Value
 
 RESERVED = {
@@ -100,6 +102,8 @@ class Scope:
     defined: dict[str, str] = field(default_factory=dict[str, str])
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
     held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
+    starts: dict[Buffer, Start] = field(default_factory=dict[Buffer, Start])
+    known: dict[Buffer, Known] = field(default_factory=dict[Buffer, Known])
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
     outer: dict[str, str] = field(default_factory=dict[str, str])  # what names of the outer scope hold that change here
     own: set[str] = field(default_factory=set[str])
@@ -119,6 +123,16 @@ class Scope:
 
     def add(self, line: str) -> None:
         self.lines.append(self.indent + line)
+
+    def assigned_since(self, at: int, name: str) -> bool:
+        """Whether a line from `at` on may give a name another value."""
+        word = re.compile(rf"\b{name}\b")
+        return any(word.search(line.partition(" = ")[0]) for line in self.lines[at:])
+
+    def mentioned_since(self, at: int, name: str) -> bool:
+        """Whether a line from `at` on has a name in it."""
+        word = re.compile(rf"\b{name}\b")
+        return any(word.search(line) for line in self.lines[at:])
 
     def define(self, name: str, code: str) -> str:
         """Assign a helper array unless it holds that already."""

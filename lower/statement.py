@@ -22,9 +22,11 @@ from lower.linear import Linear, atom, number, to_expr
 from lower.nest import Pick, Recurrence, Solve
 from lower.reduce import neutral
 from lower.scope import Fill, Held
+from lower.tensor.known import Known
 from lower.value_writer import COMBINERS, ValueWriter, axis_names, update_class
 from lower.values import POSTFIX, SUM, UNARY, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
+from lower.widen import widened
 
 _METHODS: dict[UpdateOp, str] = {
     "add": "add",
@@ -95,6 +97,9 @@ class StatementWriter(ValueWriter):
             self.forms.append("never executed")
             return
         job = fuse_reductions(split_quotients(job, self.around), self.around)
+        if not self.scope.loop_vars:  # within loops, parts of a buffer are updated in place
+            wide = widened(job, self.around)
+            job = wide if wide is job or self._as_finite(wide, job) else job
         chosen = taps(job, self.around)
         if chosen:
             self.forms.append(f"unrolled over {axis_names(chosen)}")
@@ -115,19 +120,38 @@ class StatementWriter(ValueWriter):
         held = taken | {a.var for a in reduced}
         outer = [g for g in job.guards if not free_vars(g) & held]
         kept = [a for a in job.axes if a.var not in held]
+        started = None if chosen else self.recall.started(job, self.bounds, self._just_set)
+        if started is not None:
+            self._use(started)
+            job, reduced = started, started.reduced()
         self._release()
         self._survey(chosen)
+        self.results, self.base = [], None if chosen or started is not None else self.recall.joinable(job, kept)
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")
             return
+        if started is not None or self.base is not None:
+            self._use(replace(job, op=None, axes=tuple(kept)))
         place = self._place(kept)
         if place is None:
             self._scatter(value, outer)
         else:
+            known = None if outer or len(self.results) != 1 else self._as_known(place)
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
+            self.recall.keep_start(job)
+            if known is not None:
+                self.recall.keep(job.buffer, known)
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
+
+    def _as_known(self, place: Place) -> Known | None:
+        """The value of a store as a term, if it is to a whole buffer and does not depend on what that held."""
+        op, fill = self.job.op, self.scope.fills.get(self.job.buffer)
+        zero = fill is not None and fill.value.code == neutral("add", self.job.buffer.dtype).code
+        fresh = op is None or (op == "add" and zero and fill is not None and fill.place == self._key(place, None))
+        whole = not any(place.turned) and all(map(_all_of, place.view))
+        return self.recall.renamed(self.results[0], self.job.buffer, place.axes) if fresh and whole else None
 
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
@@ -263,6 +287,7 @@ class StatementWriter(ValueWriter):
     def _store(self, value: Value, place: Place, mask: Value | None, steady: bool) -> None:
         buffer, op = self.job.buffer, self.job.op
         self._form(place, mask)
+        self.scope.starts.pop(buffer, None)
         key = self._key(place, mask)
         replaced, base = self._replaced(place, needed=op is not None or mask is not None)
         if base is not None:
@@ -433,6 +458,7 @@ class StatementWriter(ValueWriter):
         """Store through index arrays. A masked-out position points past the end, where the store is dropped."""
         op, buffer = self.job.op, self.job.buffer
         self.scope.current(buffer)
+        self.scope.starts.pop(buffer, None)
         base, shape, indices = self.name, self.shape, self.job.indices
         if not shape:
             base, shape, indices = f"{self.name}.reshape(1)", [number(1)], (const(0, DType.INT32),)
@@ -476,6 +502,14 @@ def triangular(
     rows = f"{last.at(POSTFIX)}.reshape(-1, {extents((row,))})"
     solution = f"{solver}({turned}, {rows}, left_side=False, {options}).reshape({extents(last.axes)})"
     return ordered(solution, last.axes, right.axes)
+
+
+def _all_of(g: Group) -> bool:
+    """Whether all of a dimension is taken, by one axis or as its only element."""
+    if not g.axes:
+        return g.dims == 1 and g.size.equals(1)
+    (axis,) = g.axes[:1]
+    return g.dims == 1 and len(g.axes) == 1 and axis.low.equals(0) and axis.extent.equals(g.size)
 
 
 def _count(g: Group) -> Linear:

@@ -9,7 +9,7 @@ from math import prod
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Binary, Expr, Load, Var
+from ir.nodes import Binary, Buffer, Expr, Load, Var
 from ir.traverse import free_vars, loads
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.convolution import Convolution, Form, convolution, leading
@@ -25,8 +25,10 @@ from lower.job import (
 from lower.linear import number
 from lower.nest import ArrayStatement, Box
 from lower.normalize import conjunction
+from lower.recall import Recall
 from lower.reduce import neutral, reduction
 from lower.scope import Held, Names, Scope
+from lower.tensor.known import Known
 from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, Translator, Value, dtype_code, ordered, typed
 from lower.views import Axis, contiguous, reads_data
@@ -55,9 +57,13 @@ class ValueWriter:
         names: Names,
         finite: Finite,
         target: Target,
+        only: Collection[Buffer] = (),
     ) -> None:
         self.target = target
         self.finite = finite
+        self.recall = Recall(scope, names, only)
+        self.results: list[Known] = []
+        self.base: Known | None = None
         self.node = node
         self.spared: dict[tuple[int, Load], bool] = {}
         self.scope = scope
@@ -125,13 +131,17 @@ class ValueWriter:
 
     def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
         """Whether a held store has all elements at `indices`, over axes of this statement."""
-        same = len(indices) == len(held.job.indices) and all(map(Expr.same, indices, held.job.indices))
+        return self._just_set(held.job, indices)
+
+    def _just_set(self, job: Job, indices: tuple[Expr, ...]) -> bool:
+        """Whether a job stores to just the elements at `indices`, over axes of this statement."""
+        same = len(indices) == len(job.indices) and all(map(Expr.same, indices, job.indices))
         if not same:
             return False
         mine = {a.var: a for a in self.job.axes}
         return all(
             a.var in mine and a.low.equals(mine[a.var].low) and a.extent.equals(mine[a.var].extent)
-            for a in held.job.axes
+            for a in job.axes
             if any(a.var in free_vars(i) for i in indices)
         )
 
@@ -342,11 +352,19 @@ class ValueWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
+        writer = SumWriter(
+            self.translator, self._finite, self.accessor.size, self.target, self._product, self._known
+        )  # fmt: skip
         if op is None:
-            return self.translator.expr(expr)
+            inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()
+            if not any(known is not None and known.only for known in inlined):
+                return self.translator.expr(expr)
+            value = writer.value(expr)
+            self.results.append(writer.result)
+            return value
         if reduced and sums_as_terms(op, expr.dtype):
-            writer = SumWriter(self.translator, self._finite, self.accessor.size, self.target)
-            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced)
+            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced, self.base)
+            self.results.append(writer.result)
             for form in writer.forms:
                 self._note(f"{form} over {axis_names(reduced)}")
             return value
@@ -354,6 +372,15 @@ class ValueWriter:
             self._note(f"{op} reduction over {axis_names(reduced)}")
         value = self.translator.expr(expr)
         return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+
+    def _known(self, load: Load) -> Known | None:
+        return self.recall.loaded(load, self.job)
+
+    def _product(self, code: str) -> str:
+        """A name for a product that is used more than once."""
+        name = self.names.fresh("product")
+        self.scope.add(f"{name} = {code}")
+        return name
 
     def _hides_itself(self, op: UpdateOp, value: Expr, guards: Sequence[Expr]) -> bool:
         """Whether a value changes nothing wherever a guard does not hold, since what it loads is padded there.
@@ -377,6 +404,14 @@ class ValueWriter:
     def _finite(self, factor: Expr) -> bool:
         """Whether a factor is a number at all positions."""
         return self.finite.throughout(factor, self.job.axes, self.around.boxes)
+
+    def _as_finite(self, wide: Job, job: Job) -> bool:
+        """Whether what a sum reads with more positions is as certainly a number, so that masks can go to one factor."""
+        boxes = self.around.boxes
+        return job.op is None or all(
+            self.finite.throughout(load, wide.axes, boxes) or not self.finite.throughout(load, job.axes, boxes)
+            for load in set(loads(job.value))
+        )
 
     def _note(self, form: str) -> None:
         if form not in self.forms:

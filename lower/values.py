@@ -160,6 +160,21 @@ def ordered(code: str, axes: Sequence[Axis], order: Sequence[Axis]) -> Value:
     return Value(turned, wanted, POSTFIX, plain=(code, tuple(axes)))
 
 
+def layout_order(
+    leaves: Sequence[Value], usual: Sequence[Axis], positions: Callable[[Value], float]
+) -> tuple[Axis, ...]:
+    """An order of axes in which the largest arrays of an expression need no transpose."""
+    arrays = [v for v in leaves if len(v.axes) > 1]
+    largest = max(map(positions, arrays), default=0.0)
+    chosen = [v for v in arrays if positions(v) == largest]
+    if not chosen or any(v.plain is None for v in chosen):
+        return tuple(usual)
+    first = chosen[0].plain
+    assert first is not None
+    names = [a.var for a in first[1]]
+    return (*first[1], *(a for a in usual if a.var not in names))
+
+
 def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
     """A value indexed so that it broadcasts against arrays over `axes` (which contain its own, in order)."""
     have = [axis.var for axis in value.axes]

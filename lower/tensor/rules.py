@@ -208,9 +208,46 @@ def factor_out_of_inner_sum(k: Axes, c: Pattern, x: Pattern):
     return total(k, c * x), total(outer, c * total(inner, x)), some(inner), some(outer)
 
 
+@tensor_rule(because="a factor that is the same for all terms counts once")
+def factor_in(k: Axes, c: Pattern, x: Pattern):
+    return c * total(k, x), total(k, c * x), apart(axes(c), k)
+
+
+@tensor_rule(because="a factor that is the same for all terms counts once")
+def factor_into_contraction(k: Axes, c: Pattern, x: Pattern, y: Pattern):
+    return c * contract(k, x, y), contract(k, c * x, y), apart(axes(c), k)
+
+
+@tensor_rule(because="sums over different axes are one over all of them")
+def sum_of_sum(k: Axes, j: Axes, x: Pattern):
+    return total(k, total(j, x)), total(k | j, x), apart(k, j)
+
+
+@tensor_rule(because="products that share a factor are one with the sum of the others")
+def joined_contractions(k: Axes, x: Pattern, y: Pattern, z: Pattern):
+    return contract(k, x, z) + contract(k, y, z), contract(k, x + y, z), within(axes(x), axes(y))
+
+
+@tensor_rule(because="products that share a factor are one with the sum of the others")
+def contraction_joins_another(k: Axes, x: Pattern, y: Pattern, z: Pattern, c: Pattern):
+    joined = contract(k, x + y, z)
+    return (c + contract(k, x, z)) + contract(k, y, z), c + joined, within(axes(x), axes(y))
+
+
 @tensor_rule(because="a divisor that is the same for all terms counts once")
 def divisor_out(k: Axes, c: Pattern, x: Pattern):
     return total(k, x / c), total(k, x) / c, apart(axes(c), k)
+
+
+@tensor_rule(because="what does not vary along an inner axis can wait for the outer sum")
+def divisor_out_of_inner_sum(k: Axes, c: Pattern, x: Pattern):
+    inner, outer = k.without(axes(c)), k & axes(c)
+    return total(k, x / c), total(outer, total(inner, x) / c), some(inner), some(outer)
+
+
+@tensor_rule(because="a product may be divided in place of a factor")
+def quotient_in_product(x: Pattern, c: Pattern, y: Pattern):
+    return (x / c) * y, (x * y) / c
 
 
 @tensor_rule(because="equal terms are added as often as there are")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from egraph_rules.cost import Target
 from egraph_rules.engine import Engine, Row, kept
 from lower.tensor.rules import RULES
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
-_ROUNDS = 5
-_NODES = 1_500  # rows after which no further round begins
+_ROUNDS = 6
+_NODES = 500  # rows after which no further round begins
 _LEAVES = 14  # terms with more leaves are left as they are
 
 _OPEN = "(set (axes e) (& (| x y) (^ -1 k)))"
@@ -48,23 +48,27 @@ _engine = kept(Engine)
 class Facts:
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; whether elements are floats, which alone have fast products of arrays; where a product with ones is
-    as fast as a sum."""
+    as fast as a sum; which leaves equal other terms, and which of these would be made for this term only."""
 
     axes: tuple[int, ...]
     finite: tuple[bool, ...]
     size: Callable[[int], float]
     floats: bool
     rows: Callable[[int], bool]
+    equal: Mapping[int, Term] = field(default_factory=dict[int, Term])
+    only: frozenset[int] = frozenset()
 
 
 def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
-    if sum(t.op == "Leaf" for t in term.walk()) > _LEAVES:
+    if sum(t.op == "Leaf" for whole in (term, *facts.equal.values()) for t in whole.walk()) > _LEAVES:
         return term
     with _engine(_program()) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")
+        for k, other in facts.equal.items():
+            engine.run(f"(union (Leaf {k}) {_text(other)})")
         changed = True
         for _ in range(_ROUNDS):
             engine.saturate("(saturate (run facts))")
@@ -137,7 +141,7 @@ class _Extractor:
         here = self.size(self.axes[at])
         match node.op:
             case "Leaf":
-                return here * t.load
+                return math.inf if node.number in self.facts.only else here * t.load
             case "Ones":
                 return 0.0 if self.facts.floats and self.facts.rows(node.number) else math.inf
             case "Where":

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from egraph_rules.cost import Target
 from ir.dtypes import DType
-from ir.nodes import Expr
+from ir.nodes import Expr, Load, Var
 from lower.linear import Linear
 from lower.reduce import einsum, reduction
+from lower.tensor.known import Known, named, rebuilt, renamed
 from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term, leaf, term_of
-from lower.values import POSTFIX, Translator, Value, dtype_code, literal, typed
+from lower.tensor.twins import renamings
+from lower.values import POSTFIX, Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
 from lower.views import Axis
 
 # A sum of long rows is fastest as a product with ones (benchmarks/README.md); short ones are not worth the constant.
@@ -19,7 +21,7 @@ _LONG_ROW = 256
 
 
 class SumWriter:
-    """Writes sums of one statement. `forms` says afterwards which idioms were used."""
+    """Writes sums of one statement. `forms` says afterwards which idioms were used; `named` gives code a name."""
 
     def __init__(
         self,
@@ -27,38 +29,143 @@ class SumWriter:
         finite: Callable[[Expr], bool],
         size: Callable[[Linear], str],
         target: Target,
+        named: Callable[[str], str],
+        known: Callable[[Load], Known | None],
     ) -> None:
         self.translator = translator
         self.order = translator.order
         self.finite = finite
         self.size = size
         self.target = target
+        self.named = named
+        self.known = known
         self.forms: list[str] = []
 
-    def sum(self, expr: Expr, mask: tuple[Expr, Value] | None, reduced: Sequence[Axis]) -> Value:
-        """The sum of an expression over axes, where a mask (a condition and its source) holds."""
-        self.dtype = expr.dtype
+    def sum(
+        self, expr: Expr, mask: tuple[Expr, Value] | None, reduced: Sequence[Axis], base: Known | None = None
+    ) -> Value:
+        """The sum of an expression over axes, where a mask (a condition and its source) holds, added to a `base`."""
+        self._begin(expr)
         leaves: list[Expr] = []
-        term = term_of(expr, leaves)
-        self.values = [typed(self.translator.expr(e), self.dtype) for e in leaves]
-        finite = [self.finite(e) for e in leaves]
+        term = self._taken_apart(expr, leaves)
         if mask is not None:
             condition = leaf(mask[0], leaves)
             if condition.number == len(self.values):
                 self.values.append(mask[1])
-                finite.append(False)
+                self.are_finite.append(False)
             term = Term("Where", (condition, term))
+        term = Term("Sum", (term,), self._bits(reduced))
+        self._graft_leaves(leaves)
+        if base is not None:
+            kept = [a for a in self.translator.order if a not in reduced]
+            (whole, _) = self._grafted(base, kept, reduced)
+            term = Term("Add", (whole, term))
+        return self._cheapest(term)
+
+    def value(self, expr: Expr) -> Value:
+        """An expression without a sum of its own, whose leaves may be known to be sums."""
+        self._begin(expr)
+        leaves: list[Expr] = []
+        term = self._taken_apart(expr, leaves)
+        self._graft_leaves(leaves)
+        return self._cheapest(term)
+
+    def _begin(self, expr: Expr) -> None:
+        self.dtype = expr.dtype
+        self.order = self.translator.order
+        self.rows = 1 << len(self.order) - 1 if self.order else 0  # axes along which arrays lie in one piece
+        self.made: dict[Term, Value] = {}
+        self.equal: dict[int, Term] = {}
+        self.only: set[int] = set()
+        self.names: dict[Term, int] = {}
+
+    def _taken_apart(self, expr: Expr, leaves: list[Expr]) -> Term:
+        term = term_of(expr, leaves)
+        self.values = [typed(self.translator.expr(e), self.dtype) for e in leaves]
+        self.are_finite = [self.finite(e) for e in leaves]
+        return term
+
+    def _graft_leaves(self, leaves: Sequence[Expr]) -> None:
+        """Take what is known of leaves as terms that they equal."""
+        for number, expr in enumerate(leaves):
+            known = self.known(expr) if isinstance(expr, Load) else None
+            if known is not None and known.only and isinstance(expr, Load):
+                axes = {a.var: a for a in self.translator.order}
+                term, best = self._grafted(known, [axes[i] for i in expr.indices if isinstance(i, Var)], ())
+                self.equal[number] = term
+                self.names[best] = number
+                self.only.add(number)
+
+    def _grafted(self, known: Known, kept: Sequence[Axis], reduced: Sequence[Axis]) -> tuple[Term, Term]:
+        """A known term, and how it was written, over other axes; its sums may run over some that are `reduced` here."""
+        target = {a.var: b for a, b in zip(known.kept, kept, strict=True)}
+        free = list(reduced)
+        for axis in known.order:
+            if axis.var not in target:
+                same = next((a for a in free if a.low.equals(axis.low) and a.extent.equals(axis.extent)), None)
+                if same is None:
+                    same = Axis(Var(f"{axis.var.name}_{len(self.order)}", axis.var.dtype), axis.low, axis.extent)
+                    self.order = (*self.order, same)
+                else:
+                    free.remove(same)
+                target[axis.var] = same
+        places = {k: self._place(target[a.var]) for k, a in enumerate(known.order)}
+        self.rows |= sum(1 << new for old, new in places.items() if known.rows >> old & 1)
+        leaves: dict[int, int] = {}
+        for number, (value, finite) in enumerate(zip(known.values, known.finite, strict=True)):
+            leaves[number] = self._added(renamed(value, target), finite)
+        return rebuilt(known.term, leaves, places), rebuilt(known.best, leaves, places)
+
+    def _added(self, value: Value, finite: bool) -> int:
+        """The number of a leaf, which may be there already."""
+        key = _array(value)
+        for number, other in enumerate(self.values):
+            if _array(other) == key:
+                return number
+        self.values.append(value)
+        self.are_finite.append(finite)
+        return len(self.values) - 1
+
+    def _place(self, axis: Axis) -> int:
+        return [a.var for a in self.order].index(axis.var)
+
+    def _cheapest(self, term: Term) -> Value:
+        """The cheapest form of a term, as source."""
         facts = Facts(
             tuple(self._bits(v.axes) for v in self.values),
-            tuple(finite),
+            tuple(self.are_finite),
             self._positions,
             self.dtype.is_float,
             self._long_rows,
+            self.equal,
+            frozenset(self.only),
         )
-        best = cheapest(Term("Sum", (term,), self._bits(reduced)), facts, self.target)
+        best = named(cheapest(term, facts, self.target), self.names)
         contracted = any(t.op == "Contract" and t.args[1].op != "Ones" for t in best.walk())
-        self.forms.append("contraction" if contracted else "add reduction")
-        return self._write(best)
+        summed = any(t.op in ("Sum", "Times", "Contract") for t in best.walk())
+        if summed:
+            self.forms.append("contraction" if contracted else "add reduction")
+        usual, self.translator.order = self.translator.order, self.order
+        self.shared = self._with_twins(best)
+        value = self._write(best)
+        self.translator.order = usual
+        forms = {n: t for t, n in self.names.items()}
+        term, best = _inlined(term, self.equal), _inlined(best, forms)
+        self.result = Known(term, best, tuple(self.values), tuple(self.are_finite), self.order, (), self.rows)
+        return value
+
+    def _with_twins(self, term: Term) -> set[Term]:
+        """Contractions that occur again, maybe with other axes."""
+        found = [t for t in term.walk() if t.op == "Contract" and t.args[1].op != "Ones"]
+        pairs = ((a, b) for k, a in enumerate(found) for b in found[k + 1 :])
+        return {a for a, b in pairs if any(renamings(a, b, self._layout))}
+
+    def _layout(self, number: int) -> tuple[str, Sequence[int]]:
+        """The array that a leaf is, and the axes of its dimensions."""
+        value = self.values[number]
+        code, axes = value.plain or (value.code, value.axes)
+        names = [a.var for a in self.order]
+        return code, [names.index(a.var) for a in axes]
 
     def _bits(self, axes: Sequence[Axis]) -> int:
         """A set of axes."""
@@ -77,12 +184,12 @@ class SumWriter:
     def _long_rows(self, bits: int) -> bool:
         """Whether axes are one, the innermost, and long."""
         axes = self._axes(bits)
-        return len(axes) == 1 and bits >> len(self.order) - 1 == 1 and self._positions(bits) >= _LONG_ROW
+        return len(axes) == 1 and bits & self.rows != 0 and self._positions(bits) >= _LONG_ROW
 
     def _write(self, term: Term) -> Value:
         match term:
             case Term(op="Leaf", number=number):
-                return self.values[number]
+                return self._leaf(self.values[number])
             case Term(op="Add" | "Sub" | "Mul" | "Div" as op, args=(a, b)):
                 return self.translator.binary(op.lower(), self._write(a), self._write(b), self.dtype)
             case Term(op="Neg", args=(a,)):
@@ -99,15 +206,59 @@ class SumWriter:
             case Term(op="Times", args=(a,), number=bits):
                 return self._reduced(self._write(a), bits)
             case Term(op="Sum", args=(a,), number=bits):
-                return self._reduced(self._write(a), bits)
-            case Term(op="Contract", args=(a, b), number=bits):
-                over = {axis.var for axis in self._axes(bits)}
-                return einsum([self._write(a), self._write(b)], over, self.dtype, self.translator)
+                return self._in_layout(a, bits)
+            case Term(op="Contract"):
+                return self._contraction(term)
             case other:
                 raise TypeError(f"no such term: {other.op}")
 
+    def _leaf(self, value: Value) -> Value:
+        """A leaf with its axes in the order that the translator has at present."""
+        code, axes = value.plain or (value.code, value.axes)
+        if value.plain is None and _same(value.axes, union(self.translator.order, axes)):
+            return value
+        return ordered(code if value.plain else value.at(POSTFIX), axes, self.translator.order)
+
+    def _in_layout(self, term: Term, bits: int) -> Value:
+        """A sum whose elements are gone through in the order in which the largest array has them."""
+        usual = self.translator.order
+        leaves = [self.values[t.number] for t in term.walk() if t.op == "Leaf"]
+        self.translator.order = layout_order(leaves, usual, lambda v: self._positions(self._bits(v.axes)))
+        value = self._reduced(self._write(term), bits)
+        self.translator.order = usual
+        return ordered(value.code, value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
+
+    def _contraction(self, term: Term) -> Value:
+        """A contraction, or the transpose of one that was written before."""
+        order = self.translator.order
+        for made, value in self.made.items():
+            for renaming in renamings(made, term, self._layout):
+                places = {a.var: self.order[renaming[k]] for k, a in enumerate(self.order) if k in renaming}
+                return ordered(value.code, [places[a.var] for a in value.axes], order)
+        over = {axis.var for axis in self._axes(term.number)}
+        value = einsum([self._write(a) for a in term.args], over, self.dtype, self.translator)
+        if term in self.shared:
+            value = self.made[term] = Value(self.named(value.code), value.axes)
+        return value
+
     def _reduced(self, value: Value, bits: int) -> Value:
         return reduction("add", value, None, self._axes(bits), self.dtype, self.translator, self.size)
+
+
+def _same(axes: Sequence[Axis], others: Sequence[Axis]) -> bool:
+    return [a.var for a in axes] == [a.var for a in others]
+
+
+def _array(value: Value) -> tuple[str, list[Var]]:
+    code, axes = value.plain or (value.code, value.axes)
+    return code, [a.var for a in axes]
+
+
+def _inlined(term: Term, equal: Mapping[int, Term]) -> Term:
+    """A term with what its leaves are known to be."""
+    if term.op == "Leaf" and term.number in equal:
+        return equal[term.number]
+    return Term(term.op, tuple(_inlined(a, equal) for a in term.args), term.number)
 
 
 def sums_as_terms(op: str | None, dtype: DType) -> bool:

@@ -50,13 +50,34 @@ def wrong_product(m: Pattern, x: Pattern):
     return where(m, x), flag(m) * x
 
 
+def wrong_nesting(k: Axes, j: Axes, x: Pattern):
+    return total(k, total(j, x)), total(k | j, x)
+
+
+def wrong_quotient(x: Pattern, c: Pattern, y: Pattern):
+    return (x / c) * y, x / (c * y)
+
+
+def wrong_join(k: Axes, x: Pattern, y: Pattern, z: Pattern):
+    return contract(k, x, z) + contract(k, y, z), contract(k, x * y, z)
+
+
+def wrong_factor_in(k: Axes, c: Pattern, x: Pattern, y: Pattern):
+    return c * contract(k, x, y), contract(k, c * x, y)
+
+
 def never(k: Axes, x: Pattern):
     return total(k, x), x, within(k, axes(x)), differ(axes(x), axes(x))
 
 
 @pytest.mark.parametrize(
-    "function", [wrong_factor, wrong_mask, wrong_contraction, wrong_product, never], ids=lambda f: f.__name__
-)
+    "function",
+    [
+        wrong_factor, wrong_mask, wrong_contraction, wrong_product, wrong_nesting, wrong_quotient, wrong_join,
+        wrong_factor_in, never,
+    ],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
 def test_wrong_rules_are_refuted(function: object) -> None:
     rule = tensor_rule(because="wrong")(function)  # pyright: ignore[reportArgumentType]
     RULES.remove(rule)

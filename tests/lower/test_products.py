@@ -1,0 +1,189 @@
+"""Sums of products over several statements: the order of a chain, factors in common, transposes, and what they read."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from egraph_rules import optimize
+from ir import PrimFunc, interpret, parse
+from ir.inputs import random_inputs
+from lower import compile
+
+
+def read(text: str) -> PrimFunc:
+    return parse(text).funcs[0]
+
+
+def source(func: PrimFunc, **given: np.ndarray) -> str:
+    """The source of the optimized kernel, after its results were compared with the interpreter's; integers exactly."""
+    kernel = compile(optimize(func).best)
+    arrays = {**random_inputs(func, np.random.default_rng(5)), **given}
+    for want, found in zip(interpret(func, **arrays), kernel(**arrays), strict=True):
+        tolerance = 0.0 if np.asarray(want).dtype.kind in "iu" else 1e-4
+        np.testing.assert_allclose(np.asarray(found), want, rtol=tolerance, atol=tolerance, err_msg=kernel.source)
+    return kernel.source
+
+
+CHAIN = """
+@T.prim_func
+def f(A: T.Buffer(({0}, {1}), "{d}"), B: T.Buffer(({1}, {2}), "{d}"), C: T.Buffer(({2}, {3}), "{d}"),
+      G: T.Buffer(({0}, {3}), "{d}")):
+    E = T.alloc_buffer(({0}, {2}), "{d}")
+    for i, j in T.grid({0}, {2}):
+        E[i, j] = 0
+        for k in T.serial({1}):
+            E[i, j] = E[i, j] + A[i, k] * B[k, j]
+    {between}
+    for i, j in T.grid({0}, {3}):
+        G[i, j] = 0
+        for k in T.serial({2}):
+            G[i, j] = G[i, j] + E[i, k] * C[k, j]
+"""
+
+
+def chain(*sizes: int, dtype: str = "float32", between: str = "") -> PrimFunc:
+    zero = "0.0" if dtype.startswith("f") else "0"
+    text = CHAIN.format(*sizes, d=dtype, between=between).replace("= 0\n", f"= {zero}\n")
+    return read(text)
+
+
+def contractions(code: str) -> list[str]:
+    return re.findall(r'einsum\("[^"]*"', code)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_chains_are_multiplied_in_the_cheaper_order(dtype: str) -> None:
+    from_right = source(chain(24, 20, 22, 2, dtype=dtype))
+    assert len(contractions(from_right)) == 2 or dtype == "int32"
+    assert "E =" not in from_right
+    from_left = source(chain(2, 20, 22, 24, dtype=dtype))
+    assert "E =" in from_left
+
+
+def test_a_chain_waits_for_no_factor_that_has_changed() -> None:
+    text = "for i, j in T.grid(20, 22):\n        B[i, j] = B[i, j] + 1.0"
+    text += "\n    for i, j in T.grid(22, 2):\n        C[i, j] = C[i, j] + B[j, i]"
+    assert "E =" in source(chain(24, 20, 22, 2, between=text))
+
+
+def test_a_product_that_is_a_result_too_is_kept() -> None:
+    text = CHAIN.replace("    E = T.alloc", "    X = T.alloc").replace('G: T.Buffer(({0}, {3}), "{d}")', 'G: T.Buffer(({0}, {3}), "{d}"), E: T.Buffer(({0}, {2}), "{d}")')  # fmt: skip  # noqa: E501
+    func = read(text.format(24, 20, 22, 2, d="float32", between="").replace("= 0\n", "= 0.0\n"))
+    assert "E = jnp.einsum" in source(func)
+
+
+SYMMETRIC = """
+@T.prim_func
+def f(beta: T.{d}, A: T.Buffer((40, 40), "{d}"), B: T.Buffer((40, 30), "{d}"), C: T.Buffer((40, 30), "{d}")):
+    t = T.alloc_buffer((1,), "{d}")
+    for i, j in T.grid(40, 30):
+        t[0] = 0
+        for k in T.serial(i):
+            C[k, j] = C[k, j] + B[i, j] * A[i, k]
+            t[0] = t[0] + B[k, j] * A[i, k]
+        C[i, j] = beta * C[i, j] + B[i, j] * A[i, i] + t[0]
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_products_with_a_factor_in_common_are_one(dtype: str) -> None:
+    """The upper triangle is never read, and may hold anything."""
+    func = read(SYMMETRIC.format(d=dtype).replace("= 0\n", "= 0.0\n" if dtype == "float32" else "= 0\n"))
+    a = np.tril(np.random.default_rng(0).integers(-4, 5, (40, 40)).astype(dtype))
+    if dtype == "float32":
+        a[np.triu_indices(40, 1)] = np.nan
+        a[0, 39] = np.inf
+    code = source(func, A=a)
+    if dtype == "float32":
+        assert len(contractions(code)) == 1
+
+
+def test_a_product_and_its_transpose_are_worked_out_once() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((40, 30), "float32"), B: T.Buffer((40, 30), "float32"), C: T.Buffer((40, 40), "float32")):
+    for i, j in T.grid(40, 40):
+        C[i, j] = 0.0
+        for k in T.serial(30):
+            C[i, j] = C[i, j] + A[j, k] * B[i, k] + B[j, k] * A[i, k]
+"""
+    code = source(read(text))
+    assert len(contractions(code)) == 1
+    assert "product.T" in code
+
+
+def test_sums_go_through_arrays_as_they_lie() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((30, 20), "float32"), m: T.Buffer((20,), "float32"), B: T.Buffer((20,), "float32")):
+    for j in T.serial(20):
+        B[j] = 0.0
+        for i in T.serial(30):
+            B[j] = B[j] + (A[i, j] - m[j]) * (A[i, j] - m[j])
+"""
+    code = source(read(text))
+    assert "axis=0" in code
+    assert "A.T" not in code
+
+
+def test_division_waits_for_the_sum() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((40, 30), "float32"), t: T.Buffer((40,), "float32"), V: T.Buffer((30, 8), "float32"),
+      O: T.Buffer((40, 8), "float32")):
+    for i in T.serial(40):
+        T.assume(t[i] > 0.5)
+    for i, k in T.grid(40, 8):
+        O[i, k] = 0.0
+        for j in T.serial(30):
+            O[i, k] = O[i, k] + A[i, j] / t[i] * V[j, k]
+"""
+    func = read(text)
+    code = source(func, t=np.linspace(1, 2, 40, dtype=np.float32))
+    assert re.search(r'precision="highest"\) / t\[:, None\]', code)
+
+
+TRIANGLE = """
+@T.prim_func
+def f(A: T.Buffer((40, 40), "{d}"), x: T.Buffer((40,), "{d}"), w: T.Buffer((40,), "{d}")):
+    for i in T.serial(40):
+        for k in T.serial(i):
+            w[i] = w[i] + A[i, k] * x[k]
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_rows_that_a_triangle_leaves_out_may_hold_anything(dtype: str) -> None:
+    """The last element of x and the upper triangle are never read."""
+    rng = np.random.default_rng(0)
+    a, x = rng.integers(-4, 5, (40, 40)).astype(dtype), rng.integers(-4, 5, 40).astype(dtype)
+    if dtype == "float32":
+        a[np.triu_indices(40)] = np.nan
+        x[39] = np.inf
+    source(read(TRIANGLE.format(d=dtype)), A=a, x=x)
+
+
+def test_triangles_take_whole_arrays() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((40, 40), "int32"), B: T.Buffer((40, 40), "int32")):
+    for i in T.serial(39):
+        for j in T.serial(i + 1, 40):
+            B[i, j] = A[j, i] * 2
+"""
+    assert ".at[" not in source(read(text))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint8", "int8"])
+def test_gathers_know_that_indices_are_inside(dtype: str) -> None:
+    text = f"""
+@T.prim_func
+def f(ids: T.Buffer((50,), "{dtype}"), table: T.Buffer((200, 4), "float32"), Y: T.Buffer((50, 4), "float32")):
+    for i, j in T.grid(50, 4):
+        Y[i, j] = table[T.cast(ids[i], "int32"), j]
+"""
+    ids = np.random.default_rng(0).integers(0, 120, 50).astype(dtype)
+    assert 'mode="clip"' in source(read(text), ids=ids)
