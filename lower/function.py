@@ -15,6 +15,7 @@ from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
 from lower.dead import without_dead_lines
 from lower.finite import Finite
+from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, own_bounds
@@ -47,6 +48,7 @@ class Emitted:
 def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
     program = normalize(without_bodies(func), checks)
+    hoist_invariants(program)
     schedule = plan(program, target)
     return _Emitter(program, schedule, target).emit()
 

@@ -15,6 +15,7 @@ from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, de
 from ir.nodes import Buffer, Var
 from ir.traverse import free_vars, shape_vars
 from lower.components import components
+from lower.contraction import contracted
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop
@@ -211,6 +212,7 @@ class _Scheduler:
         found = min((f for f in forms if f is not None), key=self._price, default=None)
         if found is None or self._price(found) >= self._price((in_order,)):
             return None
+        found, arrays = contracted(found, arrays, self.boxes, self.target)
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
         return found
