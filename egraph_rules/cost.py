@@ -30,7 +30,8 @@ class Target:
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis.
+    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis. `dispatch`: an
+    array statement outside of loops, where a form of it is one of several.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -56,6 +57,7 @@ class Target:
     scalar: float = 20.0
     contraction: float = 0.2
     scan: float = 4.0
+    dispatch: float = 14_000.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -72,6 +74,7 @@ GPU = Target(
     kernel=2000.0,
     step=30_000.0,
     launch=10_000.0,
+    dispatch=10_000.0,
     scalar=5_000.0,
     contraction=0.02,
 )
@@ -98,6 +101,7 @@ TPU = Target(
     kernel=195_000.0,
     step=1_000.0,
     launch=195_000.0,
+    dispatch=195_000.0,
     scalar=65_000.0,
     contraction=0.012,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import prod
 
 from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
@@ -10,6 +11,7 @@ from ir.nodes import Binary, Load, Unary
 from ir.traverse import free_vars, walk_expr
 from lower.linear import Linear
 from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop
+from lower.scanning import Extent, cheapest
 
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
@@ -20,11 +22,20 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             times = steps * extent(boxes.get(node.loop), target)
             total += times * target.step + estimate(node.body, boxes, target, times)
         elif node.axes:
-            scan = target.scan if isinstance(node.scan, Recurrence) else 1.0
-            total += steps * (target.launch + scan * _elements(node, boxes, target))
+            scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence) else 0.0
+            total += steps * (target.launch + scan + _elements(node, boxes, target))
         else:
             total += steps * target.scalar * _work(node.statement, target)
     return total
+
+
+def _continued(node: ArrayStatement, scan: Recurrence, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of a scan besides that of its terms."""
+    rows = prod(extent(boxes.get(loop), target) for loop in node.axes if loop is not scan.loop)
+    indices = node.statement.store.indices
+    innermost = bool(indices) and scan.loop.var in free_vars(indices[-1])
+    inside = len(node.axes) < len(node.statement.loops)
+    return cheapest(scan, Extent(extent(boxes.get(scan.loop), target), rows, innermost, inside), target)[1]
 
 
 def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:

@@ -21,13 +21,14 @@ from lower.linear import linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, own_bounds
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
+from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.statement import StatementWriter
-from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
+from lower.values import TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
 
 WIDTH = 110  # of source lines
-_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS}
+_HELPERS = {"truncdiv": TRUNCDIV, **HELPERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class _Emitter:
         if static:
             lines += ["from functools import partial", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or self.helpers & {"truncdiv", "linear_scan"}:
+        if "lax." in text or any("lax." in _HELPERS[h] for h in self.helpers):
             lines.append("from jax import lax")
         for helper, code in _HELPERS.items():
             if helper in self.helpers:

@@ -240,12 +240,13 @@ class _Scheduler:
             if found is not None:
                 statements, self.added = found.statements, self.added + 2
                 unrolled.append(found)
-        scans = {s.position: r for s in statements if (r := recurrence(s, loop)) is not None}
+        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
+        scans = {s.position: r for s in statements if (r := recurrence(s, loop, depth)) is not None}
         if not scans:
             return None
-        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
         deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in scans and d.level == level)]
-        edges = self.ordering(deps)
+        outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
+        edges = [e for e in self.ordering(deps) if e.level not in outer]
         nodes: list[Node] = [self._over_all(u.first, level, pending) for u in unrolled]
         for part in components(statements, ((e.source, e.sink) for e in edges)):
             inside = {s.position for s in part}

@@ -22,6 +22,8 @@ RESERVED = {
     "truncdiv",
     "linear_scan",
     "prefix_sums",
+    "doubling_sums",
+    "in_turn",
     "state",
     *keyword.kwlist,
     *dir(builtins),
