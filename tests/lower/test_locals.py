@@ -1,6 +1,6 @@
 """Locals: what no iteration changes is computed once, and a loop around all users of an array needs no axis for it."""
 
-# ruff: noqa: E501, ISC004
+# ruff: noqa: E501
 from __future__ import annotations
 
 from dataclasses import replace
