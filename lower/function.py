@@ -17,6 +17,7 @@ from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
+from lower.layout import laid_out
 from lower.linear import linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, own_bounds
 from lower.normalize import Check, Program, normalize
@@ -50,7 +51,7 @@ def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU) ->
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
     program = normalize(without_bodies(func), checks)
     hoist_invariants(program)
-    schedule = plan(program, target)
+    schedule = laid_out(program, plan(program, target), target)
     return _Emitter(program, schedule, target).emit()
 
 

@@ -1,6 +1,6 @@
 """Locals: what no iteration changes is computed once, and a loop around all users of an array needs no axis for it."""
 
-# ruff: noqa: E501
+# ruff: noqa: E501, ISC004
 from __future__ import annotations
 
 from dataclasses import replace
@@ -95,22 +95,53 @@ def test_near_misses_keep_their_rows(body: str) -> None:
 
 STEPS = """
 q = T.alloc_buffer((40, 60), "float32")
+p = T.alloc_buffer((40, 60), "float32")
 for t in T.serial(30):
     for i in range(40):
+        p[i, 0] = B[i, 0] * T.cast(t, 'float32')
         q[i, 0] = {first}
         for j in T.serial(1, 60):
-            q[i, j] = (A[i, j] + A[i, j - 1] - q[i, j - 1]) / (2.0 + 0.5 * A[i, j] * A[i, j])
+            p[i, j] = 1.0 / (p[i, j - 1] * p[i, j - 1] + 2.0)
+            q[i, j] = (A[i, j] + A[i, j - 1] - q[i, j - 1]) / (2.0 + p[i, j - 1])
     for i in range(40):
         for j in T.serial(1, 60):
-            A[i, j] = T.tanh(q[i, j] + A[i, j - 1])
+            A[i, j] = T.tanh(q[i, j] + p[i, 60 - j] * A[i, j - 1])
 """
 
 
-@pytest.mark.parametrize("first", ["1.0", "B[i, 0]", "A[i, 1]"])
+@pytest.mark.parametrize("first", ["1.0", "B[i, 1]", "A[i, 1]"])
 def test_an_order_keeps_one_copy_of_what_each_step_fills(first: str) -> None:
+    """The recurrence of p is for all steps at once, so that another order is chosen; q needs no place for each."""
     text = STEPS.format(first=first).strip().replace("\n", "\n    ")
     tables = ", ".join(f'{name}: T.Buffer((40, 60), "float32")' for name in "AB")
-    func = parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0]
-    source = check(func)
-    assert "(40, 60)" in source
-    assert "(30, 40, 60)" not in source
+    source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
+    sizes = {
+        line.split(" = ")[0].strip(): line.partition("zeros(")[2] for line in source.split("\n") if "zeros(" in line
+    }
+    assert "30" in next(size for name, size in sizes.items() if name.startswith("p"))
+    assert "30" not in next(size for name, size in sizes.items() if name.startswith("q"))
+
+
+COLUMNS = """
+q = T.alloc_buffer((40, 60), "float32")
+for i in range(40):
+    q[i, 0] = A[i, 0]
+    for j in T.serial(1, 60):
+        q[i, j] = A[i, j] / (2.0 + q[i, j - 1] * q[i, j - 1])
+"""
+READERS = {
+    "backward": ("for i in range(40):\n    for j in T.serial(1, 60):\n        B[i, 59 - j] = T.tanh(q[i, 59 - j] + B[i, 60 - j])", "q[j] ="),
+    "rows too": (
+        "for j in range(60):\n    for i in T.serial(1, 40):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])\n"
+        "for i in T.serial(1, 40):\n    for j in range(60):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])",
+        "q[:, j] =",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("readers", "form"), READERS.values(), ids=READERS.keys())
+def test_locals_lie_as_steps_take_them(readers: str, form: str) -> None:
+    text = "\n    ".join((COLUMNS + readers).strip().split("\n"))
+    tables = ", ".join(f'{name}: T.Buffer((40, 60), "float32")' for name in "AB")
+    source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
+    assert form in source.replace("q.at[j].set(", "q[j] = ").replace("q.at[:, j].set(", "q[:, j] = "), source
