@@ -94,18 +94,18 @@ def test_near_misses_keep_their_rows(body: str) -> None:
 
 
 STEPS = """
-q = T.alloc_buffer((40, 60), "float32")
-p = T.alloc_buffer((40, 60), "float32")
-for t in T.serial(30):
-    for i in range(40):
+q = T.alloc_buffer((12, 16), "float32")
+p = T.alloc_buffer((12, 16), "float32")
+for t in T.serial(7):
+    for i in range(12):
         p[i, 0] = B[i, 0] * T.cast(t, 'float32')
         q[i, 0] = {first}
-        for j in T.serial(1, 60):
+        for j in T.serial(1, 16):
             p[i, j] = 1.0 / (p[i, j - 1] * p[i, j - 1] + 2.0)
             q[i, j] = (A[i, j] + A[i, j - 1] - q[i, j - 1]) / (2.0 + p[i, j - 1])
-    for i in range(40):
-        for j in T.serial(1, 60):
-            A[i, j] = T.tanh(q[i, j] + p[i, 60 - j] * A[i, j - 1])
+    for i in range(12):
+        for j in T.serial(1, 16):
+            A[i, j] = T.tanh(q[i, j] + p[i, 16 - j] * A[i, j - 1])
 """
 
 
@@ -113,27 +113,27 @@ for t in T.serial(30):
 def test_an_order_keeps_one_copy_of_what_each_step_fills(first: str) -> None:
     """The recurrence of p is for all steps at once, so that another order is chosen; q needs no place for each."""
     text = STEPS.format(first=first).strip().replace("\n", "\n    ")
-    tables = ", ".join(f'{name}: T.Buffer((40, 60), "float32")' for name in "AB")
+    tables = ", ".join(f'{name}: T.Buffer((12, 16), "float32")' for name in "AB")
     source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
     sizes = {
         line.split(" = ")[0].strip(): line.partition("zeros(")[2] for line in source.split("\n") if "zeros(" in line
     }
-    assert "30" in next(size for name, size in sizes.items() if name.startswith("p"))
-    assert "30" not in next(size for name, size in sizes.items() if name.startswith("q"))
+    assert "7" in next(size for name, size in sizes.items() if name.startswith("p"))
+    assert "7" not in next(size for name, size in sizes.items() if name.startswith("q"))
 
 
 COLUMNS = """
-q = T.alloc_buffer((40, 60), "float32")
-for i in range(40):
+q = T.alloc_buffer((12, 16), "float32")
+for i in range(12):
     q[i, 0] = A[i, 0]
-    for j in T.serial(1, 60):
+    for j in T.serial(1, 16):
         q[i, j] = A[i, j] / (2.0 + q[i, j - 1] * q[i, j - 1])
 """
 READERS = {
-    "backward": ("for i in range(40):\n    for j in T.serial(1, 60):\n        B[i, 59 - j] = T.tanh(q[i, 59 - j] + B[i, 60 - j])", "q[j] ="),
+    "backward": ("for i in range(12):\n    for j in T.serial(1, 16):\n        B[i, 15 - j] = T.tanh(q[i, 15 - j] + B[i, 16 - j])", "q[j] ="),
     "rows too": (
-        "for j in range(60):\n    for i in T.serial(1, 40):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])\n"
-        "for i in T.serial(1, 40):\n    for j in range(60):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])",
+        "for j in range(16):\n    for i in T.serial(1, 12):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])\n"
+        "for i in T.serial(1, 12):\n    for j in range(16):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])",
         "q[:, j] =",
     ),
 }  # fmt: skip
@@ -142,6 +142,6 @@ READERS = {
 @pytest.mark.parametrize(("readers", "form"), READERS.values(), ids=READERS.keys())
 def test_locals_lie_as_steps_take_them(readers: str, form: str) -> None:
     text = "\n    ".join((COLUMNS + readers).strip().split("\n"))
-    tables = ", ".join(f'{name}: T.Buffer((40, 60), "float32")' for name in "AB")
+    tables = ", ".join(f'{name}: T.Buffer((12, 16), "float32")' for name in "AB")
     source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
     assert form in source.replace("q.at[j].set(", "q[j] = ").replace("q.at[:, j].set(", "q[:, j] = "), source
