@@ -272,7 +272,8 @@ class Contexts:
         domain = f.domain.intersect(sets.may)
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        changed = sets.others(body.may, before(early, name), sets.may, early)
+        held = {b for b, _ in f.known}
+        changed = sets.others({b: r for b, r in body.may.items() if b in held}, before(early, name), sets.may, early)
         known = {(b, v): r.subtract(changed[b]) if b in changed else r for (b, v), r in f.known.items()}
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
         dead = _dead_after_iteration(sets, body, d, early, late)
@@ -410,11 +411,11 @@ class Contexts:
 
         What it promises is used after it, and would be lost with it.
         """
-        if any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
-            return False
         d = self._permissions[permissions]
         written = self.effects.of(stmt).may
         if not written or any(b not in d for b in written):
+            return False
+        if any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
             return False
 
         def prove() -> bool:
@@ -640,7 +641,8 @@ def _dead_after_iteration(sets: LoopSets, body: fx.Effects, outer: Regions, mid:
     # An iteration `late` reads what no iteration between this one and it has written.
     in_late = {b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items()}
     between = before(name, mid).intersect(before(mid, late))
-    written = sets.others(body.must, between, sets.must, mid)
+    read = {b: r for b, r in body.must.items() if b in body.reads}
+    written = sets.others(read, between, sets.must, mid)
     exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
     read_later = {b: pb.forget(r, (late,)) for b, r in exposed.items()}
     return fx.subtract(fx.unite(outer, overwritten), read_later)

@@ -30,7 +30,8 @@ class Target:
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis.
+    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis. `dispatch`: an
+    array statement outside of loops, where a form of it is one of several.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
     for each element of the image under the filter there, besides the products.
@@ -64,6 +65,7 @@ class Target:
     banded_contraction: float = 0.5
     convolution_position: float = 500.0
     convolution_patch: float = 8.0
+    dispatch: float = 14_000.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -80,6 +82,7 @@ GPU = Target(
     kernel=2000.0,
     step=30_000.0,
     launch=10_000.0,
+    dispatch=10_000.0,
     scalar=5_000.0,
     contraction=0.02,
     padded_read=0.05,
@@ -110,6 +113,7 @@ TPU = Target(
     kernel=195_000.0,
     step=1_000.0,
     launch=195_000.0,
+    dispatch=195_000.0,
     scalar=65_000.0,
     contraction=0.012,
     padded_read=0.05,

@@ -25,8 +25,6 @@ def _mark(body: Sequence[ast.stmt], dead: set[int], live: set[str]) -> set[str]:
         live = live - assigned
         if isinstance(stmt, ast.FunctionDef):
             live = live | (_mark(stmt.body, dead, set()) - {a.arg for a in stmt.args.args})
-        elif isinstance(stmt, ast.For):  # what an iteration reads, the one before it may have assigned
-            live = live | _read(stmt.iter) | _mark(stmt.body, dead, live | _read(stmt))
         else:
             live = live | _read(stmt)
     return live

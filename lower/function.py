@@ -16,37 +16,31 @@ from lower.calls import without_bodies
 from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.finite import Finite
+from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
+from lower.layout import laid_out
 from lower.linear import linear, to_expr
 from lower.nest import (
     ArrayStatement,
-    BlockedLoop,
     Box,
     Node,
-    Pick,
     Plan,
-    Recurrence,
     SequentialLoop,
-    Solve,
     inner_statements,
+    mapped_scan,
     own_bounds,
 )
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
+from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.statement import StatementWriter
-from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
+from lower.values import TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
 from lower.windows import WINDOWS
 
 WIDTH = 110  # of source lines
-_HELPERS = {
-    "truncdiv": TRUNCDIV,
-    "linear_scan": LINEAR_SCAN,
-    "prefix_sums": PREFIX_SUMS,
-    "windows": WINDOWS,
-    "banded": BANDED,
-}
+_HELPERS = {"truncdiv": TRUNCDIV, "windows": WINDOWS, "banded": BANDED, **HELPERS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +61,8 @@ class Emitted:
 def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
     program = normalize(without_bodies(func), checks)
-    schedule = plan(program, target)
+    hoist_invariants(program)
+    schedule = laid_out(program, plan(program, target), target)
     return _Emitter(program, schedule, target).emit()
 
 
@@ -140,7 +135,7 @@ class _Emitter:
         if "functools." in text or "windows" in self.helpers:
             lines += ["import functools", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or self.helpers & {"truncdiv", "linear_scan", "windows"}:
+        if "lax." in text or any("lax." in _HELPERS[h] for h in self.helpers):
             lines.append("from jax import lax")
         for helper, code in _HELPERS.items():
             if helper in self.helpers:
@@ -266,8 +261,6 @@ class _Emitter:
         for node in nodes:
             if isinstance(node, ArrayStatement):
                 self._statement(node, scope)
-            elif isinstance(node, BlockedLoop):
-                self._blocks(node, scope)
             else:
                 self._loop(node, scope)
 
@@ -288,7 +281,9 @@ class _Emitter:
                 guards += map(self._resolve_expr, own_bounds(loop))
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
-        node = ArrayStatement(resolved, node.axes, None if node.scan is None else self._resolved_scan(node.scan))
+        node = ArrayStatement(
+            resolved, node.axes, None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
+        )
         writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite, self.target, self.only)
         writer.write()
         self.helpers |= writer.helpers
@@ -311,19 +306,6 @@ class _Emitter:
             guards=tuple(self._resolve_expr(g) for g in statement.guards),
             update=None if update is None else (update[0], self._resolve_expr(update[1])),
         )
-
-    def _resolved_scan(self, scan: Recurrence | Pick | Solve) -> Recurrence | Pick | Solve:
-        """The scan with accesses to expanded locals completed."""
-        if isinstance(scan, Solve):
-            matrix = self._resolve_expr(scan.matrix)
-            assert isinstance(matrix, Load)
-            return replace(scan, matrix=matrix)
-        if isinstance(scan, Pick):
-            return replace(scan, value=self._resolve_expr(scan.value))
-        previous = self._resolve_expr(scan.previous)
-        assert isinstance(previous, Load)
-        factor = None if scan.factor is None else self._resolve_expr(scan.factor)
-        return replace(scan, term=self._resolve_expr(scan.term), factor=factor, previous=previous)
 
     def _resolve_expr(self, expr: Expr) -> Expr:
         def one(e: Expr) -> Expr:
@@ -375,29 +357,6 @@ class _Emitter:
         scope.lines += child.body()
         scope.lines += [f"{child.indent}return {names}", ""]
         scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {names if single else f'({names})'})")
-
-    def _blocks(self, node: BlockedLoop, scope: Scope) -> None:
-        """A loop that runs while tracing, once for each block."""
-        box = self.plan.boxes[node.loop]
-        stop = box.low + box.extent
-        low, high = self.names.of(node.low), self.names.of(node.high)
-        start, end = (self._scalar(to_expr(f, node.low)) for f in (box.low, stop))
-        inside = list(inner_statements(node.body))
-        for buffer in sorted(
-            {self.expanded.get(b, b) for n in inside for b in n.statement.buffers()}, key=lambda b: b.name
-        ):
-            scope.current(buffer)
-        child = Scope(scope.indent + "    ")
-        child.around = {**scope.around, node.low: Box(box.low, box.extent, exact=True)}
-        child.around[node.high] = Box(box.low + 1, box.extent, exact=True)
-        child.loop_vars, child.boxed = scope.loop_vars, scope.boxed
-        self.report.append(f"loop {node.loop.var.name} runs in blocks of {node.width}: {node.reason}")
-        self._nodes(node.body, child)
-        child.flush_all()
-        scope.add(f"for {low} in range({start}, {end}, {node.width}):")
-        scope.lines.append(f"{child.indent}{high} = min({low} + {node.width}, {end})")
-        scope.lines += child.lines
-        scope.defined = {n: c for n, c in scope.defined.items() if n not in child.defined}
 
     def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
         """Source of the first and one-past-last value; records what is known of the variable inside."""

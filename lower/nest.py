@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.nodes import Binary, Buffer, Expr, Load, Var
 from lower.linear import Linear, linear, to_expr
+from lower.normalize import relocated, relocated_expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,22 @@ class Solve:
     unit: bool
 
 
+def mapped_scan(scan: Recurrence | Pick | Solve, expr: Callable[[Expr], Expr]) -> Recurrence | Pick | Solve:
+    """A scan with all its expressions changed; loads must stay loads."""
+
+    def load(old: Load) -> Load:
+        new = expr(old)
+        assert isinstance(new, Load)
+        return new
+
+    if isinstance(scan, Pick):
+        return replace(scan, value=expr(scan.value))
+    if isinstance(scan, Solve):
+        return replace(scan, matrix=load(scan.matrix))
+    factor = None if scan.factor is None else expr(scan.factor)
+    return replace(scan, term=expr(scan.term), factor=factor, previous=load(scan.previous))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayStatement:
     """A statement over array axes (outermost first); with none it is a scalar statement.
@@ -82,22 +99,17 @@ class SequentialLoop:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockedLoop:
-    """A loop in blocks of `width` iterations, from `low` up to `high`, which are numbers while tracing.
-
-    `body` does the iterations of one block, in whatever order and however many at once.
-    """
-
-    loop: Loop
-    low: Var
-    high: Var
-    width: int
-    body: tuple[Node, ...]
-    reason: str
+Node = ArrayStatement | SequentialLoop
 
 
-Node = ArrayStatement | SequentialLoop | BlockedLoop
+def relocated_node(node: Node, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Node:
+    """A node with another buffer in place of one, and elements of it at other places."""
+    if isinstance(node, SequentialLoop):
+        return replace(node, body=tuple(relocated_node(n, old, new, place) for n in node.body))
+    if old not in node.statement.buffers():
+        return node
+    scan = None if node.scan is None else mapped_scan(node.scan, lambda e: relocated_expr(e, old, new, place))
+    return replace(node, statement=relocated(node.statement, old, new, place), scan=scan)
 
 
 def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:
@@ -107,15 +119,6 @@ def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:
             yield node
         else:
             yield from inner_statements(node.body)
-
-
-def blocks(nodes: Iterable[Node]) -> Iterator[BlockedLoop]:
-    """All loops in blocks of a plan."""
-    for node in nodes:
-        if isinstance(node, BlockedLoop):
-            yield node
-        if not isinstance(node, ArrayStatement):
-            yield from blocks(node.body)
 
 
 @dataclass(slots=True)

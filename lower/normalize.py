@@ -6,7 +6,7 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import assert_never, cast
@@ -371,24 +371,40 @@ def _parts(statements: list[Statement], depth: int) -> list[list[Statement]]:
     return parts
 
 
-def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...] = ()) -> Statement:
-    """The statement with another buffer in place of a local: `new[*place, ...]`."""
-
-    def one(e: Expr) -> Expr:
-        return Load(new, (*place, *e.indices), e.span) if isinstance(e, Load) and e.buffer == old else e
-
-    def expr(e: Expr) -> Expr:
-        return map_expr(e, one)
-
-    store = statement.store
-    indices = tuple(map(expr, store.indices))
-    target, indices = (new, (*place, *indices)) if store.buffer == old else (store.buffer, indices)
+def mapped(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
+    """The statement with all its expressions changed; its loops stay."""
+    store, update = statement.store, statement.update
     return replace(
         statement,
-        guards=tuple(map(expr, statement.guards)),
-        store=Store(target, indices, expr(store.value), store.span),
-        update=None if statement.update is None else (statement.update[0], expr(statement.update[1])),
+        guards=tuple(map(change, statement.guards)),
+        store=Store(store.buffer, tuple(map(change, store.indices)), change(store.value), store.span),
+        update=None if update is None else (update[0], change(update[1])),
     )
+
+
+def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...] = ()) -> Statement:
+    """The statement with another buffer in place of a local: `new[*place, ...]`."""
+    return relocated(statement, old, new, lambda indices: (*place, *indices))
+
+
+def relocated(
+    statement: Statement, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
+) -> Statement:
+    """The statement with another buffer in place of one, and elements of it at other places."""
+    changed = mapped(statement, lambda e: relocated_expr(e, old, new, place))
+    store = changed.store
+    if store.buffer != old:
+        return changed
+    return replace(changed, store=Store(new, place(store.indices), store.value, store.span))
+
+
+def relocated_expr(expr: Expr, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Expr:
+    """An expression with another buffer in place of one, and elements of it at other places."""
+
+    def one(e: Expr) -> Expr:
+        return Load(new, place(e.indices), e.span) if isinstance(e, Load) and e.buffer == old else e
+
+    return map_expr(expr, one)
 
 
 def _privatise(program: Program) -> None:

@@ -18,7 +18,7 @@ from lower.calls import without_bodies
 from lower.function import make_job
 from lower.job import MAX_TAPS, Job, settle, unrolled
 from lower.linear import atom, linear, to_expr
-from lower.nest import ArrayStatement, BlockedLoop, Node, Plan
+from lower.nest import ArrayStatement, Node, Plan, SequentialLoop
 from lower.normalize import Program, moved, normalize
 from lower.plan import plan
 from lower.views import Axis
@@ -98,7 +98,7 @@ def _item(node: Node, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tupl
     box = schedule.boxes.get(node.loop)
     if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         raise UnsuitableError(f"loop {node.loop.var.name} has no constant bounds")
-    if isinstance(node, BlockedLoop) or any(not isinstance(n, ArrayStatement) for n in node.body):
+    if any(isinstance(n, SequentialLoop) for n in node.body):
         raise UnsuitableError(f"loop {node.loop.var.name} holds a loop that stays one: {node.reason}")
     body = tuple(_job(n, schedule, arrays) for n in node.body if isinstance(n, ArrayStatement))
     return TimeLoop(node.loop.var, box.low.const, box.extent.const, body)

@@ -16,9 +16,10 @@ from ir.nodes import Buffer, Var
 from ir.traverse import free_vars, shape_vars
 from lower.blocking import follows
 from lower.components import components
+from lower.contraction import contracted
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, blocks, inner_statements
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, inner_statements
 from lower.normalize import Program, moved
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import Fresh, rescheduled, split_at
@@ -107,7 +108,6 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     deps = dependences(program.statements, program.depth)
     scheduler = _Scheduler(program, boxes, deps, target)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
-    static |= {var for b in blocks(nodes) for var in (b.low, b.high)}
     result = Plan(nodes, boxes, static)
     _expand_locals(program, result)
     return result
@@ -214,6 +214,7 @@ class _Scheduler:
         found = min((f for f in forms if f is not None), key=self._price, default=None)
         if found is None or self._price(found) >= self._price((in_order,)):
             return None
+        found, arrays = contracted(found, arrays, self.boxes, self.target)
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
         tiler = Tiler(self.boxes, self.program.fresh, self._position)
@@ -249,12 +250,13 @@ class _Scheduler:
             if found is not None:
                 statements = found.statements
                 unrolled.append(found)
-        scans = {s.position: r for s in statements if (r := recurrence(s, loop)) is not None}
+        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
+        scans = {s.position: r for s in statements if (r := recurrence(s, loop, depth)) is not None}
         if not scans:
             return None
-        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
         deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in scans and d.level == level)]
-        edges = self.ordering(deps)
+        outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
+        edges = [e for e in self.ordering(deps) if e.level not in outer]
         nodes: list[Node] = [self._over_all(u.first, level, pending) for u in unrolled]
         for part in components(statements, ((e.source, e.sink) for e in edges)):
             inside = {s.position for s in part}
@@ -399,7 +401,6 @@ def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
     for node in nodes:
         if isinstance(node, SequentialLoop):
             yield node
-        if not isinstance(node, ArrayStatement):
             yield from sequential_loops(node.body)
 
 

@@ -7,11 +7,11 @@ it has a place for each iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ir.analysis.dependence import Loop, Statement, common_loops
+from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import Linear, atom, linear, to_expr
@@ -20,8 +20,11 @@ from lower.normalize import conjunction, split_update
 from lower.reduce import neutral_number
 
 
-def recurrence(statement: Statement, loop: Loop) -> Recurrence | None:
-    """How a statement continues what its last iteration of a loop stored; None if it is not of these kinds."""
+def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) -> Recurrence | None:
+    """How a statement continues what its last iteration of a loop stored; None if it is not of these kinds.
+
+    `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b.
+    """
     store = statement.store
     before = substitute_expr_all(store.indices, loop.var, Binary("sub", loop.var, const(1, loop.var.dtype)))
     own = [load for load in loads(store.value) if load.buffer == store.buffer]
@@ -32,9 +35,8 @@ def recurrence(statement: Statement, loop: Loop) -> Recurrence | None:
     if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards):
         return None
     previous = last[0]
-    others = [load for load in own if not load.same(previous)]  # only what was there before may be read besides
     stepping = any(_moves(i, loop.var) for i in store.indices)
-    if not stepping or not all(_same_place(load.indices, store.indices) for load in others):
+    if not stepping or _continues_besides(statement, loop, previous, private):
         return None
     found = split_update(store.value, previous)
     if found is not None and not _has(found[1], previous):
@@ -63,6 +65,18 @@ def _same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
     return all(linear(x).equals(linear(y)) for x, y in zip(a, b, strict=True))
 
 
+def _continues_besides(statement: Statement, loop: Loop, previous: Load, private: Mapping[Buffer, int]) -> bool:
+    """Whether a statement reads what an earlier iteration of a loop stored otherwise than by `previous`."""
+    nothing = const(0, statement.store.value.dtype)
+    rest = map_expr(statement.store.value, lambda e: nothing if isinstance(e, Load) and e.same(previous) else e)
+    if not _reads(rest, statement.buffer):
+        return False
+    store = replace(statement.store, value=rest)
+    level = statement.loops.index(loop)
+    found = dependences([replace(statement, store=store, update=None)], private)
+    return any(d.kind == "flow" and d.level == level for d in found)
+
+
 def _reads(expr: Expr, buffer: Buffer) -> bool:
     return any(load.buffer == buffer for load in loads(expr))
 
@@ -89,6 +103,9 @@ def _line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
         case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
             a, b = _line(lhs, x), _line(rhs, x)
             return None if a is None or b is None else (_sum(op, a[0], b[0]), _sum(op, a[1], b[1]))
+        case Binary(op="div", lhs=lhs, rhs=rhs) if not _has(rhs, x):
+            form = _line(lhs, x)
+            return None if form is None else (_over(form[0], rhs), _over(form[1], rhs))
         case Binary(op="mul", lhs=lhs, rhs=rhs):
             factor, inner = (lhs, rhs) if not _has(lhs, x) else (rhs, lhs)
             form = _line(inner, x)
@@ -111,9 +128,17 @@ def _sum(op: Literal["add", "sub"], a: Expr | None, b: Expr | None) -> Expr | No
     return (b if op == "add" else _negated(b)) if a is None else Binary(op, a, b)
 
 
+def _over(e: Expr | None, divisor: Expr) -> Expr | None:
+    if isinstance(e, Const) and isinstance(divisor, Const) and divisor.value:
+        return const(e.value / divisor.value, e.dtype)
+    return None if e is None else Binary("div", e, divisor)
+
+
 def _times(factor: Expr, e: Expr | None) -> Expr | None:
     if isinstance(e, Const) and e.value == 1:
         return factor
+    if isinstance(e, Const) and isinstance(factor, Const) and e.dtype.is_float:
+        return const(e.value * factor.value, e.dtype)
     return None if e is None else Binary("mul", factor, e)
 
 

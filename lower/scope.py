@@ -26,6 +26,8 @@ RESERVED = {
     "prefix_sums",
     "windows",
     "banded",
+    "doubling_sums",
+    "in_turn",
     "state",
     *keyword.kwlist,
     *dir(builtins),

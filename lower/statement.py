@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Expr, Load, const
+from ir.nodes import Const, Expr, Load, const
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.access import buffer_shape, find_view, indexed
 from lower.job import (
@@ -21,6 +22,7 @@ from lower.job import (
 from lower.linear import Linear, atom, number, to_expr
 from lower.nest import Pick, Recurrence, Solve
 from lower.reduce import neutral
+from lower.scanning import Extent, Form, cheapest
 from lower.scope import Fill, Held
 from lower.tensor.known import Known
 from lower.value_writer import COMBINERS, ValueWriter, axis_names, update_class
@@ -37,7 +39,6 @@ _METHODS: dict[UpdateOp, str] = {
     "and": "min",
     "or": "max",
 }
-_LONG_SCAN = 1024  # positions from which sums in blocks are faster than an associative scan (benchmarks/README.md)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +190,10 @@ class StatementWriter(ValueWriter):
         self._use(self._ordered(self.job))
         axis = next(a for a in self.job.axes if a.var == scan.loop.var)
         guards = self.job.guards
-        value = self._continued(scan, axis)
-        self._note(f"{scan.op if scan.factor is None else 'linear'} scan over {axis.var.name}")
+        self._release()
+        form, value = self._continued(scan, axis)
+        kind = scan.op if scan.factor is None else "linear"
+        self._note(f"{kind} scan over {axis.var.name}{'' if form == 'associative' else f' ({form})'}")
         place = self._place(self.job.axes)
         if place is None:
             self._scatter(value, guards)
@@ -219,34 +222,54 @@ class StatementWriter(ValueWriter):
         else:
             self._store(value, place, self._mask(self.job.guards), steady=True)
 
-    def _continued(self, scan: Recurrence, axis: Axis) -> Value:
-        """The values of a recurrence along an axis, from the element before the first."""
+    def _continued(self, scan: Recurrence, axis: Axis) -> tuple[Form, Value]:
+        """The values of a recurrence along an axis, from the element before the first, and the form they take."""
         dtype = self.job.buffer.dtype
-        parts = [self.translator.expr(e) for e in ((scan.term,) if scan.factor is None else (scan.factor, scan.term))]
-        axes = union(self.translator.order, (axis,), *(p.axes for p in parts))
-        shape = self._extents(axes) + ("," if len(axes) == 1 else "")
-        codes = [
-            aligned(typed(p, dtype), axes).code
-            if p.axes == axes
-            else f"jnp.broadcast_to({aligned(typed(p, dtype), axes).code}, ({shape}))"
-            for p in parts
-        ]
-        along = [a.var for a in axes].index(axis.var)
-        where = f", axis={along}" if along else ""
         low = to_expr(axis.low, axis.var)
         first = self.translator.expr(substitute_expr(scan.previous, {axis.var: low}))
+        given = (scan.term,) if scan.factor is None else (scan.factor, scan.term)
+        parts = [self.translator.expr(e) for e in given]
+        axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *parts)))
+        along = axes.index(axis)
+        form = cheapest(scan, self._extent(axes, along), self.target)[0]
+        where = f", axis={along}" if along else ""
+        term = self._spread(parts[-1], axes)
+        if form in ("in turn", "doubling"):
+            before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
+            if form == "doubling":
+                self.helpers.add("doubling_sums")
+                return form, Value(f"doubling_sums({term}, {parts[0].code}, {before}{where})", axes, POSTFIX)
+            self.helpers.add("in_turn")
+            combine, terms = COMBINERS[scan.op], f"({term},)"
+            if isinstance(scan.factor, Const):
+                combine = f"lambda last, term: {parts[0].code} * last + term"
+            elif scan.factor is not None:
+                combine = "lambda last, factor, term: factor * last + term"
+                terms = f"({self._spread(parts[0], axes)}, {term})"
+            return form, Value(f"in_turn({combine}, {before}, {terms}{where})", axes, POSTFIX)
         if scan.factor is None:
-            code = f"lax.associative_scan({COMBINERS[scan.op]}, {codes[0]}{where})"
-            long = axis.extent.is_const and axis.extent.const >= _LONG_SCAN
-            if scan.op == "add" and dtype.is_float and along == len(axes) - 1 and long:
+            code = f"lax.associative_scan({COMBINERS[scan.op]}, {term}{where})"
+            if form == "blocks":
                 self.helpers.add("prefix_sums")
-                code = f"prefix_sums({codes[0]})"
-            return self._combine(scan.op, first, Value(code, axes, POSTFIX))
+                code = f"prefix_sums({term})"
+            return form, self._combine(scan.op, first, Value(code, axes, POSTFIX))
         self.helpers.add("linear_scan")
         products, sums = self.names.fresh("products"), self.names.fresh("sums")
-        self.scope.add(f"{products}, {sums} = linear_scan({codes[0]}, {codes[1]}{where})")
+        self.scope.add(f"{products}, {sums} = linear_scan({self._spread(parts[0], axes)}, {term}{where})")
         grown = self.translator.binary("mul", Value(products, axes), first, dtype)
-        return self.translator.binary("add", grown, Value(sums, axes), dtype)
+        return form, self.translator.binary("add", grown, Value(sums, axes), dtype)
+
+    def _spread(self, value: Value, axes: tuple[Axis, ...]) -> str:
+        """A value over all of these axes."""
+        code = aligned(typed(value, self.job.buffer.dtype), axes).code
+        if value.axes == axes:
+            return code
+        return f"jnp.broadcast_to({code}, ({self._extents(axes) + (',' if len(axes) == 1 else '')}))"
+
+    def _extent(self, axes: Sequence[Axis], along: int) -> Extent:
+        sizes = [float(a.extent.const) if a.extent.is_const else self.target.default_extent for a in axes]
+        rows = prod(sizes) / max(sizes[along], 1.0)
+        return Extent(sizes[along], rows, along == len(axes) - 1, bool(self.scope.loop_vars))
 
     def _ordered(self, job: Job) -> Job:
         """Axes in the order in which the store lays them out, reductions last."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
-from ir.traverse import has_loads, loads, map_expr
+from ir.traverse import has_loads, loads
 from lower.linear import Linear, atom, linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, inner_statements
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, inner_statements, relocated_node
 
 _SHARE = 4  # a tile is this many times smaller than its buffer
 
@@ -51,7 +52,8 @@ class Tiler:
                 tile, low = window
                 around = statements[0].loops[: statements[0].loops.index(node.loop)]
                 self.depth[tile] = len(around)
-                node = replace(node, body=tuple(_tiled(n, buffer, tile, low) for n in node.body))
+                place = partial(_inside_tile, low)
+                node = replace(node, body=tuple(relocated_node(n, buffer, tile, place) for n in node.body))
                 before.append(self._copy(tile, buffer, low, around, back=False))
                 after.append(self._copy(tile, buffer, low, around, back=True))
         return (*before, node, *after)
@@ -140,26 +142,5 @@ def _accesses(s: Statement, buffer: Buffer) -> list[tuple[Expr, ...]]:
     return own + [load.indices for e in exprs for load in loads(e) if load.buffer == buffer]
 
 
-def _tiled(node: Node, buffer: Buffer, tile: Buffer, low: Sequence[Linear]) -> Node:
-    """A statement that uses the tile in place of its buffer."""
-    assert isinstance(node, ArrayStatement)
-    s = node.statement
-
-    def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return tuple(to_expr(linear(i) - first, i) for i, first in zip(indices, low, strict=True))
-
-    def one(e: Expr) -> Expr:
-        return Load(tile, place(e.indices), e.span) if isinstance(e, Load) and e.buffer == buffer else e
-
-    def new(e: Expr) -> Expr:
-        return map_expr(e, one)
-
-    indices = tuple(map(new, s.store.indices))
-    target, indices = (tile, place(indices)) if s.buffer == buffer else (s.buffer, indices)
-    moved = replace(
-        s,
-        guards=tuple(map(new, s.guards)),
-        store=Store(target, indices, new(s.store.value), s.store.span),
-        update=None if s.update is None else (s.update[0], new(s.update[1])),
-    )
-    return replace(node, statement=moved)
+def _inside_tile(low: Sequence[Linear], indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    return tuple(to_expr(linear(i) - first, i) for i, first in zip(indices, low, strict=True))

@@ -86,30 +86,6 @@ def truncdiv(a, b):
     return lax.div(*jnp.broadcast_arrays(a, b))
 '''
 
-PREFIX_SUMS = '''
-def prefix_sums(x):
-    """Sums of all prefixes along the last axis: by triangles of ones within blocks of 32, then over the blocks."""
-    n, width = x.shape[-1], 32
-    if n <= 2 * width:
-        return jnp.dot(x, jnp.triu(jnp.ones((n, n), x.dtype)), precision="highest")
-    outer = [(0, 0)] * (x.ndim - 1)
-    rows = jnp.pad(x, [*outer, (0, -n % width)]).reshape(*x.shape[:-1], -1, width)
-    inside = jnp.dot(rows, jnp.triu(jnp.ones((width, width), x.dtype)), precision="highest")
-    before = prefix_sums(inside[..., -1])[..., :-1, None]
-    sums = jnp.concatenate([inside[..., :1, :], inside[..., 1:, :] + before], axis=-2)
-    return sums.reshape(*x.shape[:-1], -1)[..., :n]
-'''
-
-LINEAR_SCAN = '''
-def linear_scan(factors, terms, axis=0):
-    """Products and sums p, s such that p[i] * x + s[i] is what the steps x = factors[i] * x + terms[i] make of x."""
-
-    def compose(first, second):
-        return second[0] * first[0], second[0] * first[1] + second[1]
-
-    return lax.associative_scan(compose, (factors, terms), axis=axis)
-'''
-
 
 def dtype_code(dtype: DType) -> str:
     """A dtype as JAX source."""

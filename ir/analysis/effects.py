@@ -289,7 +289,8 @@ def before(first: str, second: str) -> isl.Set:
 def _loop(loop: For, body: Effects) -> Effects:
     sets = LoopSets.of(loop)
     name, early = loop.var.name, f"{loop.var.name}'"
-    written_before = sets.others(body.must, before(early, name), sets.must, early)
+    read = {b: r for b, r in body.must.items() if b in body.reads}
+    written_before = sets.others(read, before(early, name), sets.must, early)
     entry_reads = unite(read_regions(loop.start), read_regions(loop.extent))
     promised = not body.holds.plain_is_universe()
     holds = pb.forget(sets.must.subtract(body.holds), (name,)).complement() if promised else body.holds

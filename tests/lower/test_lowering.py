@@ -363,6 +363,7 @@ SEQUENTIAL = {
     "antidiag_interchange",
     "data_extent",
     "if_tmp_changes",
+    "inner_scan",
     "jacobi",
     "lu",
     "overlap_last",

@@ -93,7 +93,7 @@ for i in T.serial(12):
         x[i] = x[i] - A[i, j] * x[j]
     x[i] = x[i] / A[i, i]
 """,
-            1,
+            0,
             id="triangular solve",
         ),
         pytest.param(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost import CPU, Target
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.inputs import random_inputs
@@ -20,6 +20,11 @@ from lower.function import emit_function
 from lower.kernel import Kernel
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any scan is worth it
+TURNS = replace(EAGER, name="turns", launch=1.0, dispatch=1e9)  # array statements are dear, steps are not
+LEVELS = replace(
+    EAGER, name="levels", scan=0.0, dispatch=0.0, launch=0.0
+)  # nothing is cheaper than an associative scan
+PASSES = replace(EAGER, name="passes", scan=1e6, step=1e8)  # steps are dear, and so are associative scans
 VECTORS = ", ".join(f'{name}: T.Buffer((20,), "float32")' for name in "AB")
 TABLES = ", ".join(f'{name}: T.Buffer((6, 9), "float32")' for name in "AB")
 
@@ -29,11 +34,11 @@ def read(params: str, body: str) -> PrimFunc:
     return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
-def check(func: PrimFunc, tolerance: float = 1e-4) -> list[str]:
+def check(func: PrimFunc, tolerance: float = 1e-4, target: Target = EAGER) -> list[str]:
     """Compare with the interpreter; returns the report of the lowering."""
     inputs = random_inputs(func, np.random.default_rng(0))
     expected = interpret_with_undef(func, **inputs)
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
     for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
         want, have = values[~undef], np.asarray(got)[~undef]
         np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance, err_msg=kernel.source)
@@ -64,6 +69,7 @@ SCANS = {
     "linear, written otherwise": (
         VECTORS, "B[0] = A[0]\nfor i in T.serial(1, 20):\n    B[i] = A[i] - (B[i - 1] - A[i - 1]) * 0.25",
     ),
+    "read ahead": (VECTORS, "for i in T.serial(1, 19):\n    B[i] = B[i - 1] + B[i + 1]"),
     "guarded": (
         VECTORS, ACCUMULATOR + "for i in range(20):\n    if A[i] > 0.0:\n        s[0] = s[0] + A[i]\n    B[i] = s[0]",
     ),
@@ -99,6 +105,54 @@ def test_scans(params: str, body: str) -> None:
     assert loops(report) == 0, report
 
 
+SINGLE = {name: scan for name, scan in SCANS.items() if scan[0] != TABLES}  # a loop of vectors is in turn already
+
+
+@pytest.mark.parametrize(("params", "body"), SINGLE.values(), ids=SINGLE.keys())
+def test_scans_in_turn(params: str, body: str) -> None:
+    report = check(read(params, body), target=TURNS)
+    assert any("(in turn)" in line for line in report), report
+
+
+FACTORS = {
+    "forward": "B[0, 0] = 1.0\nfor i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = 0.5 * B[i, j - 1] + A[i, j]",
+    "rows, backward": "for i in T.serial(5):\n    for j in range(9):\n        B[4 - i, j] = A[i, j] - B[5 - i, j] / 3.0",
+    "kept": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = A[i, j] - B[i, j - 1]",
+    "vanishing": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] * 1e-30 + A[i, j]",
+    "none": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] * 0.0 + A[i, j]",
+    "halves of halves": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = (B[i, j - 1] / 2.0 + A[i, j]) / 2.0",
+    "a sweep": (
+        "for t in T.serial(2):\n    for i in T.serial(1, 5):\n        for j in T.serial(1, 8):\n"
+        "            B[i, j] = (B[i - 1, j + 1] + B[i, j - 1] + B[i, j] + B[i, j + 1] + B[i + 1, j - 1]) / 5.0"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", FACTORS.values(), ids=FACTORS.keys())
+@pytest.mark.parametrize("target", [PASSES, LEVELS], ids=["passes", "levels"])
+def test_constant_factors(body: str, target: Target) -> None:
+    report = check(read(TABLES, body), target=target)
+    assert scans(report) == 1, report
+    assert (target is PASSES) == any("(doubling)" in line for line in report), report
+
+
+def test_windows_that_double_stop_where_nothing_is_left() -> None:
+    """A long axis: factors' powers vanish, and sums are those of the interpreter all the same."""
+    func = read('B: T.Buffer((300,), "float32")', "for i in T.serial(1, 300):\n    B[i] = B[i] - B[i - 1] / 9.0")
+    assert any("linear scan over i (doubling)" in line for line in check(func, 1e-5, PASSES))
+
+
+def test_a_scan_in_each_step_of_a_loop() -> None:
+    body = "for i in T.serial(1, 6):\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] + B[i - 1, j]"
+    report = check(read(TABLES, body))
+    assert (scans(report), loops(report)) == (1, 1), report
+
+
+def test_integers_are_multiplied_exactly() -> None:
+    func = read('B: T.Buffer((12,), "int32")', "for i in T.serial(1, 12):\n    B[i] = 3 * B[i - 1] - 2")
+    assert not any("(doubling)" in line for line in check(func, 0, PASSES))
+
+
 def test_wide_types_keep_the_name_of_the_kernel() -> None:
     func = read('B: T.Buffer((20,), "float64")', "for i in T.serial(1, 20):\n    B[i] = 0.5 * B[i - 1] + B[i]")
     assert scans(check(func, 1e-9)) == 1
@@ -121,7 +175,13 @@ NO_SCANS = {
     ),
     "one place in many words": (VECTORS, "for i in range(4):\n    B[i % 1] = B[i % 1] + B[0]"),
     "places twice over": (VECTORS, "for i in range(9):\n    B[i // 2 + 1] = B[(i - 1) // 2 + 1] + A[i]"),
-    "read elsewhere": (VECTORS, "for i in T.serial(1, 19):\n    B[i] = B[i - 1] + B[i + 1]"),
+    "two places before": (VECTORS, "for i in T.serial(2, 20):\n    B[i] = 0.5 * B[i - 1] + B[i - 2]"),
+    "the column before": (
+        TABLES,
+        "for i in T.serial(1, 6):\n    for j in T.serial(1, 9):\n        B[i, j] = 0.5 * B[i, j - 1] + B[i, 1]",
+    ),
+    "divided by what changes": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = B[i - 1] / (2.0 + A[i] * A[i])"),
+    "divided by itself": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = A[i] / (B[i - 1] * B[i - 1] + 1.0)"),
 }  # fmt: skip
 
 

@@ -1,0 +1,96 @@
+"""In which order the dimensions of local arrays lie in memory: what a step takes at once lies together.
+
+A loop over the columns of an array touches a line of memory for each element. Nobody sees how a local is laid out, so
+the dimension goes last that array statements run along, where that makes up for those that run along another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Buffer, Expr, Var
+from ir.traverse import free_vars, loads
+from lower.estimate import extent
+from lower.nest import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
+from lower.normalize import Program, relocated
+
+_GAIN = 0.8  # part of the price below which another order is worth its change
+
+
+def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
+    """The plan with the locals of a program in the cheapest order of their dimensions; changes the program alike."""
+    nodes = plan.nodes
+    locals_ = [b for b in program.depth if b not in program.tiles and not plan.expanded.get(b)]
+    for buffer in [b for b in locals_ if len(b.shape) > 1]:
+        order = _best(buffer, nodes, plan.boxes, target)
+        if order is None:
+            continue
+        new = replace(buffer, shape=_ordered(order, buffer.shape))
+        nodes = tuple(relocated_node(n, buffer, new, partial(_ordered, order)) for n in nodes)
+        program.statements[:] = [_moved(s, buffer, new, order) for s in program.statements]
+        program.depth[new] = program.depth.pop(buffer)
+    return replace(plan, nodes=nodes)
+
+
+def _best(buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> tuple[int, ...] | None:
+    """The order that is cheaper by far than the one as written."""
+    rank = len(buffer.shape)
+    uses = [use for n in inner_statements(nodes) for use in _uses(n, buffer, boxes, target)]
+    orders = [tuple(sorted(range(rank), key=lambda d, last=last: (d == last, d))) for last in range(rank)]
+    costs = {order: sum(weight for places, weight in uses if not _together(places, order)) for order in orders}
+    as_written = costs[tuple(range(rank))]
+    best = min(orders, key=lambda o: costs[o])
+    return best if costs[best] < _GAIN * as_written else None
+
+
+_Places = tuple[int, ...]  # for each dimension which of a statement's axes it has, -1 for none
+
+
+def _uses(
+    node: ArrayStatement, buffer: Buffer, boxes: Mapping[Loop, Box], target: Target
+) -> Iterator[tuple[_Places, float]]:
+    """The accesses of a statement to a buffer, those that run along the same axes once, with the elements they move."""
+    statement, store = node.statement, node.statement.store
+    if buffer not in statement.buffers():
+        return
+    found = [load.indices for load in statement.reads() if load.buffer == buffer]
+    others = [store.indices, *(load.indices for load in statement.reads())]
+    if store.buffer == buffer:
+        found.append(store.indices)
+        others = [load.indices for load in loads(store.value) if load.buffer != buffer]
+    leading = dict.fromkeys(v for indices in others for i in indices for v in free_vars(i))
+    axes = [loop.var for loop in node.axes]
+    ranks = {v: k for k, v in enumerate(dict.fromkeys([*(v for v in leading if v in axes), *axes]))}
+    steps = prod(extent(boxes.get(o), target) for o in statement.loops if o not in node.axes)
+    sizes = {loop.var: extent(boxes.get(loop), target) for loop in node.axes}
+    for places, used in {_places(indices, ranks) for indices in found}:
+        if used:
+            yield places, steps * prod(sizes[v] for v in used)
+
+
+def _places(indices: Iterable[Expr], ranks: Mapping[Var, int]) -> tuple[_Places, frozenset[Var]]:
+    along = [[v for v in free_vars(i) if v in ranks] for i in indices]
+    return tuple(max((ranks[v] for v in names), default=-1) for names in along), frozenset(v for n in along for v in n)
+
+
+def _together(places: _Places, order: Sequence[int]) -> bool:
+    """Whether a statement that runs along dimensions finds its elements in the order in which it takes them."""
+    if places[order[-1]] < 0:
+        return False
+    axes = [places[d] for d in order if places[d] >= 0]
+    return axes == sorted(axes)
+
+
+def _ordered(order: Sequence[int], items: Sequence[Expr]) -> tuple[Expr, ...]:
+    return tuple(items[d] for d in order)
+
+
+def _moved(statement: Statement, old: Buffer, new: Buffer, order: Sequence[int]) -> Statement:
+    if old not in statement.buffers():
+        return statement
+    return relocated(statement, old, new, partial(_ordered, order))

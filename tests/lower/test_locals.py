@@ -1,0 +1,147 @@
+"""Locals: what no iteration changes is computed once, and a loop around all users of an array needs no axis for it."""
+
+# ruff: noqa: E501, ISC004
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from egraph_rules.cost import CPU
+from ir import PrimFunc, parse
+from ir.inputs import random_inputs
+from ir.interpret import interpret_with_undef
+from lower.function import emit_function
+from lower.invariant import hoist_invariants
+from lower.kernel import Kernel
+from lower.normalize import normalize
+
+EAGER = replace(CPU, name="eager", scalar=1e4)  # array statements are worth a lot
+PARAMS = 'A: T.Buffer((5, 6), "float32"), B: T.Buffer((5, 6), "float32")'
+TABLE = "p = T.alloc_buffer((5, 6), 'float32')\n"
+
+
+def read(body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
+    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
+
+
+def check(func: PrimFunc) -> str:
+    """Compare with the interpreter, for two targets; returns the source for the eager one."""
+    inputs = random_inputs(func, np.random.default_rng(0))
+    expected = interpret_with_undef(func, **inputs)
+    kernels = [Kernel(emit_function(func, target=target), jax.devices()[0]) for target in (CPU, EAGER)]
+    for kernel in kernels:
+        for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
+            np.testing.assert_allclose(
+                np.asarray(got)[~undef], values[~undef], rtol=1e-4, atol=1e-4, err_msg=kernel.source
+            )
+    return kernels[1].source
+
+
+def shapes(func: PrimFunc) -> dict[str, tuple[int, int]]:
+    """Rank and private loops of locals after what never changes was taken out of loops."""
+    program = normalize(func)
+    hoist_invariants(program)
+    return {b.name: (len(b.shape), depth) for b, depth in program.depth.items()}
+
+
+SAME = {
+    "rows": TABLE + "for i in range(5):\n    p[i, 0] = 1.0\n    for j in T.serial(1, 6):\n        p[i, j] = 1.0 / (p[i, j - 1] + 2.0)\n        B[i, j] = p[i, j] * A[i, j]",
+    "columns": TABLE + "for j in range(6):\n    for i in range(5):\n        p[i, j] = A[i, 0]\n    for i in range(5):\n        B[i, j] = p[i, j]",
+    "later nests": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = A[0, j]\nfor k in range(5):\n    for j in range(6):\n        B[k, j] = p[k, 5 - j] + A[k, j]",
+    "filled twice": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = 2.0 * T.cast(j, 'float32')\n        B[i, j] = p[i, j]\nfor k in range(5):\n    for j in range(6):\n        p[k, j] = p[k, j] + 1.0\n    for j in range(6):\n        B[k, j] = B[k, j] + p[k, 5 - j]",
+    "steps": "p = T.alloc_buffer((5, 6), 'float32')\nfor t in T.serial(3):\n    for i in range(5):\n        for j in range(6):\n            p[i, j] = T.cast(t + j, 'float32')\n        for j in range(6):\n            B[i, j] = B[i, j] + p[i, j]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", SAME.values(), ids=SAME.keys())
+def test_rows_that_are_all_alike_are_one_row(body: str) -> None:
+    func = read(body)
+    check(func)
+    assert {rank for rank, _ in shapes(func).values()} == {1}
+
+
+def test_a_copy_for_each_iteration_that_is_always_the_same_is_one_copy() -> None:
+    func = read(
+        "for i in range(5):\n    p = T.alloc_buffer((6,), 'float32')\n    p[0] = 1.0\n"
+        "    for j in T.serial(1, 6):\n        p[j] = 1.0 / (p[j - 1] + 2.0)\n    for j in range(6):\n        B[i, j] = p[j] * A[i, j]"
+    )
+    check(func)
+    assert shapes(func) == {"p": (1, 0)}
+
+
+VARYING = {
+    "a value of the loop": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = T.cast(i + j, 'float32')\n    for j in range(6):\n        B[i, j] = p[i, j]",
+    "a row of an input": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = A[i, j]\n    for j in range(6):\n        B[i, j] = p[i, 5 - j]",
+    "the row before": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = 2.0 * T.cast(j, 'float32')\nfor i in T.serial(1, 5):\n    for j in range(6):\n        B[i, j] = p[i - 1, j]",
+    "half the rows again": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = T.cast(j, 'float32')\nfor i in range(2):\n    for j in range(6):\n        p[i, j] = 2.0\nfor i in range(5):\n    for j in range(6):\n        B[i, j] = p[i, j]",
+    "under a condition": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = 1.0\n    if A[i, 0] > 0.0:\n        p[i, 2] = 3.0\n    for j in range(6):\n        B[i, j] = p[i, j]",
+    "what the loop writes": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = B[2, j]\n    for j in range(6):\n        B[i, j] = p[i, j] + 1.0",
+    "read before it is overwritten": TABLE + "for i in range(5):\n    for j in range(6):\n        p[i, j] = 1.0 * T.cast(j, 'float32')\n        B[i, j] = p[i, j]\n    for j in range(6):\n        p[i, j] = p[i, j] * 2.0\n        A[i, j] = p[i, j]",
+    "counted up": "s = T.alloc_buffer((1,), 'float32')\ns[0] = 0.0\nfor i in range(5):\n    s[0] = s[0] + 1.0\n    for j in range(6):\n        B[i, j] = s[0]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", VARYING.values(), ids=VARYING.keys())
+def test_near_misses_keep_their_rows(body: str) -> None:
+    func = read(body)
+    before = {b.name: (len(b.shape), depth) for b, depth in normalize(func).depth.items()}
+    assert shapes(func) == before
+    check(func)
+
+
+STEPS = """
+q = T.alloc_buffer((12, 16), "float32")
+p = T.alloc_buffer((12, 16), "float32")
+for t in T.serial(7):
+    for i in range(12):
+        p[i, 0] = B[i, 0] * T.cast(t, 'float32')
+        q[i, 0] = {first}
+        for j in T.serial(1, 16):
+            p[i, j] = 1.0 / (p[i, j - 1] * p[i, j - 1] + 2.0)
+            q[i, j] = (A[i, j] + A[i, j - 1] - q[i, j - 1]) / (2.0 + p[i, j - 1])
+    for i in range(12):
+        for j in T.serial(1, 16):
+            A[i, j] = T.tanh(q[i, j] + p[i, 16 - j] * A[i, j - 1])
+"""
+
+
+@pytest.mark.parametrize("first", ["1.0", "B[i, 1]", "A[i, 1]"])
+def test_an_order_keeps_one_copy_of_what_each_step_fills(first: str) -> None:
+    """The recurrence of p is for all steps at once, so that another order is chosen; q needs no place for each."""
+    text = STEPS.format(first=first).strip().replace("\n", "\n    ")
+    tables = ", ".join(f'{name}: T.Buffer((12, 16), "float32")' for name in "AB")
+    source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
+    sizes = {
+        line.split(" = ")[0].strip(): line.partition("zeros(")[2] for line in source.split("\n") if "zeros(" in line
+    }
+    assert "7" in next(size for name, size in sizes.items() if name.startswith("p"))
+    assert "7" not in next(size for name, size in sizes.items() if name.startswith("q"))
+
+
+COLUMNS = """
+q = T.alloc_buffer((12, 16), "float32")
+for i in range(12):
+    q[i, 0] = A[i, 0]
+    for j in T.serial(1, 16):
+        q[i, j] = A[i, j] / (2.0 + q[i, j - 1] * q[i, j - 1])
+"""
+READERS = {
+    "backward": ("for i in range(12):\n    for j in T.serial(1, 16):\n        B[i, 15 - j] = T.tanh(q[i, 15 - j] + B[i, 16 - j])", "q[j] ="),
+    "rows too": (
+        "for j in range(16):\n    for i in T.serial(1, 12):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])\n"
+        "for i in T.serial(1, 12):\n    for j in range(16):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])",
+        "q[:, j] =",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("readers", "form"), READERS.values(), ids=READERS.keys())
+def test_locals_lie_as_steps_take_them(readers: str, form: str) -> None:
+    text = "\n    ".join((COLUMNS + readers).strip().split("\n"))
+    tables = ", ".join(f'{name}: T.Buffer((12, 16), "float32")' for name in "AB")
+    source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
+    assert form in source.replace("q.at[j].set(", "q[j] = ").replace("q.at[:, j].set(", "q[:, j] = "), source
