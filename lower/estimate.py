@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from math import log2, prod
 
 from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Load, Unary
 from ir.traverse import free_vars, walk_expr
 from lower.linear import Linear
-from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, Span
 
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
@@ -19,12 +20,28 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         if isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
             total += times * target.step + estimate(node.body, boxes, target, times)
+        elif isinstance(node.scan, Span):
+            total += steps * _ranges(node, node.scan, boxes, target)
         elif node.axes:
             scan = target.scan if isinstance(node.scan, Recurrence) else 1.0
             total += steps * (target.launch + scan * _elements(node, boxes, target))
         else:
-            total += steps * target.scalar * _work(node.statement, target)
+            total += steps * target.scalar * element(node.statement, target)
     return total
+
+
+def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of a statement that combines ranges along an axis."""
+    rows = prod(extent(boxes.get(o), target) for o in node.axes if o.var in span.deciding)
+    wide = prod(extent(boxes.get(o), target) for o in node.axes if o.var not in span.deciding and o is not span.loop)
+    return range_price(extent(boxes.get(span.loop), target), rows, wide, element(node.statement, target), target)
+
+
+def range_price(length: float, rows: float, wide: float, work: float, target: Target) -> float:
+    """The price of combining `rows` ranges over `length` positions of `wide` elements each: `lower/ragged.py`."""
+    levels = log2(length / max(rows, 1.0) + 1.0) + 2.0
+    each = length * (work + target.arith) + 2 * levels * rows * (target.load + target.select)
+    return 2 * target.launch + wide * each
 
 
 def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
@@ -39,9 +56,9 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
             reduced *= extent(boxes.get(loop), target)
     match statement.update:
         case ("add" | "sub", Binary(op="mul")) if reduced > 1.0:
-            return kept * (_work(statement, target) + reduced * target.contraction)
+            return kept * (element(statement, target) + reduced * target.contraction)
         case _:
-            return kept * reduced * _work(statement, target)
+            return kept * reduced * element(statement, target)
 
 
 def extent(box: Box | None, target: Target) -> float:
@@ -53,7 +70,7 @@ def _number(form: Linear, target: Target) -> int:
     return form.const if form.is_const else target.default_extent
 
 
-def _work(statement: Statement, target: Target) -> float:
+def element(statement: Statement, target: Target) -> float:
     """The price of one element."""
     total = target.store
     for expr in (statement.store.value, *statement.guards):

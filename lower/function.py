@@ -17,16 +17,22 @@ from lower.dead import without_dead_lines
 from lower.finite import Finite
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, own_bounds
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, Span, own_bounds
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
+from lower.ragged import REDUCE_RANGES
 from lower.scope import Names, Scope
 from lower.statement import StatementWriter
 from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
 
 WIDTH = 110  # of source lines
-_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS}
+_HELPERS = {
+    "truncdiv": TRUNCDIV,
+    "linear_scan": LINEAR_SCAN,
+    "prefix_sums": PREFIX_SUMS,
+    "reduce_ranges": REDUCE_RANGES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +123,7 @@ class _Emitter:
         if static:
             lines += ["from functools import partial", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or self.helpers & {"truncdiv", "linear_scan"}:
+        if "lax." in text or any("lax." in _HELPERS[h] for h in self.helpers):
             lines.append("from jax import lax")
         for helper, code in _HELPERS.items():
             if helper in self.helpers:
@@ -275,8 +281,13 @@ class _Emitter:
             update=None if update is None else (update[0], self._resolve_expr(update[1])),
         )
 
-    def _resolved_scan(self, scan: Recurrence | Pick) -> Recurrence | Pick:
+    def _resolved_scan(self, scan: Recurrence | Pick | Span) -> Recurrence | Pick | Span:
         """The scan with accesses to expanded locals completed."""
+        if isinstance(scan, Span):
+            start, stop, term = (self._resolve_expr(e) for e in (scan.start, scan.stop, scan.term))
+            return replace(
+                scan, start=start, stop=stop, term=term, factors=tuple(map(self._resolve_expr, scan.factors))
+            )
         if isinstance(scan, Pick):
             return replace(scan, value=self._resolve_expr(scan.value))
         previous = self._resolve_expr(scan.previous)

@@ -46,16 +46,30 @@ class Pick:
     value: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Ranges `start <= var < stop` of a loop, for each iteration of the loops of `deciding` variables: an update
+    combines `term` over them, times what `factors` are there."""
+
+    loop: Loop
+    start: Expr
+    stop: Expr
+    term: Expr
+    factors: tuple[Expr, ...]
+    deciding: frozenset[Var]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrayStatement:
     """A statement over array axes (outermost first); with none it is a scalar statement.
 
-    `scan` says how it continues along one of its axes, or at which position of it the best value is.
+    `scan` says how it continues along one of its axes, at which position of it the best value is, or what ranges of it
+    are combined.
     """
 
     statement: Statement
     axes: tuple[Loop, ...]
-    scan: Recurrence | Pick | None = None
+    scan: Recurrence | Pick | Span | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,8 +17,9 @@ from ir.traverse import free_vars, shape_vars
 from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, Span
 from lower.normalize import Program, moved
+from lower.ragged import bounded, span
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import rescheduled, split_at
 from lower.selection import selection
@@ -38,9 +39,9 @@ def static_names(program: Program) -> frozenset[Var]:
     return frozenset(named | set(shape_vars(program.func)))
 
 
-def loop_boxes(program: Program, static: frozenset[Var]) -> dict[Loop, Box]:
-    """Static bounds of every loop that has them."""
-    boxes: dict[Loop, Box] = {}
+def loop_boxes(program: Program, static: frozenset[Var], given: Mapping[Loop, Box] | None = None) -> dict[Loop, Box]:
+    """Static bounds of every loop that has them, or for which they are `given`."""
+    boxes: dict[Loop, Box] = dict(given or {})
     for statement in program.statements:
         around: dict[Var, Box] = {}
         for loop in statement.loops:
@@ -103,7 +104,10 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     static = static_names(program)
     boxes = loop_boxes(program, static)
     deps = dependences(program.statements, program.depth)
-    scheduler = _Scheduler(program, boxes, deps, target)
+    masked, ranges = bounded(program.statements, boxes, deps, static, target)
+    if masked:
+        boxes = loop_boxes(program, static, masked)
+    scheduler = _Scheduler(program, boxes, deps, target, ranges)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
     result = Plan(nodes, boxes, static)
     _expand_locals(program, result)
@@ -119,7 +123,14 @@ class _Edge:
 
 
 class _Scheduler:
-    def __init__(self, program: Program, boxes: dict[Loop, Box], deps: Sequence[Dependence], target: Target) -> None:
+    def __init__(
+        self,
+        program: Program,
+        boxes: dict[Loop, Box],
+        deps: Sequence[Dependence],
+        target: Target,
+        ranges: Mapping[Loop, Box],
+    ) -> None:
         self.program = program
         self.target = target
         self.added = 0
@@ -128,19 +139,37 @@ class _Scheduler:
         self.users: dict[Buffer, set[int]] = {
             b: {s.position for s in program.statements if b in s.buffers()} for b in program.depth
         }
-        self.forced = self._forced()
+        self.ranges = ranges
+        self.forced = self._forced(program.statements)
         self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
 
-    def _forced(self) -> set[Loop]:
-        """Loops without static bounds, and loops around them that those bounds depend on."""
+    def _forced(self, statements: Iterable[Statement]) -> set[Loop]:
+        """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
         forced: set[Loop] = set()
-        for statement in self.program.statements:
+        for statement in statements:
             needed: set[Var] = set()
             for loop in reversed(statement.loops):
                 if loop not in self.boxes or loop.var in needed:
                     forced.add(loop)
-                    needed |= free_vars(loop.start) | free_vars(loop.extent)
+                    if loop not in self.ranges:
+                        needed |= free_vars(loop.start) | free_vars(loop.extent)
         return forced
+
+    def _as_ranges(self, statement: Statement, level: int, pending: frozenset[Loop]) -> ArrayStatement | None:
+        """An array statement over ranges, if a loop that gives them is an axis and all others may be too."""
+        (loop, *more) = [o for o in statement.loops[level:] if o in self._forced([statement])]
+        if loop not in self.ranges or more:
+            return None
+        found = span(statement, loop, self.boxes)
+        axes = {o.var for k, o in enumerate(statement.loops) if k >= level or o in pending}
+        if found is None or not found.deciding & axes:
+            return None
+        box = self.ranges[loop]
+        whole = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
+        self.boxes[whole] = replace(box, exact=True)
+        loops = tuple(whole if o is loop else o for o in statement.loops)
+        pending = frozenset(whole if o is loop else o for o in pending)
+        return self._over_all(replace(statement, loops=loops), level, pending, replace(found, loop=whole))
 
     def ordering(self, deps: Iterable[Dependence]) -> list[_Edge]:
         """Dependences that order statements: updates commute, and an array statement reads before it writes."""
@@ -173,8 +202,12 @@ class _Scheduler:
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
     ) -> Iterator[Node]:
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
-        if not cyclic and not any(loop in self.forced for loop in group[0].loops[level:]):
+        if not cyclic and self._forced(group).isdisjoint(group[0].loops[level:]):
             yield self._over_all(group[0], level, pending)
+            return
+        over = None if cyclic else self._as_ranges(group[0], level, pending)
+        if over is not None:
+            yield over
             return
         loop = group[0].loops[level]
         reason = self._carried(group, level, edges)
@@ -217,6 +250,8 @@ class _Scheduler:
 
     def _whole_box(self, loop: Loop) -> Box | None:
         """The static bounds of a loop that may become an axis without guards."""
+        if any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in self.ranges):
+            return None
         box = self.boxes.get(loop)
         return box if box is not None and box.exact and loop not in self.forced else None
 
@@ -287,11 +322,13 @@ class _Scheduler:
         return nodes
 
     def _over_all(
-        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | None = None
+        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | Span | None = None
     ) -> ArrayStatement:
         """An array statement over all loops but those around it."""
         axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
-        return ArrayStatement(statement if scan is None else replace(statement, update=None), axes, scan)
+        if isinstance(scan, Recurrence | Pick):
+            statement = replace(statement, update=None)
+        return ArrayStatement(statement, axes, scan)
 
     def _locals_as_arrays(
         self, group: list[Statement], level: int, pending: frozenset[Loop]
@@ -319,7 +356,7 @@ class _Scheduler:
     def _carried(self, group: list[Statement], level: int, edges: list[_Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""
         loop = group[0].loops[level]
-        if loop in self.forced:
+        if loop in self._forced(group):
             if loop not in self.boxes:
                 return "its bounds have no static limit"
             return "bounds without static limit depend on it"
@@ -360,7 +397,7 @@ class _Scheduler:
                 return edges
 
     def _stays(self, group: list[Statement], level: int, edges: list[_Edge]) -> bool:
-        if group[0].loops[level] in self.forced:
+        if group[0].loops[level] in self._forced(group):
             return True
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
         return cyclic and self._carried(group, level, edges) is not None

@@ -22,6 +22,7 @@ RESERVED = {
     "truncdiv",
     "linear_scan",
     "prefix_sums",
+    "reduce_ranges",
     "state",
     *keyword.kwlist,
     *dir(builtins),

@@ -14,7 +14,7 @@ from lower.access import Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.finite import Finite, outside_unless
 from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrolled, verdict
 from lower.linear import Linear, number, to_expr
-from lower.nest import ArrayStatement, Pick, Recurrence
+from lower.nest import ArrayStatement, Pick, Recurrence, Span
 from lower.normalize import conjunction
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
@@ -107,6 +107,9 @@ class StatementWriter:
             return
         if isinstance(self.node.scan, Pick):
             self._pick(self.node.scan)
+            return
+        if isinstance(self.node.scan, Span):
+            self._ranges(self.node.scan)
             return
         job = settle(self.job, self.around)
         if job is None:
@@ -201,6 +204,57 @@ class StatementWriter:
             self._scatter(Value(code, rest, strength), ())
         else:
             self._store(Value(code, rest, strength), place, None, steady=True)
+
+    def _ranges(self, scan: Span) -> None:
+        """An update that combines ranges along an axis, one for each position of the axes that decide on them."""
+        job, dtype = self._ordered(self.job), self.job.buffer.dtype
+        assert job.op is not None
+        op, nothing = _class(job.op), neutral(_class(job.op), dtype)
+        deciding = tuple(a for a in job.axes if a.var in scan.deciding)
+        (along,) = (a for a in job.axes if a.var == scan.loop.var)
+        rest = tuple(a for a in job.axes if a.var not in scan.deciding and a is not along)
+        self._use(replace(job, axes=(*deciding, along, *rest)))
+        self._release()
+        own = {a.var for a in (along, *rest)}
+        inside = [g for g in job.guards if free_vars(g) & own]
+        outside = [g for g in job.guards if not free_vars(g) & own]
+        summed = {a.var for a in rest if a in job.reduced()}
+        terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
+        axes = (along, *(a for a in terms.axes if a is not along))
+        if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
+            terms = Value(f"jnp.broadcast_to({terms.code}, ({self._extents(axes)},))", axes)
+        bounds = [self._bound(e, along, deciding) for e in (scan.start, scan.stop)]
+        ranged = union(deciding, *(b.axes for b in bounds))
+        low, stop = (aligned(b, ranged).code for b in bounds)
+        self.helpers.add("reduce_ranges")
+        code = f"reduce_ranges({_COMBINERS[op]}, {typed(terms, dtype).code}, {low}, {stop}, {nothing.code})"
+        value = Value(code, (*ranged, *axes[1:]), POSTFIX)
+        self._note(f"{op} over ranges of {along.var.name}")
+        self._use(replace(self.job, axes=(*deciding, *rest)))
+        for factor in scan.factors:
+            value = self.translator.binary("mul", value, self.translator.expr(factor), dtype)
+        if scan.factors:  # of a range without positions the program reads none
+            some = self.translator.binary("lt", *bounds, scan.start.dtype)
+            value = self.translator.select(some, value, nothing, dtype)
+        later = tuple(a for a in deciding if a in job.reduced())
+        masks = [g for g in outside if free_vars(g) & {a.var for a in later}]
+        if later or masks:
+            value = reduction(op, value, self._mask(masks), later, dtype, self.translator, self.accessor.size)
+        kept = tuple(a for a in job.axes if a not in job.reduced() and a is not along)
+        self._use(replace(job, axes=kept, guards=()))
+        value = ordered(value.code if value.strength >= POSTFIX else f"({value.code})", value.axes, kept)
+        place, guards = self._place(kept), [g for g in outside if g not in masks]
+        if place is None:
+            self._scatter(value, guards)
+        else:
+            self._store(value, place, self._mask(guards), steady=False)
+        if self.translator.uses_truncdiv:
+            self.helpers.add("truncdiv")
+
+    def _bound(self, bound: Expr, along: Axis, axes: tuple[Axis, ...]) -> Value:
+        """A bound of ranges as a position of an axis."""
+        form = self.bounds.linear(bound) - along.low
+        return typed(self.translator.expr(to_expr(form, bound)), bound.dtype)
 
     def _scan(self, scan: Recurrence) -> None:
         """A statement that continues along an axis what it stored before."""
