@@ -27,6 +27,7 @@ def reduce_ranges(op, x, first, stop, nothing):
     """x[first] op ... op x[stop - 1] along axis 0 for arrays of bounds: each from at most two blocks of every size."""
     first, stop = (jnp.clip(bound, 0, x.shape[0]) for bound in jnp.broadcast_arrays(first, stop))
     levels, rest = 4, (1,) * (x.ndim - 1)
+    size = 2 ** (levels + 1) * max(1, -(-x.shape[0] // 2 ** (levels + 1)))
 
     def climb(state):
         x, low, high, total = state
@@ -39,7 +40,7 @@ def reduce_ranges(op, x, first, stop, nothing):
         blocks, *others = climb(state)
         return jnp.concatenate([blocks, jnp.full_like(blocks, nothing)]), *others
 
-    pad = [(0, -x.shape[0] % 2 ** (levels + 1)), *[(0, 0)] * (x.ndim - 1)]
+    pad = [(0, size - x.shape[0]), *[(0, 0)] * (x.ndim - 1)]
     total = jnp.full(first.shape + x.shape[1:], nothing, x.dtype)
     state = jnp.pad(x, pad, constant_values=nothing), first, stop, total
     for _ in range(levels):
@@ -48,7 +49,7 @@ def reduce_ranges(op, x, first, stop, nothing):
 '''
 
 
-# Where a loop may touch anything ---------------------------------------------------------------------------------------
+# Where a loop may touch anything --------------------------------------------------------------------------------------
 
 
 def reach(statement: Statement, loop: Loop, static: Collection[Var]) -> Box | None:
@@ -60,11 +61,8 @@ def reach(statement: Statement, loop: Loop, static: Collection[Var]) -> Box | No
     if loop.var.dtype not in (DType.INT32, DType.INT64):  # one past the last might be no number of a narrow type
         return None
     store = statement.store
-    update = statement.update
-    if update is None:
-        value = _strict(store.value, loop.var, static)
-    else:
-        value = _idle(update[0], update[1], loop.var, static)
+    op, term = statement.update or ("", store.value)
+    value = _idle(op, term, loop.var, static)
     place = _outside(Load(store.buffer, store.indices), loop.var, static)
     return _both(value, place)
 
@@ -135,7 +133,7 @@ def _larger(a: Linear, b: Linear) -> Linear | None:
     return (a if difference.const >= 0 else b) if difference.is_const else None
 
 
-# Sums over ranges ------------------------------------------------------------------------------------------------------
+# Sums over ranges -----------------------------------------------------------------------------------------------------
 
 
 def ranges(
@@ -201,7 +199,7 @@ def _factors(expr: Expr) -> list[Expr]:
     return [expr]
 
 
-# Prices ----------------------------------------------------------------------------------------------------------------
+# Prices ---------------------------------------------------------------------------------------------------------------
 
 
 def bounded(

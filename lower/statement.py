@@ -223,18 +223,18 @@ class StatementWriter:
         axes = (along, *(a for a in terms.axes if a is not along))
         if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
             terms = Value(f"jnp.broadcast_to({terms.code}, ({self._extents(axes)},))", axes)
-        bounds = [self._bound(e, along, deciding) for e in (scan.start, scan.stop)]
-        ranged = union(deciding, *(b.axes for b in bounds))
-        low, stop = (aligned(b, ranged).code for b in bounds)
+        low, stop = (self._bound(e, along) for e in (scan.start, scan.stop))
+        ranged = union(deciding, low.axes, stop.axes)
+        starts, stops = (aligned(b, ranged).code for b in (low, stop))
         self.helpers.add("reduce_ranges")
-        code = f"reduce_ranges({_COMBINERS[op]}, {typed(terms, dtype).code}, {low}, {stop}, {nothing.code})"
+        code = f"reduce_ranges({_COMBINERS[op]}, {typed(terms, dtype).code}, {starts}, {stops}, {nothing.code})"
         value = Value(code, (*ranged, *axes[1:]), POSTFIX)
         self._note(f"{op} over ranges of {along.var.name}")
         self._use(replace(self.job, axes=(*deciding, *rest)))
         for factor in scan.factors:
             value = self.translator.binary("mul", value, self.translator.expr(factor), dtype)
         if scan.factors:  # of a range without positions the program reads none
-            some = self.translator.binary("lt", *bounds, scan.start.dtype)
+            some = self.translator.binary("lt", low, stop, scan.start.dtype)
             value = self.translator.select(some, value, nothing, dtype)
         later = tuple(a for a in deciding if a in job.reduced())
         masks = [g for g in outside if free_vars(g) & {a.var for a in later}]
@@ -251,7 +251,7 @@ class StatementWriter:
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
 
-    def _bound(self, bound: Expr, along: Axis, axes: tuple[Axis, ...]) -> Value:
+    def _bound(self, bound: Expr, along: Axis) -> Value:
         """A bound of ranges as a position of an axis."""
         form = self.bounds.linear(bound) - along.low
         return typed(self.translator.expr(to_expr(form, bound)), bound.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -17,6 +18,7 @@ from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.interpret import interpret_with_undef
+from ir.nodes import Buffer, Const
 from lower.function import emit_function
 from lower.kernel import Kernel
 
@@ -28,8 +30,8 @@ def read(params: str, body: str) -> PrimFunc:
     return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
-def shape(buffer: Any) -> tuple[int, ...]:
-    return tuple(int(d.value) for d in buffer.shape)
+def shape(buffer: Buffer) -> tuple[int, ...]:
+    return tuple(int(d.value) for d in buffer.shape if isinstance(d, Const))
 
 
 def compare(kernel: Kernel, inputs: Mapping[str, Any]) -> bool:
@@ -39,7 +41,8 @@ def compare(kernel: Kernel, inputs: Mapping[str, Any]) -> bool:
     except InterpretError:
         return False
     for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
-        want, have = values[~undef], np.asarray(got)[~undef]
+        want: Any = values[~undef]
+        have = np.asarray(got)[~undef]
         if want.dtype.kind == "f":
             np.testing.assert_allclose(have, want, rtol=1e-4, atol=1e-5, err_msg=kernel.source)
         else:
@@ -83,7 +86,7 @@ RANGES = {
     "places from data": (INTS, f"{HEAD}{IN}        y[row[i] % 6] = y[row[i] % 6] + v[p]"),
     "rows of a matrix": (FLAT + f'X: T.Buffer((9, 4), "float32"), Y: T.Buffer(({ROWS}, 4), "float32")', f"for i, k in T.grid({ROWS}, 4):\n    Y[i, k] = 0.0\n{HEAD}{IN}        for k in range(4):\n            Y[i, k] = Y[i, k] + val[p] * X[col[p], k]"),
     "columns first": (FLAT + f'X: T.Buffer((9, 4), "float32"), Y: T.Buffer((4, {ROWS}), "float32")', f"for k in range(4):\n    for i in range({ROWS}):\n        Y[k, i] = 0.0\n        for p in T.serial(row[i], row[i + 1]):\n            Y[k, i] = Y[k, i] + val[p] * X[col[p], k]"),
-    "sums within entries": (FLAT + f'X: T.Buffer((9, 4), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        for k in range(4):\n            y[i] = y[i] + val[p] * X[col[p], k]"),
+    "sums within entries": (FLAT + 'X: T.Buffer((9, 4), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        for k in range(4):\n            y[i] = y[i] + val[p] * X[col[p], k]"),
 }  # fmt: skip
 
 rows = st.one_of(
@@ -108,8 +111,7 @@ def given_rows(kernel: Kernel, pointers: list[int], seed: int) -> dict[str, Any]
             value = rng.integers(0 if b.dtype.numpy == np.bool_ else -3, 2, shape(b))
         inputs[b.name] = value.astype(b.dtype.numpy)
     if "val" in inputs:
-        read = [(a, b) for a, b in zip(pointers, pointers[1:], strict=False)]
-        used = [any(a <= p < b for a, b in read) for p in range(N)]
+        used = [any(a <= p < b for a, b in pairwise(pointers)) for p in range(N)]
         inputs["val"][~np.array(used)] = np.nan
     return inputs
 
@@ -127,3 +129,63 @@ def test_ranges(params: str, body: str) -> None:
 
     same()
     assert compare(kernel, given_rows(kernel, [0, 5, 5, 6, 17, 30, N], 1))
+
+
+WIDTH = 7
+PADDED = f'row: T.Buffer(({ROWS},), "int32"), A: T.Buffer(({ROWS}, {WIDTH}), "float32"), x: T.Buffer(({WIDTH},), "float32"), '
+COUNTED = f'n: T.Buffer((1,), "int32"), v: T.Buffer(({N},), "int32"), w: T.Buffer(({N},), "int32")'
+LENGTH = "    for p in range(row[i]):\n"
+
+MASKS = {
+    "padded rows": (PADDED + OUT, f"{HEAD}    y[i] = 0.0\n{LENGTH}        y[i] = y[i] + A[i, p] * x[p]"),
+    "largest of padded rows": (PADDED + OUT, f"{HEAD}    y[i] = -9.0\n{LENGTH}        y[i] = T.max(y[i], A[i, p])"),
+    "stores to padded rows": (PADDED + f'B: T.Buffer(({ROWS}, {WIDTH}), "float32")', f"{HEAD}{LENGTH}        B[i, p] = A[i, p] * 2.0\n        A[i, p] = x[p]"),
+    "a list with a count": (COUNTED, "for p in range(n[0]):\n    w[p] = v[p] + p"),
+    "total of a list": (COUNTED, "for p in range(n[0]):\n    w[0] = w[0] + v[p]"),
+    "several of a list": (COUNTED, "for p in T.serial(n[0], 30):\n    v[p] = v[p] * 2\n    w[p] = v[p] + w[p]"),
+    "the other way": (COUNTED, f"for p in range(n[0]):\n    w[p] = v[{N - 1} - p]"),
+    "a triangle in it": (COUNTED, "for p in range(n[0]):\n    for q in range(p):\n        w[p] = w[p] + v[q]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), MASKS.values(), ids=MASKS.keys())
+def test_masks(params: str, body: str) -> None:
+    kernel = compiled(params, body)
+    assert not has_loops(kernel), kernel.report
+    for seed in range(12):
+        inputs = given_rows(kernel, [], seed)
+        rng = np.random.default_rng(seed)
+        if "row" in inputs:
+            inputs["row"] = rng.integers(-1, WIDTH + 1 + seed % 3, ROWS).astype(np.int32)
+            inputs["A"][np.arange(WIDTH) >= inputs["row"][:, None]] = np.nan
+        else:
+            inputs["n"] = rng.integers(-1, N + 1, 1).astype(np.int32)
+        compare(kernel, inputs)
+
+
+STAY = {
+    "rows need each other": (FLAT + OUT, f"{HEAD}{IN}        y[i] = y[i] + val[p] * y[col[p] % {ROWS}]"),
+    "the row matters": (FLAT + 'd: T.Buffer((6,), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        y[i] = y[i] + T.max(d[i], val[p])"),
+    "in order": (FLAT + OUT, f"{HEAD}{IN}        y[i] = y[i] * 0.5 + val[p]"),
+    "nothing bounds it": (INTS, f"{HEAD}    y[i] = 0\n{IN}        y[i] = y[i] + p"),
+    "a product may be zero": (ROW + f'v: T.Buffer(({N},), "int32"), d: T.Buffer((6,), "int32"), y: T.Buffer(({ROWS},), "int32")', f"{HEAD}    y[i] = 1\n{IN}        y[i] = T.max(y[i], v[p] * (p % 2))"),
+    "ranges within ranges": (INTS, f"{HEAD}    y[i] = 0\n{IN}        for q in range(v[p]):\n            y[i] = y[i] + v[q]"),
+    "two statements": (FLAT + 'z: T.Buffer((6,), "float32"), ' + OUT, f"{HEAD}{IN}        y[i] = y[i] + val[p]\n        z[i] = y[i] + z[i]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), STAY.values(), ids=STAY.keys())
+def test_near_misses_stay_right(params: str, body: str) -> None:
+    kernel = compiled(params, body)
+    assert not any("over ranges" in line for line in kernel.report), kernel.report
+    for seed, pointers in enumerate(([0, 5, 5, 6, 17, 30, N], [9, 3, 20, 0, N, 5, 5], [1, 1, 1, 1, 1, 1, 1])):
+        assert compare(kernel, given_rows(kernel, pointers, seed))
+
+
+def test_prices_decide() -> None:
+    params, body = RANGES["product with a vector"]
+    steps_are_free = replace(CPU, name="other", scalar=0.1, step=0.0)
+    loops, ranges = (
+        Kernel(emit_function(read(params, body), target=t), jax.devices()[0]) for t in (steps_are_free, CPU)
+    )
+    assert has_loops(loops) and not has_loops(ranges), (loops.report, ranges.report)
