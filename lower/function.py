@@ -289,7 +289,8 @@ class _Emitter:
                 scan, start=start, stop=stop, term=term, factors=tuple(map(self._resolve_expr, scan.factors))
             )
         if isinstance(scan, Pick):
-            return replace(scan, value=self._resolve_expr(scan.value))
+            conditions = tuple(self._resolve_expr(c) for c in scan.conditions)
+            return replace(scan, value=self._resolve_expr(scan.value), conditions=conditions)
         previous = self._resolve_expr(scan.previous)
         assert isinstance(previous, Load)
         factor = None if scan.factor is None else self._resolve_expr(scan.factor)

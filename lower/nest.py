@@ -38,12 +38,14 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The iteration of a loop at which a value is largest or smallest: the first such, or the `last`."""
+    """The iteration of nested loops, counted from 0, at which a value is largest or smallest among those for which
+    conditions hold: the first such, or the `last`."""
 
-    loop: Loop
+    loops: tuple[Loop, ...]
     op: UpdateOp
     last: bool
     value: Expr
+    conditions: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

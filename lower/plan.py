@@ -7,7 +7,7 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import CPU, Target
@@ -22,7 +22,7 @@ from lower.normalize import Program, moved
 from lower.ragged import bounded, span
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import rescheduled, split_at
-from lower.selection import selection
+from lower.selection import Selected, selection
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -186,7 +186,19 @@ class _Scheduler:
                 if loop in self.forced:
                     for other in users - {first}:
                         edges += [_Edge(first, other, level, None), _Edge(other, first, level, None)]
+            edges += self._search_edges(users)
         return edges
+
+    def _search_edges(self, users: set[int]) -> Iterator[_Edge]:
+        """Edges that keep a search together while loops around it become axes."""
+        group = [self.by_position[p] for p in sorted(users)]
+        depth = len(group[0].loops)
+        for level in range(depth) if len(group) > 1 else ():
+            if self._search(group, level, str) is not None:
+                for s in group[1:]:
+                    yield _Edge(group[0].position, s.position, depth - 1, None)
+                    yield _Edge(s.position, group[0].position, depth - 1, None)
+                return
 
     def schedule(
         self, statements: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
@@ -222,7 +234,13 @@ class _Scheduler:
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
             yield from best
         else:
-            yield in_order
+            changed = dict(self.program.depth)
+            self.program.depth.clear()
+            self.program.depth.update(depth)
+            best = self._selected(group, level, pending, (in_order,))
+            if best is None:
+                self.program.depth.update(changed)
+            yield from best or (in_order,)
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
@@ -300,15 +318,8 @@ class _Scheduler:
     def _selected(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
     ) -> tuple[Node, ...] | None:
-        """An argmax or argmin in place of a loop that looks for it, where that is cheaper."""
-        loop = group[0].loops[level]
-        box = self._whole_box(loop)
-        if box is None:
-            return None
-        test = min(group, key=lambda s: s.position)
-        if self.users.get(test.buffer) != {s.position for s in group}:
-            return None  # what the comparison gave is looked at elsewhere too
-        found = selection(group, loop, box, self.program.fresh, len(self.program.statements) + self.added)
+        """An argmax or argmin in place of loops that look for it, where that is cheaper."""
+        found = self._search(group, level, self.program.fresh)
         if found is None:
             return None
         self.added += 1
@@ -320,6 +331,15 @@ class _Scheduler:
             return None
         self.program.depth[found.place] = level
         return nodes
+
+    def _search(self, group: Sequence[Statement], level: int, fresh: Callable[[str], str]) -> Selected | None:
+        """The search that all loops from a level on are."""
+        loops = group[0].loops[level:]
+        boxes = [b for b in map(self._whole_box, loops) if b is not None]
+        test = min(group, key=lambda s: s.position)
+        if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
+            return None  # what the comparison gave is looked at elsewhere too
+        return selection(group, loops, boxes, fresh, len(self.program.statements) + self.added)
 
     def _over_all(
         self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | Span | None = None

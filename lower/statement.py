@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
@@ -182,28 +183,39 @@ class StatementWriter:
         return self.spared[key]
 
     def _pick(self, pick: Pick) -> None:
-        """A statement that stores where along an axis a value is best."""
-        axis = next(a for a in self.job.axes if a.var == pick.loop.var)
+        """A statement that stores where along axes a value is best."""
+        picked = {loop.var for loop in pick.loops}
+        along = tuple(a for a in self.job.axes if a.var in picked)
+        rest = tuple(a for a in self.job.axes if a.var not in picked)
+        self._use(replace(self.job, axes=(*rest, *along)))
         self._release()
-        value = self.translator.expr(pick.value)
-        along = [a.var for a in value.axes].index(axis.var)
-        which, code = f"jnp.arg{pick.op}", value.code
+        value, dtype = self.translator.expr(pick.value), pick.value.dtype
+        if pick.conditions:
+            mask = self._mask(pick.conditions)
+            assert mask is not None
+            value = self.translator.select(mask, value, neutral(pick.op, dtype), dtype)
+        rest = tuple(a for a in rest if a in value.axes)
+        axes, code = (*rest, *along), typed(value, dtype).code
+        if axes != value.axes:
+            code = f"jnp.broadcast_to({aligned(typed(value, dtype), axes).code}, ({self._extents(axes)},))"
+        if len(along) > 1:
+            flat = ", ".join([*(self.accessor.size(a.extent) for a in rest), "-1"])
+            strong = axes != value.axes or value.strength >= POSTFIX
+            code = f"{code}.reshape({flat})" if strong else f"({code}).reshape({flat})"
+        which, at = f"jnp.arg{pick.op}", len(rest)
         if pick.last:
-            end = self.accessor.size(axis.extent - 1)
-            code = f"{end} - {which}(jnp.flip({code}, {along}), axis={along}).astype(jnp.int32)"
+            end = prod(a.extent.const for a in along) - 1
+            code = f"{end} - {which}(jnp.flip({code}, {at}), axis={at}).astype(jnp.int32)"
         else:
-            code = f"{which}({code}, axis={along}).astype(jnp.int32)"
-        if not axis.low.equals(0):
-            code = f"{code} + {self.accessor.size(axis.low)}"
-        rest = tuple(a for a in value.axes if a.var != axis.var)
-        strength = POSTFIX if axis.low.equals(0) and not pick.last else SUM
-        self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a.var != axis.var)))
-        self._note(f"arg{pick.op} over {axis.var.name}")
+            code = f"{which}({code}, axis={at}).astype(jnp.int32)"
+        self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
+        self._note(f"arg{pick.op} over {_names(along)}")
         place = self._place(self.job.axes)
+        best = Value(code, rest, SUM if pick.last else POSTFIX)
         if place is None:
-            self._scatter(Value(code, rest, strength), ())
+            self._scatter(best, ())
         else:
-            self._store(Value(code, rest, strength), place, None, steady=True)
+            self._store(best, place, None, steady=True)
 
     def _ranges(self, scan: Span) -> None:
         """An update that combines ranges along an axis, one for each position of the axes that decide on them."""
