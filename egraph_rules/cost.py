@@ -30,7 +30,9 @@ class Target:
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis.
+    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis. `scatter`: factor
+    for that of one whose places are data, in arrays (XLA:CPU stores one element after the other, more slowly than a
+    loop that does nothing else: 6 ns each against 3).
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -56,6 +58,7 @@ class Target:
     scalar: float = 20.0
     contraction: float = 0.2
     scan: float = 4.0
+    scatter: float = 60.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -74,6 +77,7 @@ GPU = Target(
     launch=10_000.0,
     scalar=5_000.0,
     contraction=0.02,
+    scatter=4.0,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
 # read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128

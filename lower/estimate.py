@@ -8,7 +8,7 @@ from math import log2, prod
 from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Load, Unary
-from ir.traverse import free_vars, walk_expr
+from ir.traverse import free_vars, loads, walk_expr
 from lower.linear import Linear
 from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, Span
 
@@ -23,11 +23,19 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         elif isinstance(node.scan, Span):
             total += steps * _ranges(node, node.scan, boxes, target)
         elif node.axes:
-            scan = target.scan if isinstance(node.scan, Recurrence) else 1.0
-            total += steps * (target.launch + scan * _elements(node, boxes, target))
+            factor = target.scatter if _scatters(node) else 1.0
+            factor *= target.scan if isinstance(node.scan, Recurrence) else 1.0
+            total += steps * (target.launch + factor * _elements(node, boxes, target))
         else:
             total += steps * target.scalar * element(node.statement, target)
     return total
+
+
+def _scatters(node: ArrayStatement) -> bool:
+    """Whether the places of a statement are data along one of its axes."""
+    axes = {loop.var for loop in node.axes}
+    read = (load for i in node.statement.store.indices for load in loads(i))
+    return any(free_vars(load) & axes for load in read)
 
 
 def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target: Target) -> float:

@@ -22,6 +22,7 @@ from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
 from lower.ragged import REDUCE_RANGES
 from lower.scope import Names, Scope
+from lower.selection import FIRST_BEST, LAST_BEST
 from lower.statement import StatementWriter
 from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
@@ -32,6 +33,8 @@ _HELPERS = {
     "linear_scan": LINEAR_SCAN,
     "prefix_sums": PREFIX_SUMS,
     "reduce_ranges": REDUCE_RANGES,
+    "first_best": FIRST_BEST,
+    "last_best": LAST_BEST,
 }
 
 

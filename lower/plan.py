@@ -295,7 +295,8 @@ class _Scheduler:
         if not scans:
             return None
         depth = {**self.program.depth, **{u.array: level for u in unrolled}}
-        deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in scans and d.level == level)]
+        free = {*scans, *(s.position for s in statements if any(u.numbers(s, level) for u in unrolled))}
+        deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in free and d.level == level)]
         edges = self.ordering(deps)
         nodes: list[Node] = [self._over_all(u.first, level, pending) for u in unrolled]
         for part in components(statements, ((e.source, e.sink) for e in edges)):

@@ -23,6 +23,8 @@ RESERVED = {
     "linear_scan",
     "prefix_sums",
     "reduce_ranges",
+    "first_best",
+    "last_best",
     "state",
     *keyword.kwlist,
     *dir(builtins),

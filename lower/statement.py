@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
@@ -17,10 +16,11 @@ from lower.job import Job, fuse_reductions, settle, split_quotients, taps, unrol
 from lower.linear import Linear, number, to_expr
 from lower.nest import ArrayStatement, Pick, Recurrence, Span
 from lower.normalize import conjunction
+from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
 from lower.scope import Fill, Held, Names, Scope
 from lower.tensor.write import SumWriter, sums_as_terms
-from lower.values import ATOM, POSTFIX, SUM, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
+from lower.values import ATOM, POSTFIX, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
 
 _METHODS: dict[UpdateOp, str] = {
@@ -202,16 +202,13 @@ class StatementWriter:
             flat = ", ".join([*(self.accessor.size(a.extent) for a in rest), "-1"])
             strong = axes != value.axes or value.strength >= POSTFIX
             code = f"{code}.reshape({flat})" if strong else f"({code}).reshape({flat})"
-        which, at = f"jnp.arg{pick.op}", len(rest)
-        if pick.last:
-            end = prod(a.extent.const for a in along) - 1
-            code = f"{end} - {which}(jnp.flip({code}, {at}), axis={at}).astype(jnp.int32)"
-        else:
-            code = f"{which}({code}, axis={at}).astype(jnp.int32)"
+        which = "last_best" if pick.last else "first_best"
+        self.helpers.add(which)
+        code = f"{which}(jnp.{pick.op}, {code})"
         self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
         self._note(f"arg{pick.op} over {_names(along)}")
         place = self._place(self.job.axes)
-        best = Value(code, rest, SUM if pick.last else POSTFIX)
+        best = Value(code, rest, POSTFIX)
         if place is None:
             self._scatter(best, ())
         else:
@@ -303,6 +300,9 @@ class StatementWriter:
             if scan.op == "add" and dtype.is_float and along == len(axes) - 1 and long:
                 self.helpers.add("prefix_sums")
                 code = f"prefix_sums({codes[0]})"
+            elif scan.op == "add" and along == len(axes) - 1 and long and counts_exactly(scan.term, axis.extent.const):
+                self.helpers.add("prefix_sums")
+                code = f"prefix_sums({codes[0]}.astype(jnp.float32)).astype({dtype_code(dtype)})"
             return self._combine(scan.op, first, Value(code, axes, POSTFIX))
         self.helpers.add("linear_scan")
         products, sums = self.names.fresh("products"), self.names.fresh("sums")
