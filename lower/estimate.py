@@ -42,12 +42,18 @@ def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target:
     """The price of a statement that combines ranges along an axis."""
     rows = prod(extent(boxes.get(o), target) for o in node.axes if o.var in span.deciding)
     wide = prod(extent(boxes.get(o), target) for o in node.axes if o.var not in span.deciding and o is not span.loop)
-    return range_price(extent(boxes.get(span.loop), target), rows, wide, element(node.statement, target), target)
+    return range_price(
+        extent(boxes.get(span.loop), target), rows, wide, element(node.statement, target), target, span.by_row
+    )
 
 
-def range_price(length: float, rows: float, wide: float, work: float, target: Target) -> float:
-    """The price of combining `rows` ranges over `length` positions of `wide` elements each: `lower/ragged.py`."""
+def range_price(length: float, rows: float, wide: float, work: float, target: Target, by_row: bool) -> float:
+    """The price of combining `rows` ranges over `length` positions of `wide` elements each: `lower/ragged.py`.
+
+    `by_row`: it is worked out which position is in which range."""
     levels = log2(length / max(rows, 1.0) + 1.0) + 2.0
+    if by_row:
+        wide, work = 1.0, work + target.scan * (target.load + target.store) + rows / length * target.scatter
     each = length * (work + target.arith) + 2 * levels * rows * (target.load + target.select)
     return 2 * target.launch + wide * each
 

@@ -20,7 +20,7 @@ from lower.linear import linear, to_expr
 from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, Span, own_bounds
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
-from lower.ragged import REDUCE_RANGES
+from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
 from lower.statement import StatementWriter
@@ -33,6 +33,7 @@ _HELPERS = {
     "linear_scan": LINEAR_SCAN,
     "prefix_sums": PREFIX_SUMS,
     "reduce_ranges": REDUCE_RANGES,
+    "reduce_rows": REDUCE_ROWS,
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
 }

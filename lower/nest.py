@@ -51,7 +51,7 @@ class Pick:
 @dataclass(frozen=True, slots=True)
 class Span:
     """Ranges `start <= var < stop` of a loop, for each iteration of the loops of `deciding` variables: an update
-    combines `term` over them, times what `factors` are there."""
+    combines `term` over them, times what `factors` are there. `by_row`: terms depend on those variables too."""
 
     loop: Loop
     start: Expr
@@ -59,6 +59,7 @@ class Span:
     term: Expr
     factors: tuple[Expr, ...]
     deciding: frozenset[Var]
+    by_row: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

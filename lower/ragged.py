@@ -48,6 +48,33 @@ def reduce_ranges(op, x, first, stop, nothing):
     return lax.while_loop(lambda state: jnp.any(state[1] < state[2]), climb_on, state)[3]
 '''
 
+REDUCE_ROWS = '''
+def reduce_rows(op, term, first, stop, size, nothing):
+    """term(i, p) for first[i] <= p < stop[i] combined by op, for each i: all p at once unless two ranges overlap."""
+    first, stop = (jnp.clip(bound, 0, size) for bound in jnp.broadcast_arrays(first, stop))
+    total = jnp.full(first.shape, nothing)
+    if total.size == 0 or size == 0:
+        return total
+    rows, stop = jnp.arange(total.size, dtype=jnp.int32), jnp.maximum(first, stop)
+
+    def at_once():
+        p = jnp.arange(size, dtype=jnp.int32)
+        begun = prefix_sums(jnp.zeros(size + 1, jnp.float32).at[first].add(1.0))[:size].astype(jnp.int32)
+        row = jnp.maximum(begun - 1, 0)
+        terms = jnp.where((p >= first[row]) & (p < stop[row]), term(row, p), nothing)
+        return reduce_ranges(op, terms, first, stop, nothing)
+
+    def one_by_one():
+        def step(k, total):
+            p = first + k
+            return op(total, jnp.where(p < stop, term(rows, jnp.minimum(p, size - 1)), nothing))
+
+        return lax.fori_loop(0, jnp.max(stop - first), step, total)
+
+    apart = jnp.all(stop[:-1] <= first[1:]) & (total.size < 2**24)  # then float32 counts the rows exactly
+    return lax.cond(apart, at_once, one_by_one)
+'''
+
 
 # Where a loop may touch anything --------------------------------------------------------------------------------------
 
@@ -56,7 +83,7 @@ def reach(statement: Statement, loop: Loop, static: Collection[Var]) -> Box | No
     """Values of a loop's variable outside of which a statement does nothing that is defined; None if any may count.
 
     There it would read or store outside of a buffer, and what it stores is undefined. A guard that is false there only
-    means that it does nothing.
+    means that it does nothing, and one that is undefined that the program is wrong.
     """
     if loop.var.dtype not in (DType.INT32, DType.INT64):  # one past the last might be no number of a narrow type
         return None
@@ -64,7 +91,7 @@ def reach(statement: Statement, loop: Loop, static: Collection[Var]) -> Box | No
     op, term = statement.update or ("", store.value)
     value = _idle(op, term, loop.var, static)
     place = _outside(Load(store.buffer, store.indices), loop.var, static)
-    return _both(value, place)
+    return reduce(_both, (_strict(g, loop.var, static) for g in statement.guards), _both(value, place))
 
 
 _VOID = {"add": "mul", "sub": "mul", "or": "and", "and": "or"}  # with one operand alone they give what changes nothing
@@ -159,7 +186,7 @@ def ranges(
 
 
 def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box]) -> Span | None:
-    """How an update combines what it finds in ranges along `loop`; None if that depends on more than the place in it.
+    """How an update combines what it finds in ranges along `loop`; None if other loops stand in the way.
 
     Factors of a sum that depend on the range only are left out of it, and conditions on it too.
     """
@@ -168,28 +195,29 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box]) -> Span | 
     others = [o for o in statement.loops if o is not loop]
     bounds = free_vars(loop.start) | free_vars(loop.extent)
     deciding = {o.var for o in others if o.var in bounds}
-    op, value = statement.update
-    inner = {loop.var, *(o.var for o in others if o.var not in deciding)}
-    outer: list[Expr] = []
-    term = value
-    if op in ("add", "sub"):
-        factors = _factors(value)
-        outer = [f for f in factors if not free_vars(f) & inner and free_vars(f) & deciding]
-        kept = [f for f in factors if not any(f is o for o in outer)]
-        term = reduce(lambda a, b: Binary("mul", a, b), kept) if outer and kept else value
-        outer = outer if kept else []
     around = (*statement.store.indices, *(e for o in others for e in (o.start, o.extent)))
+    op, value = statement.update
     if (
         not deciding
         or any(o not in boxes or not boxes[o].exact for o in others)
-        or loop.var not in free_vars(term)
-        or free_vars(term) & deciding
+        or loop.var not in free_vars(value)
         or any(loop.var in free_vars(e) for e in around)
         or any(load.buffer == statement.buffer for e in (value, *statement.guards, *around) for load in loads(e))
-        or any(free_vars(g) & inner and free_vars(g) & deciding for g in statement.guards)
     ):
         return None
+    inner = {loop.var, *(o.var for o in others if o.var not in deciding)}
+    inside = [g for g in statement.guards if free_vars(g) & inner]
+    outer: list[Expr] = []
+    if op in ("add", "sub") and not inside:
+        outer = [f for f in _factors(value) if not free_vars(f) & inner and free_vars(f) & deciding]
+    kept = [f for f in _factors(value) if not any(f is o for o in outer)]
+    term = reduce(lambda a, b: Binary("mul", a, b), kept) if outer else value
+    by_row = any(free_vars(e) & deciding for e in (term, *inside))
+    if by_row and len(statement.loops) > 2:
+        return None
     stop = to_expr(linear(Binary("add", loop.start, loop.extent)), loop.var)
+    if by_row:
+        return Span(loop, loop.start, stop, value, (), frozenset(deciding), by_row=True)
     return Span(loop, loop.start, stop, term, tuple(outer), frozenset(deciding))
 
 
@@ -220,7 +248,8 @@ def bounded(
         visited = length * (rows if any(_roomy(s, loop, deciding) for s in inside) else 1.0)
         as_loop = rows * target.step + visited * (target.step + target.scalar * work)
         as_mask = target.launch * len(inside) + rows * length * (work + target.mask)
-        as_ranges = range_price(length, rows, 1.0, work, target) if loop in over else inf
+        found = span(inside[0], loop, boxes) if loop in over else None
+        as_ranges = inf if found is None else range_price(length, rows, 1.0, work, target, found.by_row)
         if as_loop <= min(as_mask, as_ranges):
             over.pop(loop, None)
         elif as_mask < as_ranges:

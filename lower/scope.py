@@ -23,6 +23,7 @@ RESERVED = {
     "linear_scan",
     "prefix_sums",
     "reduce_ranges",
+    "reduce_rows",
     "first_best",
     "last_best",
     "state",

@@ -18,6 +18,7 @@ from lower.nest import ArrayStatement, Pick, Recurrence, Span
 from lower.normalize import conjunction
 from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
+from lower.rows import function_of
 from lower.scope import Fill, Held, Names, Scope
 from lower.tensor.write import SumWriter, sums_as_terms
 from lower.values import ATOM, POSTFIX, UNARY, Translator, Value, aligned, dtype_code, ordered, typed, union
@@ -227,16 +228,24 @@ class StatementWriter:
         own = {a.var for a in (along, *rest)}
         inside = [g for g in job.guards if free_vars(g) & own]
         outside = [g for g in job.guards if not free_vars(g) & own]
-        summed = {a.var for a in rest if a in job.reduced()}
-        terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
-        axes = (along, *(a for a in terms.axes if a is not along))
-        if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
-            terms = Value(f"jnp.broadcast_to({terms.code}, ({self._extents(axes)},))", axes)
         low, stop = (self._bound(e, along) for e in (scan.start, scan.stop))
         ranged = union(deciding, low.axes, stop.axes)
         starts, stops = (aligned(b, ranged).code for b in (low, stop))
-        self.helpers.add("reduce_ranges")
-        code = f"reduce_ranges({_COMBINERS[op]}, {typed(terms, dtype).code}, {starts}, {stops}, {nothing.code})"
+        if scan.by_row:
+            term = function_of(scan.term, inside, op, (*deciding, along), self.names, self.scope, self.translator)
+            axes = (along,)
+            more = f"{term}, {starts}, {stops}, {self.accessor.size(along.extent)}, {typed(nothing, dtype).code}"
+            self.helpers |= {"reduce_rows", "reduce_ranges", "prefix_sums"}
+            code = f"reduce_rows({_COMBINERS[op]}, {more})"
+        else:
+            summed = {a.var for a in rest if a in job.reduced()}
+            terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
+            axes = (along, *(a for a in terms.axes if a is not along))
+            if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
+                terms = Value(f"jnp.broadcast_to({terms.code}, ({self._extents(axes)},))", axes)
+            self.helpers.add("reduce_ranges")
+            more = f"{typed(terms, dtype).code}, {starts}, {stops}, {nothing.code}"
+            code = f"reduce_ranges({_COMBINERS[op]}, {more})"
         value = Value(code, (*ranged, *axes[1:]), POSTFIX)
         self._note(f"{op} over ranges of {along.var.name}")
         self._use(replace(self.job, axes=(*deciding, *rest)))

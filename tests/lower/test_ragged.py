@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost import CPU, Target
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.interpret import interpret_with_undef
@@ -50,8 +50,8 @@ def compare(kernel: Kernel, inputs: Mapping[str, Any]) -> bool:
     return True
 
 
-def compiled(params: str, body: str) -> Kernel:
-    return Kernel(emit_function(read(params, body), target=EAGER), jax.devices()[0])
+def compiled(params: str, body: str, target: Target = EAGER) -> Kernel:
+    return Kernel(emit_function(read(params, body), target=target), jax.devices()[0])
 
 
 def has_loops(kernel: Kernel) -> bool:
@@ -77,6 +77,10 @@ RANGES = {
     "any": (FLAGS, f"{HEAD}    y[i] = False\n{IN}        y[i] = y[i] or v[p]"),
     "all": (FLAGS, f"{HEAD}{IN}        y[i] = y[i] and v[p]"),
     "a factor of each row": (FLAT + 'd: T.Buffer((6,), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        y[i] = y[i] + d[i] * val[p] * x[col[p]]"),
+    "a distance": (FLAT + 'd: T.Buffer((6,), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        y[i] = y[i] + (val[p] - d[i]) * (val[p] - d[i]) * x[col[p]]"),
+    "some of each row": (INTS, f"{HEAD}    y[i] = y[i] % 7\n{IN}        if v[p] > i - 4 and p % 2 == 0:\n            y[i] = T.max(y[i], v[p] * i)"),
+    "some rows from the third": (INTS, "for i in T.serial(2, 6):\n    for p in T.serial(row[i] + 1, row[i + 1] + 1):\n        y[2] = y[2] + (v[p - 1] + i) * p"),
+    "a factor of some entries": (INTS + ', d: T.Buffer((6,), "int32")', f"{HEAD}{IN}        if v[p] > 0:\n            y[i] = y[i] + v[p] * d[i]"),
     "some entries": (INTS, f"{HEAD}    y[i] = 0\n{IN}        if v[p] > 0:\n            y[i] = y[i] + v[p]"),
     "some rows": (INTS, f"{HEAD}    if i % 2 == 0:\n        y[i] = 0\n    if y[i] < 2:\n        for p in T.serial(row[i], row[i + 1]):\n            y[i] = y[i] + v[p]"),
     "shifted": (INTS, f"{HEAD}    y[i] = 0\n    for p in T.serial(row[i] + 3, row[i + 1] + 3):\n        y[i] = y[i] + v[p - 3]"),
@@ -118,7 +122,7 @@ def given_rows(kernel: Kernel, pointers: list[int], seed: int) -> dict[str, Any]
 
 @pytest.mark.parametrize(("params", "body"), RANGES.values(), ids=RANGES.keys())
 def test_ranges(params: str, body: str) -> None:
-    kernel = compiled(params, body)
+    kernel = compiled(params, body, replace(EAGER, mask=1e4))
     assert not has_loops(kernel), kernel.report
     assert any("over ranges of p" in line for line in kernel.report), kernel.report
 
@@ -165,7 +169,7 @@ def test_masks(params: str, body: str) -> None:
 
 STAY = {
     "rows need each other": (FLAT + OUT, f"{HEAD}{IN}        y[i] = y[i] + val[p] * y[col[p] % {ROWS}]"),
-    "the row matters": (FLAT + 'd: T.Buffer((6,), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        y[i] = y[i] + T.max(d[i], val[p])"),
+    "the row matters to rows": (FLAT + 'd: T.Buffer((6,), "float32"), X: T.Buffer((9, 4), "float32"), Y: T.Buffer((6, 4), "float32")', f"{HEAD}{IN}        for k in range(4):\n            Y[i, k] = Y[i, k] + T.max(d[i], val[p]) * X[col[p], k]"),
     "in order": (FLAT + OUT, f"{HEAD}{IN}        y[i] = y[i] * 0.5 + val[p]"),
     "nothing bounds it": (INTS, f"{HEAD}    y[i] = 0\n{IN}        y[i] = y[i] + p"),
     "a product may be zero": (ROW + f'v: T.Buffer(({N},), "int32"), d: T.Buffer((6,), "int32"), y: T.Buffer(({ROWS},), "int32")', f"{HEAD}    y[i] = 1\n{IN}        y[i] = T.max(y[i], v[p] * (p % 2))"),
