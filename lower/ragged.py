@@ -60,9 +60,7 @@ def reduce_rows(op, term, first, stop, size, nothing):
     def at_once():
         p = jnp.arange(size, dtype=jnp.int32)
         begun = prefix_sums(jnp.zeros(size + 1, jnp.float32).at[first].add(1.0))[:size].astype(jnp.int32)
-        row = jnp.maximum(begun - 1, 0)
-        terms = jnp.where((p >= first[row]) & (p < stop[row]), term(row, p), nothing)
-        return reduce_ranges(op, terms, first, stop, nothing)
+        return reduce_ranges(op, term(jnp.maximum(begun - 1, 0), p), first, stop, nothing)
 
     def one_by_one():
         def step(k, total):
