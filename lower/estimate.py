@@ -53,7 +53,7 @@ def range_price(length: float, rows: float, wide: float, work: float, target: Ta
     `by_row`: it is worked out which position is in which range."""
     levels = log2(length / max(rows, 1.0) + 1.0) + 2.0
     if by_row:
-        wide, work = 1.0, work + target.scatter * (target.load + target.store)  # measured: about a scatter's price
+        wide, work = 1.0, work + target.scatter * (2 * target.load + target.store)  # measured: as much as a scatter
     each = length * (work + target.arith) + 2 * levels * rows * (target.load + target.select)
     return 2 * target.launch + wide * each
 

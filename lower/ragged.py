@@ -42,7 +42,7 @@ def reduce_ranges(op, x, first, stop, nothing):
 
     pad = [(0, size - x.shape[0]), *[(0, 0)] * (x.ndim - 1)]
     total = jnp.full(first.shape + x.shape[1:], nothing, x.dtype)
-    state = jnp.pad(x, pad, constant_values=nothing), first, stop, total
+    state = lax.optimization_barrier(jnp.pad(x, pad, constant_values=nothing)), first, stop, total
     for _ in range(levels):
         state = climb(state)
     return lax.while_loop(lambda state: jnp.any(state[1] < state[2]), climb_on, state)[3]
