@@ -144,6 +144,7 @@ MASKS = {
     "padded rows": (PADDED + OUT, f"{HEAD}    y[i] = 0.0\n{LENGTH}        y[i] = y[i] + A[i, p] * x[p]"),
     "largest of padded rows": (PADDED + OUT, f"{HEAD}    y[i] = -9.0\n{LENGTH}        y[i] = T.max(y[i], A[i, p])"),
     "stores to padded rows": (PADDED + f'B: T.Buffer(({ROWS}, {WIDTH}), "float32")', f"{HEAD}{LENGTH}        B[i, p] = A[i, p] * 2.0\n        A[i, p] = x[p]"),
+    "a local of each row": (PADDED + OUT, f'{HEAD}    s = T.alloc_buffer((1,), "float32")\n    s[0] = 0.0\n{LENGTH}        s[0] = s[0] + A[i, p] * x[p]\n    y[i] = s[0] - 1.0'),
     "a list with a count": (COUNTED, "for p in range(n[0]):\n    w[p] = v[p] + p"),
     "total of a list": (COUNTED, "for p in range(n[0]):\n    w[0] = w[0] + v[p]"),
     "several of a list": (COUNTED, "for p in T.serial(n[0], 30):\n    v[p] = v[p] * 2\n    w[p] = v[p] + w[p]"),
@@ -156,6 +157,27 @@ MASKS = {
 def test_masks(params: str, body: str) -> None:
     kernel = compiled(params, body)
     assert not has_loops(kernel), kernel.report
+    check_lengths(kernel)
+
+
+STEPS = {
+    "each row in order": (PADDED + OUT, f"{HEAD}{LENGTH}        y[i] = y[i] * 0.5 + A[i, p] * x[p]"),
+    "along each row": (PADDED + OUT, f"{HEAD}    for p in T.serial(1, row[i]):\n        A[i, p] = A[i, p - 1] * x[p] + A[i, p]"),
+    "rows in order": (PADDED + OUT, f"for i in T.serial(1, {ROWS}):\n{LENGTH}        y[i] = y[i] + A[i, p] * y[i - 1]"),
+    "a list in order": (COUNTED, "for p in T.serial(1, n[0]):\n    w[p] = w[p - 1] * w[p] % 7 + v[p]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), STEPS.values(), ids=STEPS.keys())
+def test_steps_under_masks(params: str, body: str) -> None:
+    kernel = compiled(params, body)
+    assert has_loops(kernel), kernel.report
+    check_lengths(kernel)
+
+
+def check_lengths(kernel: Kernel) -> None:
+    """Compare for random lengths; what is beyond them is not a number."""
+    compared = 0
     for seed in range(12):
         inputs = given_rows(kernel, [], seed)
         rng = np.random.default_rng(seed)
@@ -164,7 +186,8 @@ def test_masks(params: str, body: str) -> None:
             inputs["A"][np.arange(WIDTH) >= inputs["row"][:, None]] = np.nan
         else:
             inputs["n"] = rng.integers(-1, N + 1, 1).astype(np.int32)
-        compare(kernel, inputs)
+        compared += compare(kernel, inputs)
+    assert compared > 2
 
 
 STAY = {
