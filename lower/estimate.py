@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from math import log2, prod
 
 from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Load, Unary
 from ir.traverse import free_vars, loads, walk_expr
 from lower.linear import Linear
-from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, Solve
+from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, Solve, Span
 from lower.scanning import Extent, cheapest
 
 
@@ -28,11 +29,14 @@ def estimate(
             total += times * target.step + estimate(node.body, boxes, target, times)
         elif isinstance(node.scan, Solve):
             total += steps * (target.launch + _system(node.scan, node.axes, boxes, target))
+        elif isinstance(node.scan, Span):
+            total += steps * _ranges(node, node.scan, boxes, target)
         elif node.axes:
             scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence) else 0.0
-            total += steps * (target.launch + scan + _elements(node, boxes, target))
+            factor = target.scatter if _scatters(node) else 1.0
+            total += steps * (target.launch + scan + factor * _elements(node, boxes, target))
         else:
-            total += steps * target.scalar * _work(node.statement, target)
+            total += steps * target.scalar * element(node.statement, target)
     return total
 
 
@@ -44,6 +48,33 @@ def _continued(node: ArrayStatement, scan: Recurrence, boxes: Mapping[Loop, Box]
     inside = len(node.axes) < len(node.statement.loops)
     length = extent(boxes.get(scan.loop), target)
     return cheapest(scan, Extent(length, rows, innermost, inside), target)[1]
+
+
+def _scatters(node: ArrayStatement) -> bool:
+    """Whether the places of a statement are data along one of its axes."""
+    axes = {loop.var for loop in node.axes}
+    read = (load for i in node.statement.store.indices for load in loads(i))
+    return any(free_vars(load) & axes for load in read)
+
+
+def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of a statement that combines ranges along an axis."""
+    rows = prod(extent(boxes.get(o), target) for o in node.axes if o.var in span.deciding)
+    wide = prod(extent(boxes.get(o), target) for o in node.axes if o.var not in span.deciding and o is not span.loop)
+    return range_price(
+        extent(boxes.get(span.loop), target), rows, wide, element(node.statement, target), target, span.by_row
+    )
+
+
+def range_price(length: float, rows: float, wide: float, work: float, target: Target, by_row: bool) -> float:
+    """The price of combining `rows` ranges over `length` positions of `wide` elements each: `lower/ragged.py`.
+
+    `by_row`: it is worked out which position is in which range."""
+    levels = log2(length / max(rows, 1.0) + 1.0) + 2.0
+    if by_row:
+        wide, work = 1.0, work + target.scatter * (2 * target.load + target.store)  # measured: as much as a scatter
+    each = length * (work + target.arith) + 2 * levels * rows * (target.load + target.select)
+    return 2 * target.launch + wide * each
 
 
 def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
@@ -59,9 +90,9 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
     match statement.update:
         case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0:
             moved = sum(_touched(load, node.axes, boxes, target) for load in loads(product)) * target.load
-            return kept * (_work(statement, target) + reduced * target.contraction) + moved
+            return kept * (element(statement, target) + reduced * target.contraction) + moved
         case _:
-            return kept * reduced * _work(statement, target)
+            return kept * reduced * element(statement, target)
 
 
 def _system(solve: Solve, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
@@ -86,7 +117,7 @@ def _number(form: Linear, target: Target) -> int:
     return form.const if form.is_const else target.default_extent
 
 
-def _work(statement: Statement, target: Target) -> float:
+def element(statement: Statement, target: Target) -> float:
     """The price of one element."""
     total = target.store
     for expr in (statement.store.value, *statement.guards):

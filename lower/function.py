@@ -32,15 +32,26 @@ from lower.nest import (
 )
 from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
+from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scanning import HELPERS
 from lower.scope import Names, Scope
+from lower.selection import FIRST_BEST, LAST_BEST
 from lower.statement import StatementWriter
 from lower.values import TRUNCDIV, Translator, Value, dtype_code
 from lower.views import Axis
 from lower.windows import WINDOWS
 
 WIDTH = 110  # of source lines
-_HELPERS = {"truncdiv": TRUNCDIV, "windows": WINDOWS, "banded": BANDED, **HELPERS}
+_HELPERS = {
+    "truncdiv": TRUNCDIV,
+    "windows": WINDOWS,
+    "banded": BANDED,
+    **HELPERS,
+    "reduce_ranges": REDUCE_RANGES,
+    "reduce_rows": REDUCE_ROWS,
+    "first_best": FIRST_BEST,
+    "last_best": LAST_BEST,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,12 +39,28 @@ class Recurrence:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """The iteration of a loop at which a value is largest or smallest: the first such, or the `last`."""
+    """The iteration of nested loops, counted from 0, at which a value is largest or smallest among those for which
+    conditions hold: the first such, or the `last`."""
 
-    loop: Loop
+    loops: tuple[Loop, ...]
     op: UpdateOp
     last: bool
     value: Expr
+    conditions: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Ranges `start <= var < stop` of a loop, for each iteration of the loops of `deciding` variables: an update
+    combines `term` over them, times what `factors` are there. `by_row`: terms depend on those variables too."""
+
+    loop: Loop
+    start: Expr
+    stop: Expr
+    term: Expr
+    factors: tuple[Expr, ...]
+    deciding: frozenset[Var]
+    by_row: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +77,10 @@ class Solve:
     unit: bool
 
 
-def mapped_scan(scan: Recurrence | Pick | Solve, expr: Callable[[Expr], Expr]) -> Recurrence | Pick | Solve:
+Scan = Recurrence | Pick | Solve | Span
+
+
+def mapped_scan(scan: Scan, expr: Callable[[Expr], Expr]) -> Scan:
     """A scan with all its expressions changed; loads must stay loads."""
 
     def load(old: Load) -> Load:
@@ -70,7 +89,10 @@ def mapped_scan(scan: Recurrence | Pick | Solve, expr: Callable[[Expr], Expr]) -
         return new
 
     if isinstance(scan, Pick):
-        return replace(scan, value=expr(scan.value))
+        return replace(scan, value=expr(scan.value), conditions=tuple(map(expr, scan.conditions)))
+    if isinstance(scan, Span):
+        start, stop, term = map(expr, (scan.start, scan.stop, scan.term))
+        return replace(scan, start=start, stop=stop, term=term, factors=tuple(map(expr, scan.factors)))
     if isinstance(scan, Solve):
         return replace(scan, matrix=load(scan.matrix))
     factor = None if scan.factor is None else expr(scan.factor)
@@ -81,13 +103,13 @@ def mapped_scan(scan: Recurrence | Pick | Solve, expr: Callable[[Expr], Expr]) -
 class ArrayStatement:
     """A statement over array axes (outermost first); with none it is a scalar statement.
 
-    `scan` says how it continues along one of its axes, at which position of it the best value is, or of which system
-    it stores the solution.
+    `scan` says how it continues along one of its axes, at which position of it the best value is, what ranges of it are
+    combined, or of which system it stores the solution.
     """
 
     statement: Statement
     axes: tuple[Loop, ...]
-    scan: Recurrence | Pick | Solve | None = None
+    scan: Scan | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -193,9 +193,9 @@ class _Builder:
         written = {buffers.get(b, b) for b in buffers_written(node)}
         cond = self._freeze(_rewrite(node.cond, values, buffers), "taken", written, loops, guards)
         if not (isinstance(cond, Const) and not cond.value):
-            self.visit(node.then, loops, (*guards, *_conjuncts(cond)), values, buffers)
+            self.visit(node.then, loops, (*guards, *conjuncts(cond)), values, buffers)
         if not (isinstance(cond, Const) and cond.value):
-            self.visit(node.other, loops, (*guards, *_conjuncts(negate(cond))), values, buffers)
+            self.visit(node.other, loops, (*guards, *conjuncts(negate(cond))), values, buffers)
 
     def _bind(
         self,
@@ -297,9 +297,10 @@ def conjunction(conditions: Sequence[Expr]) -> Expr:
     return reduce(lambda a, b: Binary("and", a, b), conditions)
 
 
-def _conjuncts(cond: Expr) -> tuple[Expr, ...]:
+def conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    """The conditions of which one is the conjunction."""
     if isinstance(cond, Binary) and cond.op == "and":
-        return (*_conjuncts(cond.lhs), *_conjuncts(cond.rhs))
+        return (*conjuncts(cond.lhs), *conjuncts(cond.rhs))
     return () if isinstance(cond, Const) and cond.value else (cond,)
 
 

@@ -7,7 +7,7 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import CPU, Target
@@ -19,11 +19,12 @@ from lower.components import components
 from lower.contraction import contracted
 from lower.estimate import estimate
 from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, inner_statements
+from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, Span, inner_statements
 from lower.normalize import Program, moved
+from lower.ragged import bounded, span
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import Fresh, rescheduled, split_at
-from lower.selection import selection
+from lower.selection import Selected, selection
 from lower.tiles import Tiler
 
 
@@ -41,9 +42,9 @@ def static_names(program: Program) -> frozenset[Var]:
     return frozenset(named | set(shape_vars(program.func)))
 
 
-def loop_boxes(program: Program, static: frozenset[Var]) -> dict[Loop, Box]:
-    """Static bounds of every loop that has them."""
-    boxes: dict[Loop, Box] = {}
+def loop_boxes(program: Program, static: frozenset[Var], given: Mapping[Loop, Box] | None = None) -> dict[Loop, Box]:
+    """Static bounds of every loop that has them, or for which they are `given`."""
+    boxes: dict[Loop, Box] = dict(given or {})
     for statement in program.statements:
         around: dict[Var, Box] = {}
         for loop in statement.loops:
@@ -106,7 +107,10 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     static = static_names(program)
     boxes = loop_boxes(program, static)
     deps = dependences(program.statements, program.depth)
-    scheduler = _Scheduler(program, boxes, deps, target)
+    masked, ranges = bounded(program.statements, boxes, deps, static, target)
+    if masked:
+        boxes = loop_boxes(program, static, masked)
+    scheduler = _Scheduler(program, boxes, deps, target, ranges)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
     result = Plan(nodes, boxes, static)
     _expand_locals(program, result)
@@ -122,7 +126,14 @@ class _Edge:
 
 
 class _Scheduler:
-    def __init__(self, program: Program, boxes: dict[Loop, Box], deps: Sequence[Dependence], target: Target) -> None:
+    def __init__(
+        self,
+        program: Program,
+        boxes: dict[Loop, Box],
+        deps: Sequence[Dependence],
+        target: Target,
+        ranges: Mapping[Loop, Box],
+    ) -> None:
         self.program = program
         self.target = target
         self.added = 0
@@ -131,19 +142,37 @@ class _Scheduler:
         self.users: dict[Buffer, set[int]] = {
             b: {s.position for s in program.statements if b in s.buffers()} for b in program.depth
         }
-        self.forced = self._forced()
+        self.ranges = ranges
+        self.forced = self._forced(program.statements)
         self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
 
-    def _forced(self) -> set[Loop]:
-        """Loops without static bounds, and loops around them that those bounds depend on."""
+    def _forced(self, statements: Iterable[Statement]) -> set[Loop]:
+        """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
         forced: set[Loop] = set()
-        for statement in self.program.statements:
+        for statement in statements:
             needed: set[Var] = set()
             for loop in reversed(statement.loops):
                 if loop not in self.boxes or loop.var in needed:
                     forced.add(loop)
-                    needed |= free_vars(loop.start) | free_vars(loop.extent)
+                    if loop not in self.ranges:
+                        needed |= free_vars(loop.start) | free_vars(loop.extent)
         return forced
+
+    def _as_ranges(self, statement: Statement, level: int, pending: frozenset[Loop]) -> ArrayStatement | None:
+        """An array statement over ranges, if a loop that gives them is an axis and all others may be too."""
+        (loop, *more) = [o for o in statement.loops[level:] if o in self._forced([statement])]
+        if loop not in self.ranges or more:
+            return None
+        found = span(statement, loop, self.boxes)
+        axes = {o.var for k, o in enumerate(statement.loops) if k >= level or o in pending}
+        if found is None or not found.deciding & axes:
+            return None
+        box = self.ranges[loop]
+        whole = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
+        self.boxes[whole] = replace(box, exact=True)
+        loops = tuple(whole if o is loop else o for o in statement.loops)
+        pending = frozenset(whole if o is loop else o for o in pending)
+        return self._over_all(replace(statement, loops=loops), level, pending, replace(found, loop=whole))
 
     def ordering(self, deps: Iterable[Dependence]) -> list[_Edge]:
         """Dependences that order statements: updates commute, and an array statement reads before it writes."""
@@ -160,7 +189,19 @@ class _Scheduler:
                 if loop in self.forced:
                     for other in users - {first}:
                         edges += [_Edge(first, other, level, None), _Edge(other, first, level, None)]
+            edges += self._search_edges(users)
         return edges
+
+    def _search_edges(self, users: set[int]) -> Iterator[_Edge]:
+        """Edges that keep a search together while loops around it become axes."""
+        group = [self.by_position[p] for p in sorted(users)]
+        depth = len(group[0].loops)
+        for level in range(depth) if len(group) > 1 else ():
+            if self._search(group, level, str) is not None:
+                for s in group[1:]:
+                    yield _Edge(group[0].position, s.position, depth - 1, None)
+                    yield _Edge(s.position, group[0].position, depth - 1, None)
+                return
 
     def schedule(
         self, statements: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
@@ -176,8 +217,12 @@ class _Scheduler:
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
     ) -> Iterator[Node]:
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
-        if not cyclic and not any(loop in self.forced for loop in group[0].loops[level:]):
+        if not cyclic and self._forced(group).isdisjoint(group[0].loops[level:]):
             yield self._over_all(group[0], level, pending)
+            return
+        over = None if cyclic else self._as_ranges(group[0], level, pending)
+        if over is not None:
+            yield over
             return
         loop = group[0].loops[level]
         reason = self._carried(group, level, edges)
@@ -192,7 +237,13 @@ class _Scheduler:
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
             yield from best
         else:
-            yield in_order
+            changed = dict(self.program.depth)
+            self.program.depth.clear()
+            self.program.depth.update(depth)
+            best = self._selected(group, level, pending, (in_order,))
+            if best is None:
+                self.program.depth.update(changed)
+            yield from best or (in_order,)
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
@@ -230,6 +281,8 @@ class _Scheduler:
 
     def _whole_box(self, loop: Loop) -> Box | None:
         """The static bounds of a loop that may become an axis without guards."""
+        if any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in self.ranges):
+            return None
         box = self.boxes.get(loop)
         return box if box is not None and box.exact and loop not in self.forced else None
 
@@ -254,7 +307,8 @@ class _Scheduler:
         scans = {s.position: r for s in statements if (r := recurrence(s, loop, depth)) is not None}
         if not scans:
             return None
-        deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in scans and d.level == level)]
+        free = {*scans, *(s.position for s in statements if any(u.numbers(s, level) for u in unrolled))}
+        deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in free and d.level == level)]
         outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
         edges = [e for e in self.ordering(deps) if e.level not in outer]
         nodes: list[Node] = [self._over_all(u.first, level, pending) for u in unrolled]
@@ -278,15 +332,8 @@ class _Scheduler:
     def _selected(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
     ) -> tuple[Node, ...] | None:
-        """An argmax or argmin in place of a loop that looks for it, where that is cheaper."""
-        loop = group[0].loops[level]
-        box = self._whole_box(loop)
-        if box is None:
-            return None
-        test = min(group, key=lambda s: s.position)
-        if self.users.get(test.buffer) != {s.position for s in group}:
-            return None  # what the comparison gave is looked at elsewhere too
-        found = selection(group, loop, box, self.program.fresh, self._position)
+        """An argmax or argmin in place of loops that look for it, where that is cheaper."""
+        found = self._search(group, level, self.program.fresh)
         if found is None:
             return None
         nodes = (
@@ -298,12 +345,23 @@ class _Scheduler:
         self.program.depth[found.place] = level
         return nodes
 
+    def _search(self, group: Sequence[Statement], level: int, fresh: Callable[[str], str]) -> Selected | None:
+        """The search that all loops from a level on are."""
+        loops = group[0].loops[level:]
+        boxes = [b for b in map(self._whole_box, loops) if b is not None]
+        test = min(group, key=lambda s: s.position)
+        if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
+            return None  # what the comparison gave is looked at elsewhere too
+        return selection(group, loops, boxes, fresh, self._position)
+
     def _over_all(
-        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | None = None
+        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | Span | None = None
     ) -> ArrayStatement:
         """An array statement over all loops but those around it."""
         axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
-        return ArrayStatement(statement if scan is None else replace(statement, update=None), axes, scan)
+        if isinstance(scan, Recurrence | Pick):
+            statement = replace(statement, update=None)
+        return ArrayStatement(statement, axes, scan)
 
     def _locals_as_arrays(
         self, group: list[Statement], level: int, pending: frozenset[Loop]
@@ -331,7 +389,7 @@ class _Scheduler:
     def _carried(self, group: list[Statement], level: int, edges: list[_Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""
         loop = group[0].loops[level]
-        if loop in self.forced:
+        if loop in self._forced(group):
             if loop not in self.boxes:
                 return "its bounds have no static limit"
             return "bounds without static limit depend on it"
@@ -372,7 +430,7 @@ class _Scheduler:
                 return edges
 
     def _stays(self, group: list[Statement], level: int, edges: list[_Edge]) -> bool:
-        if group[0].loops[level] in self.forced:
+        if group[0].loops[level] in self._forced(group):
             return True
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
         return cyclic and self._carried(group, level, edges) is not None

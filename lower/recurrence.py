@@ -50,6 +50,17 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     return Recurrence(loop, "add", zero if line[1] is None else line[1], line[0], previous)
 
 
+def counts_exactly(term: Expr, times: int) -> bool:
+    """Whether all sums of `times` such integers are exact as float32: of those that a condition picks from two."""
+    match term:
+        case Select(then=Const(value=a), other=Const(value=b)):
+            return term.dtype.is_integer and times * max(abs(a), abs(b)) <= 2**24
+        case Const(value=a):
+            return term.dtype.is_integer and times * abs(a) <= 2**24
+        case _:
+            return False
+
+
 def substitute_expr_all(exprs: Sequence[Expr], var: Var, value: Expr) -> tuple[Expr, ...]:
     """Expressions with another value of a variable."""
     return tuple(substitute_expr(e, {var: value}) for e in exprs)
@@ -145,12 +156,27 @@ def _times(factor: Expr, e: Expr | None) -> Expr | None:
 @dataclass(frozen=True, slots=True)
 class Unrolled:
     """Statements in which an accumulator has a place for each iteration: `first` fills the place before the loop,
-    `last` stores what the loop leaves."""
+    `last` stores what the loop leaves. It grows in iterations in which all of `grows` hold, if that is known."""
 
     statements: list[Statement]
     array: Buffer
     first: Statement
     last: Statement
+    grows: tuple[Expr, ...] | None
+
+    def numbers(self, statement: Statement, level: int) -> bool:
+        """Whether a statement stores to another place in each iteration of its loop at `level`: to one that is counted
+        on whenever it stores, as where what passes a test is put side by side."""
+        inner = {o.var for o in statement.loops[level:]}
+        if self.grows is None or not all(any(g.same(h) for h in statement.guards) for g in self.grows):
+            return False
+        for index in statement.store.indices:
+            form = linear(index)
+            counted = [a for a in form.terms if isinstance(a, Load) and a.buffer == self.array]
+            rest = form.without(counted)
+            if len(counted) == 1 and not rest.has_loads() and rest.vars().isdisjoint(inner):
+                return not _reads(statement.store.value, statement.buffer)
+        return False
 
 
 def with_history(
@@ -209,7 +235,16 @@ def with_history(
     around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
     first = Statement(position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
     last = Statement(position(), around, (), Store(buffer, place, at(box.extent)))
-    return Unrolled(statements, array, first, last)
+    return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None)
+
+
+def _counts(writer: Statement) -> bool:
+    """Whether an accumulator moves one way by a fixed number whenever it is stored to."""
+    match writer.update:
+        case ("add" | "sub", Const(value=step)):
+            return step != 0 and writer.buffer.dtype.is_signed
+        case _:
+            return False
 
 
 def _continued(writer: Statement, previous: Load) -> Expr | None:

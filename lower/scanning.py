@@ -21,7 +21,7 @@ from lower.nest import Recurrence
 Form = Literal["associative", "blocks", "doubling", "in turn"]
 
 _CACHED = 1 << 16  # elements up to which fused passes, which compute some elements again, do so in cache
-_LONG = 1024  # positions from which blocks are worth their padding
+LONG = 1024  # positions from which blocks are worth their padding
 
 PREFIX_SUMS = '''
 def prefix_sums(x):
@@ -113,7 +113,7 @@ def prices(scan: Recurrence, size: Extent, target: Target) -> dict[Form, float]:
         else size.length * (target.step + target.scan * work),
     }
     floats = scan.term.dtype.is_float
-    if scan.op == "add" and scan.factor is None and floats and size.innermost and size.length >= _LONG:
+    if scan.op == "add" and scan.factor is None and floats and size.innermost and size.length >= LONG:
         found["blocks"] = target.scan * elements + 0.6 * levels * launch
     if floats and isinstance(scan.factor, Const) and elements <= _CACHED:
         found["doubling"] = passes(scan.factor, size.length) / 2 * (elements * work + launch)

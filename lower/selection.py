@@ -1,29 +1,47 @@
 """Loops that look for the largest or smallest of many values, and keep where it was.
 
 `if x > best: best = x; at = i; ...` is an argmax and what is kept of the place it gives: the first of equal values for
-`>` and `<`, the last for `>=` and `<=`. Values are numbers by the policy on floats, so every comparison has an outcome.
+`>` and `<`, the last for `>=` and `<=`. A search may run over several loops, go through some elements only, and compare
+with the value at the best place so far. Values are numbers by the policy on floats, so every comparison has an outcome.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Expr, Load, Store
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from lower.linear import to_expr
 from lower.nest import Box, Pick
+from lower.normalize import conjuncts
 
 _OF: dict[str, tuple[UpdateOp, bool]] = {
     "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),
 }  # fmt: skip
 _TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+# Two passes over the values: XLA's own argmax on a CPU takes ten times as long.
+FIRST_BEST = '''
+def first_best(best, x):
+    """The first position along the last axis at which x is the best of it: jnp.max or jnp.min."""
+    at = jnp.arange(x.shape[-1], dtype=jnp.int32)
+    return jnp.min(jnp.where(x == best(x, axis=-1, keepdims=True), at, x.shape[-1] - 1), axis=-1)
+'''
+LAST_BEST = '''
+def last_best(best, x):
+    """The last position along the last axis at which x is the best of it: jnp.max or jnp.min."""
+    at = jnp.arange(x.shape[-1], dtype=jnp.int32)
+    return jnp.max(jnp.where(x == best(x, axis=-1, keepdims=True), at, 0), axis=-1)
+'''
 
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Statements in place of a loop: `where` stores at which iteration the best value is to `place`, `then` compares
+    """Statements in place of loops: `where` stores at which iteration the best value is to `place`, `then` compares
     it with what was there and keeps it."""
 
     where: Statement
@@ -33,53 +51,106 @@ class Selected:
 
 
 def selection(
-    group: Sequence[Statement], loop: Loop, box: Box, fresh: Callable[[str], str], position: Callable[[], int]
+    group: Sequence[Statement],
+    loops: Sequence[Loop],
+    boxes: Sequence[Box],
+    fresh: Callable[[str], str],
+    position: Callable[[], int],
 ) -> Selected | None:
-    """Statements that do what a loop around `group` does; None if it is no such search."""
+    """Statements that do what loops around `group` do; None if it is no such search."""
     test, *kept = sorted(group, key=lambda s: s.position)
-    if not kept or any(s.loops[-1] is not loop for s in group) or not (box.extent.is_const and box.extent.const > 0):
+    around = test.loops[: len(test.loops) - len(loops)]
+    if not kept or any(s.loops != (*around, *loops) for s in group):
+        return None
+    if not all(b.extent.is_const and b.extent.const > 0 for b in boxes):
         return None
     written = {s.buffer for s in kept}
-    compared = _comparison(test, written)
-    if compared is None or len(written) < len(kept) or loop.var.dtype is not DType.INT32:
+    compared = _comparison(test, kept, loops)
+    if compared is None or any(loop.var.dtype is not DType.INT32 for loop in loops):
         return None
-    op, value, best = compared
+    op, value, others = compared
     flag = Load(test.buffer, test.store.indices)
-    if not all(_keeps(s, loop, flag, written) for s in kept) or loop.var not in free_vars(value):
+    extra = kept[0].guards[:-1]
+    if not all(_keeps(s, loops, flag, extra, written) for s in kept):
         return None
-    keeper = next(s for s in kept if s.buffer == best.buffer)
-    if not keeper.store.value.same(value) or not all(map(Expr.same, keeper.store.indices, best.indices)):
+    if not any(loop.var in free_vars(value) for loop in loops) or _twice(kept):
         return None
-    place = Buffer(fresh(f"{loop.var.name}_best"), (), DType.INT32, "local")
-    there = {loop.var: Load(place, ())}
-    around = test.loops[:-1]
-    then = [
-        replace(s, loops=around, store=replace(s.store, value=substitute_expr(s.store.value, there)), update=None)
-        for s in (test, *kept)
-    ]
     which, last = _OF[op]
+    some = (*others, *extra)
+    if any(load.buffer in written for e in some for load in loads(e)) or (some and last and value.dtype.is_integer):
+        return None  # what is left out counts as the worst number, which an integer may be
+    place = Buffer(fresh(f"{loops[-1].var.name}_best"), (), DType.INT32, "local")
+    there = dict(_positions(loops, boxes, Load(place, ())))
+
+    def at_best(s: Statement) -> Statement:
+        store = replace(s.store, value=substitute_expr(s.store.value, there))
+        guards = tuple(substitute_expr(g, there) for g in s.guards)
+        return replace(s, loops=around, guards=guards, store=store, update=None)
+
     where = Statement(position(), test.loops, (), Store(place, (), value))
-    return Selected(where, Pick(loop, which, last, value), then, place)
+    return Selected(where, Pick(tuple(loops), which, last, value, some), [at_best(s) for s in (test, *kept)], place)
 
 
-def _comparison(test: Statement, written: set[Buffer]) -> tuple[str, Expr, Load] | None:
-    """The comparison that a statement stores: operator, value, and the best so far."""
-    match test.store.value:
-        case Binary(op=op, lhs=value, rhs=Load() as best) if op in _OF and best.buffer in written:
-            found = op, value, best
-        case Binary(op=op, lhs=Load() as best, rhs=value) if op in _OF and best.buffer in written:
-            found = _TURNED[op], value, best
-        case _:
-            return None
-    steady = not test.guards and not test.store.indices
-    return found if steady and not any(load.buffer in written for load in loads(found[1])) else None
+def _positions(loops: Sequence[Loop], boxes: Sequence[Box], place: Expr) -> Iterator[tuple[Var, Expr]]:
+    """The variables of nested loops at one of their iterations, counted from 0."""
+    for k, (loop, box) in enumerate(zip(loops, boxes, strict=True)):
+        inner = prod(b.extent.const for b in boxes[k + 1 :])
+        step = place if inner == 1 else Binary("floordiv", place, const(inner, DType.INT32))
+        if k > 0:
+            step = Binary("floormod", step, const(box.extent.const, DType.INT32))
+        low = to_expr(box.low, loop.var)
+        yield loop.var, step if box.low.equals(0) else Binary("add", low, step)
 
 
-def _keeps(statement: Statement, loop: Loop, flag: Load, written: set[Buffer]) -> bool:
+def _comparison(
+    test: Statement, kept: Sequence[Statement], loops: Sequence[Loop]
+) -> tuple[str, Expr, tuple[Expr, ...]] | None:
+    """The comparison that a statement stores, alone or with other conditions: operator, value, and the others."""
+    if test.guards or test.store.indices:
+        return None
+    conditions = conjuncts(test.store.value)
+    written = {s.buffer for s in kept}
+    found: list[tuple[str, Expr, Expr]] = []
+    for c in conditions:
+        if isinstance(c, Binary) and c.op in _OF:
+            for op, value, best in ((c.op, c.lhs, c.rhs), (_TURNED[c.op], c.rhs, c.lhs)):
+                if not any(load.buffer in written for load in loads(value)) and _best(best, value, kept, loops):
+                    found.append((op, value, c))
+    if len(found) != 1:
+        return None
+    op, value, comparison = found[0]
+    return op, value, tuple(c for c in conditions if c is not comparison)
+
+
+def _best(best: Expr, value: Expr, kept: Sequence[Statement], loops: Sequence[Loop]) -> bool:
+    """Whether an expression is the best value so far, which is kept itself, or read where it was."""
+    for s in kept:
+        if s.store.value.same(value) and best.same(Load(s.buffer, s.store.indices)):
+            return True
+    at = {loop.var: Load(s.buffer, s.store.indices) for loop in loops for s in kept if s.store.value.same(loop.var)}
+    return len(at) == len(loops) and best.same(substitute_expr(value, at))
+
+
+def _keeps(
+    statement: Statement, loops: Sequence[Loop], flag: Load, extra: Sequence[Expr], written: set[Buffer]
+) -> bool:
     """Whether a statement stores, where the comparison holds, to one place what depends on nothing that is kept."""
     store = statement.store
-    if len(statement.guards) != 1 or not statement.guards[0].same(flag):
+    *first, last = statement.guards or (flag, store.value)
+    if not last.same(flag) or len(first) != len(extra) or not all(map(Expr.same, first, extra)):
         return False
     exprs = (store.value, *store.indices)
     free = not any(load.buffer in written or load.buffer == flag.buffer for e in exprs for load in loads(e))
-    return free and all(loop.var not in free_vars(i) and not has_loads(i) for i in store.indices)
+    return free and all(free_vars(i).isdisjoint(loop.var for loop in loops) and not has_loads(i) for i in store.indices)
+
+
+def _twice(kept: Sequence[Statement]) -> bool:
+    """Whether two statements may store to one element."""
+    return any(
+        a.buffer == b.buffer and not any(map(_differ, a.store.indices, b.store.indices))
+        for a, b in combinations(kept, 2)
+    )
+
+
+def _differ(a: Expr, b: Expr) -> bool:
+    return isinstance(a, Const) and isinstance(b, Const) and a.value != b.value

@@ -20,13 +20,15 @@ from lower.job import (
     unrolled,
 )
 from lower.linear import Linear, atom, number, to_expr
-from lower.nest import Pick, Recurrence, Solve
-from lower.reduce import neutral
-from lower.scanning import Extent, Form, cheapest
+from lower.nest import Pick, Recurrence, Solve, Span
+from lower.recurrence import counts_exactly
+from lower.reduce import neutral, reduction
+from lower.rows import function_of
+from lower.scanning import LONG, Extent, Form, cheapest
 from lower.scope import Fill, Held
 from lower.tensor.known import Known
 from lower.value_writer import COMBINERS, ValueWriter, axis_names, update_class
-from lower.values import POSTFIX, SUM, UNARY, Value, aligned, dtype_code, ordered, typed, union
+from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, contiguous, overhang, reads_data
 from lower.widen import widened
 
@@ -92,6 +94,9 @@ class StatementWriter(ValueWriter):
             return
         if isinstance(self.node.scan, Solve):
             self._solve(self.node.scan)
+            return
+        if isinstance(self.node.scan, Span):
+            self._ranges(self.node.scan)
             return
         job = settle(self.job, self.around)
         if job is None:
@@ -162,28 +167,95 @@ class StatementWriter(ValueWriter):
                 self.scope.flush(load.buffer)
 
     def _pick(self, pick: Pick) -> None:
-        """A statement that stores where along an axis a value is best."""
-        axis = next(a for a in self.job.axes if a.var == pick.loop.var)
+        """A statement that stores where along axes a value is best."""
+        picked = {loop.var for loop in pick.loops}
+        along = tuple(a for a in self.job.axes if a.var in picked)
+        rest = tuple(a for a in self.job.axes if a.var not in picked)
+        self._use(replace(self.job, axes=(*rest, *along)))
         self._release()
-        value = self.translator.expr(pick.value)
-        along = [a.var for a in value.axes].index(axis.var)
-        which, code = f"jnp.arg{pick.op}", value.code
-        if pick.last:
-            end = self.accessor.size(axis.extent - 1)
-            code = f"{end} - {which}(jnp.flip({code}, {along}), axis={along}).astype(jnp.int32)"
-        else:
-            code = f"{which}({code}, axis={along}).astype(jnp.int32)"
-        if not axis.low.equals(0):
-            code = f"{code} + {self.accessor.size(axis.low)}"
-        rest = tuple(a for a in value.axes if a.var != axis.var)
-        strength = POSTFIX if axis.low.equals(0) and not pick.last else SUM
-        self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a.var != axis.var)))
-        self._note(f"arg{pick.op} over {axis.var.name}")
+        value, dtype = self.translator.expr(pick.value), pick.value.dtype
+        if pick.conditions:
+            mask = self._mask(pick.conditions)
+            assert mask is not None
+            value = self.translator.select(mask, value, neutral(pick.op, dtype), dtype)
+        rest = tuple(a for a in rest if a in value.axes)
+        axes, code = (*rest, *along), typed(value, dtype).code
+        if axes != value.axes:
+            code = f"jnp.broadcast_to({aligned(typed(value, dtype), axes).code}, ({self._extents(axes)},))"
+        if len(along) > 1:
+            flat = ", ".join([*(self.accessor.size(a.extent) for a in rest), "-1"])
+            strong = axes != value.axes or value.strength >= POSTFIX
+            code = f"{code}.reshape({flat})" if strong else f"({code}).reshape({flat})"
+        which = "last_best" if pick.last else "first_best"
+        self.helpers.add(which)
+        code = f"{which}(jnp.{pick.op}, {code})"
+        self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
+        self._note(f"arg{pick.op} over {axis_names(along)}")
         place = self._place(self.job.axes)
+        best = Value(code, rest, POSTFIX)
         if place is None:
-            self._scatter(Value(code, rest, strength), ())
+            self._scatter(best, ())
         else:
-            self._store(Value(code, rest, strength), place, None, steady=True)
+            self._store(best, place, None, steady=True)
+
+    def _ranges(self, scan: Span) -> None:
+        """An update that combines ranges along an axis, one for each position of the axes that decide on them."""
+        job, dtype = self._ordered(self.job), self.job.buffer.dtype
+        assert job.op is not None
+        op, nothing = update_class(job.op), neutral(update_class(job.op), dtype)
+        deciding = tuple(a for a in job.axes if a.var in scan.deciding)
+        (along,) = (a for a in job.axes if a.var == scan.loop.var)
+        rest = tuple(a for a in job.axes if a.var not in scan.deciding and a is not along)
+        self._use(replace(job, axes=(*deciding, along, *rest)))
+        self._release()
+        own = {a.var for a in (along, *rest)}
+        inside = [g for g in job.guards if free_vars(g) & own]
+        outside = [g for g in job.guards if not free_vars(g) & own]
+        low, stop = (self._bound(e, along) for e in (scan.start, scan.stop))
+        ranged = union(deciding, low.axes, stop.axes)
+        starts, stops = (aligned(b, ranged).code for b in (low, stop))
+        if scan.by_row:
+            term = function_of(scan.term, inside, op, (*deciding, along), self.names, self.scope, self.translator)
+            axes = (along,)
+            more = f"{term}, {starts}, {stops}, {self.accessor.size(along.extent)}, {typed(nothing, dtype).code}"
+            self.helpers |= {"reduce_rows", "reduce_ranges", "prefix_sums"}
+            code = f"reduce_rows({COMBINERS[op]}, {more})"
+        else:
+            summed = {a.var for a in rest if a in job.reduced()}
+            terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
+            axes = (along, *(a for a in terms.axes if a is not along))
+            if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
+                terms = Value(f"jnp.broadcast_to({terms.code}, ({self._extents(axes)},))", axes)
+            self.helpers.add("reduce_ranges")
+            more = f"{typed(terms, dtype).code}, {starts}, {stops}, {nothing.code}"
+            code = f"reduce_ranges({COMBINERS[op]}, {more})"
+        value = Value(code, (*ranged, *axes[1:]), POSTFIX)
+        self._note(f"{op} over ranges of {along.var.name}")
+        self._use(replace(self.job, axes=(*deciding, *rest)))
+        for factor in scan.factors:
+            value = self.translator.binary("mul", value, self.translator.expr(factor), dtype)
+        if scan.factors:  # of a range without positions the program reads none
+            some = self.translator.binary("lt", low, stop, scan.start.dtype)
+            value = self.translator.select(some, value, nothing, dtype)
+        later = tuple(a for a in deciding if a in job.reduced())
+        masks = [g for g in outside if free_vars(g) & {a.var for a in later}]
+        if later or masks:
+            value = reduction(op, value, self._mask(masks), later, dtype, self.translator, self.accessor.size)
+        kept = tuple(a for a in job.axes if a not in job.reduced() and a is not along)
+        self._use(replace(job, axes=kept, guards=()))
+        value = ordered(value.code if value.strength >= POSTFIX else f"({value.code})", value.axes, kept)
+        place, guards = self._place(kept), [g for g in outside if g not in masks]
+        if place is None:
+            self._scatter(value, guards)
+        else:
+            self._store(value, place, self._mask(guards), steady=False)
+        if self.translator.uses_truncdiv:
+            self.helpers.add("truncdiv")
+
+    def _bound(self, bound: Expr, along: Axis) -> Value:
+        """A bound of ranges as a position of an axis."""
+        form = self.bounds.linear(bound) - along.low
+        return typed(self.translator.expr(to_expr(form, bound)), bound.dtype)
 
     def _scan(self, scan: Recurrence) -> None:
         """A statement that continues along an axis what it stored before."""
@@ -252,12 +324,20 @@ class StatementWriter(ValueWriter):
             if form == "blocks":
                 self.helpers.add("prefix_sums")
                 code = f"prefix_sums({term})"
+            elif self._counted_in_blocks(scan, axis, along == len(axes) - 1):
+                self.helpers.add("prefix_sums")
+                code = f"prefix_sums({term}.astype(jnp.float32)).astype({dtype_code(dtype)})"
             return form, self._combine(scan.op, first, Value(code, axes, POSTFIX))
         self.helpers.add("linear_scan")
         products, sums = self.names.fresh("products"), self.names.fresh("sums")
         self.scope.add(f"{products}, {sums} = linear_scan({self._spread(parts[0], axes)}, {term}{where})")
         grown = self.translator.binary("mul", Value(products, axes), first, dtype)
         return form, self.translator.binary("add", grown, Value(sums, axes), dtype)
+
+    def _counted_in_blocks(self, scan: Recurrence, axis: Axis, innermost: bool) -> bool:
+        """Whether sums of integers are exact in float32, which has fast products, and many enough."""
+        long = axis.extent.is_const and axis.extent.const >= LONG
+        return scan.op == "add" and innermost and long and counts_exactly(scan.term, axis.extent.const)
 
     def _spread(self, value: Value, axes: tuple[Axis, ...]) -> str:
         """A value over all of these axes."""

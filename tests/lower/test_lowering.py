@@ -361,7 +361,6 @@ case(
 # Loops that carry a dependence that is no scan, or whose extent is data, and nothing else, stay loops.
 SEQUENTIAL = {
     "antidiag_interchange",
-    "data_extent",
     "if_tmp_changes",
     "inner_scan",
     "jacobi",

@@ -49,6 +49,18 @@ SEARCHES = {
     "last smallest": (ROW, START + "for i in range(20):\n    if A[i] <= M[0]:\n        M[0] = A[i]\n        P[0] = i"),
     "from the middle": (ROW, START + "for i in T.serial(4, 17):\n    if A[i] > M[0]:\n        M[0] = A[i]\n        P[0] = i"),
     "of a sum": (ROW, START + "for i in range(19):\n    if A[i] + A[i + 1] > M[0]:\n        M[0] = A[i] + A[i + 1]\n        P[0] = i * 2 + 1"),
+    "rows": (ROWS, "for r in range(6):\n    M[r] = A[r, 0]\n    P[r] = 0\n    for i in range(9):\n        if A[r, i] > M[r]:\n            M[r] = A[r, i]\n            P[r] = i"),
+    "only some": (ROW, START + "for i in range(20):\n    if A[i] > M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
+    "last of each row": (ROWS, "for r in range(6):\n    for i in range(9):\n        if M[r] >= A[r, i] * 2:\n            M[r] = A[r, i] * 2\n            P[r] = 8 - i"),
+    "each column": (ROWS, "for i in range(6):\n    for r in range(6):\n        if A[r, i] > M[i]:\n            M[i] = A[r, i]\n            P[i] = r"),
+    "best in a local": (ROWS, "for r in range(6):\n    b = T.alloc_buffer((1,), 'int32')\n    b[0] = -2\n    P[r] = -1\n    for i in range(9):\n        if A[r, i] > b[0]:\n            b[0] = A[r, i]\n            P[r] = i\n    M[r] = b[0] + P[r]"),
+    "of a matrix": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[2]:\n        M[2] = A[r, i]\n        P[0] = r\n        P[1] = i"),
+    "last of a part": (ROWS, "for r in T.serial(2, 5):\n    for i in T.serial(1, 8):\n        if A[r, i] <= M[2]:\n            P[0] = r * 100 + i\n            M[2] = A[r, i]"),
+    "the same in all columns": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, 2] >= M[2]:\n        M[2] = A[r, 2]\n        P[0] = r\n        P[1] = i"),
+    "three loops": (ROWS, "for s in range(6):\n    for r, i in T.grid(6, 9):\n        if A[r, i] + A[s, i] > M[s]:\n            M[s] = A[r, i] + A[s, i]\n            P[s] = r * 9 + i"),
+    "compared by place": (ROWS, "for r in range(6):\n    P[r] = 3\n    for i in range(9):\n        if A[r, i] > A[r, P[r]]:\n            P[r] = i"),
+    "under a condition": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, 8 - i] % 2 == 0:\n        if A[r, i] < M[r]:\n            M[r] = A[r, i]\n            P[r] = i"),
+    "none may do": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > 2 and A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i"),
     "value alone": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]"),
 }  # fmt: skip
 
@@ -61,12 +73,14 @@ def test_searches(params: str, body: str) -> None:
 
 
 OTHERS = {
-    "rows": (ROWS, "for r in range(6):\n    M[r] = A[r, 0]\n    P[r] = 0\n    for i in range(9):\n        if A[r, i] > M[r]:\n            M[r] = A[r, i]\n            P[r] = i"),
+    "equal ones of some": (ROW, START + "for i in range(20):\n    if A[i] >= M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
+    "kept twice": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i\n        P[0] = r"),
+    "another place": (ROWS, "for r in range(6):\n    P[r] = 3\n    for i in range(9):\n        if A[r, i] > A[r, P[r]]:\n            P[r] = 8 - i"),
+    "found with a part": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r] and A[r, i] > P[r]:\n        M[r] = A[r, i]\n        P[r] = i"),
     "another value is kept": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i] - 1\n        P[0] = i"),
     "kept values matter": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]\n        P[0] = P[0] + 1"),
     "compared with another": (ROW, START + "for i in range(20):\n    if A[i] > P[0]:\n        M[0] = A[i]\n        P[0] = i"),
     "kept elsewhere": (ROWS, "for i in range(6):\n    if A[0, i] > M[0]:\n        M[0] = A[0, i]\n        P[i] = i"),
-    "only some": (ROW, START + "for i in range(20):\n    if A[i] > M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
 }  # fmt: skip
 
 
