@@ -14,6 +14,7 @@ from ir.traverse import all_exprs, free_vars, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
 from lower.dead import without_dead_lines
+from lower.donation import Donate, donated_buffers
 from lower.finite import Finite
 from lower.job import Job, shifted
 from lower.linear import linear, to_expr
@@ -42,13 +43,18 @@ class Emitted:
     wide: bool
     checks: tuple[Check, ...]
     report: tuple[str, ...] = field(default=())
+    donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
 
 
-def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU) -> Emitted:
-    """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
+def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU, donate: Donate = False) -> Emitted:
+    """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
+
+    Raises:
+        LowerError: `donate` names what is no written parameter.
+    """
     program = normalize(without_bodies(func), checks)
     schedule = plan(program, target)
-    return _Emitter(program, schedule, target).emit()
+    return _Emitter(program, schedule, target).emit(donate)
 
 
 class _Emitter:
@@ -68,7 +74,7 @@ class _Emitter:
 
     # The function.
 
-    def emit(self) -> Emitted:
+    def emit(self, donate: Donate) -> Emitted:
         """Write the function."""
         name = self.names.fresh(self.func.name)
         for param in self.func.params:
@@ -95,10 +101,15 @@ class _Emitter:
         wide = self._wide()
         body = without_dead_lines(scope.lines)
         prologue = self._prologue("\n".join(body))
-        source = self._source(name, [*prologue, *body], optional, wide)
+        donated = self._donation(optional, donate)
+        source = self._source(name, [*prologue, *body], optional, wide, donated)
         names = {p.name: self.names.of(p) for p in self.func.params}
         report = (*self.report, *self.program.notes)
-        return Emitted(self.func, name, source, names, optional, self.static, wide, tuple(self.program.checks), report)
+        checks = tuple(self.program.checks)
+        return Emitted(self.func, name, source, names, optional, self.static, wide, checks, report, donated)
+
+    def _donation(self, optional: tuple[Buffer, ...], donate: Donate) -> tuple[str, ...]:
+        return tuple(map(self.names.of, donated_buffers(self.func, self.program.written, optional, donate)))
 
     def _reads_first(self, buffer: Buffer) -> bool:
         return reads_before_writing(self.program.statements, buffer, 0)
@@ -109,12 +120,16 @@ class _Emitter:
         dtypes |= {e.dtype for e in all_exprs(self.func.body)}
         return any(d.bits == 64 for d in dtypes)
 
-    def _source(self, name: str, body: list[str], optional: tuple[Buffer, ...], wide: bool) -> str:
+    def _source(
+        self, name: str, body: list[str], optional: tuple[Buffer, ...], wide: bool, donated: tuple[str, ...]
+    ) -> str:
         text = "\n".join(body)
         inner = f"_{name}" if wide else name
         static = [self.names.of(s) for s in self.func.scalars if s in self.static]
         lines = [f'"""{self.func.name}, as JAX array operations."""', ""]
-        if static:
+        options = [f"static_argnames={_names(static)}"] if static else []
+        options += [f"donate_argnames={_names(donated)}"] if donated else []
+        if options:
             lines += ["from functools import partial", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or self.helpers & {"truncdiv", "linear_scan"}:
@@ -122,11 +137,9 @@ class _Emitter:
         for helper, code in _HELPERS.items():
             if helper in self.helpers:
                 lines += ["", *code.rstrip().split("\n")]
-        decorator = "@jax.jit"
-        if static:
-            decorator = f"@partial(jax.jit, static_argnames=({', '.join(map(repr, static))},))"
+        decorator = f"@partial(jax.jit, {', '.join(options)})" if options else "@jax.jit"
         signature = self._signature(optional)
-        doc = self._docstring(optional)
+        doc = self._docstring(optional, donated)
         lines += ["", "", decorator, f"def {inner}({signature}):"]
         if not wide:
             lines += doc
@@ -145,18 +158,25 @@ class _Emitter:
             parts.append(self.names.of(param) + ("=None" if seen else ""))
         return ", ".join(parts)
 
-    def _docstring(self, optional: tuple[Buffer, ...]) -> list[str]:
+    def _docstring(self, optional: tuple[Buffer, ...], donated: tuple[str, ...]) -> list[str]:
         """The contract of the call."""
         kinds: list[str] = []
         for p in self.func.params:
             shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
             kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
         written = ", ".join(self.names.of(b) for b in self.program.written)
-        lines = [f'    """Return ({written}{"," if len(self.program.written) == 1 else ""}) as new arrays.', ""]
+        how = f"in place of {', '.join(donated)}, whose arrays are gone then" if donated else "as new arrays"
+        lines = [f'    """Return ({written}{"," if len(self.program.written) == 1 else ""}) {how}.', ""]
         lines += [f"    {kind}" for kind in kinds]
         if optional:
             left_out = ", ".join(self.names.of(b) for b in optional)
             lines += ["", f"    May be left out (what is never written is then zero): {left_out}."]
+        in_place = self._donation(optional, True)
+        if in_place and not donated:
+            lines += [
+                "",
+                f"    Updated in place, if callers can spare the arrays: donate_argnames={_names(in_place)} of jit.",
+            ]
         return [*lines, '    """']
 
     def _prologue(self, body: str) -> list[str]:
@@ -359,6 +379,11 @@ class _Emitter:
             if users and {s.position for s in users} <= positions and node.loop in users[0].loops[:depth]:
                 own.add(self.expanded.get(buffer, buffer))
         return own
+
+
+def _names(names: Iterable[str]) -> str:
+    """A tuple of names as source."""
+    return repr(tuple(names))
 
 
 def wrapped(line: str) -> list[str]:

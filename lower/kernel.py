@@ -16,6 +16,7 @@ from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
 from ir.traverse import shape_vars, substitute_expr
+from lower.donation import Donate, check_given_away
 from lower.function import Emitted, emit_function
 from lower.linear import linear
 from lower.sharding import MeshLayout, Sharded, Shardings, mesh_layout, sharded
@@ -29,12 +30,14 @@ class Kernel:
 
     `source` is the JAX source, `report` says which form each statement took, `jitted` is what JAX compiles (use it
     inside `context()`), `params` names the parameters, `optional` those that may be left out, `func` is the program.
+    `donated` names the parameters whose JAX arrays a call takes away from the caller; NumPy arrays stay as they are.
     """
 
     def __init__(self, emitted: Emitted, device: Any, notes: Sequence[str] = ()) -> None:
         self.func = emitted.func
         self.params = tuple(p.name for p in emitted.func.params)
         self.optional = tuple(b.name for b in emitted.optional)
+        self.donated = tuple(p for p in self.params if emitted.names[p] in emitted.donated)
         self.source = emitted.source
         self.report = [*emitted.report, *notes]
         self.device = device
@@ -51,7 +54,8 @@ class Kernel:
     def __call__(self, *arguments: Any, **named: Any) -> tuple[Array, ...]:
         """Run the kernel; the written buffers in parameter order.
 
-        Raises LowerError for arguments of a wrong number, name, shape or dtype, and for failed checks.
+        Raises LowerError for arguments of a wrong number, name, shape or dtype, for arrays that are gone or that are
+        donated and given twice, and for failed checks.
         """
         if self._plain and not jax.config.read(
             "jax_enable_x64"
@@ -100,6 +104,8 @@ class Kernel:
             if name in given:
                 raise LowerError("arguments", f"parameter {name} of {func.name} was given twice")
             given[name] = value
+        if self.donated:
+            check_given_away(given, self.donated)
         bound: dict[str, Any] = {}
         sizes: dict[Var, int] = {}
         for param in func.params:
@@ -190,8 +196,8 @@ class ShardedKernel(Kernel):
     those of the unsharded function.
     """
 
-    def __init__(self, func: PrimFunc, layout: MeshLayout, checks: bool) -> None:
-        super().__init__(emit_function(func, checks), layout.mesh.devices.flat[0])
+    def __init__(self, func: PrimFunc, layout: MeshLayout, checks: bool, donate: Donate = False) -> None:
+        super().__init__(emit_function(func, checks, donate=donate), layout.mesh.devices.flat[0])
         self.mesh_layout = layout
         self._with_checks = checks
         self._plain = False
@@ -220,7 +226,8 @@ class ShardedKernel(Kernel):
         if key not in self._programs:
             func = specialize(self.func, sizes) if sizes else self.func
             program = sharded(func, self.mesh_layout, checks=self._with_checks)
-            self._programs[key] = (program, program.jit(Kernel(program.emitted, self.device).jitted))
+            jitted = program.jit(Kernel(program.emitted, self.device).jitted, self.donated)
+            self._programs[key] = (program, jitted)
         return self._programs[key]
 
     def _prepared(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sharded, Any, dict[str, Any]]:
@@ -260,21 +267,27 @@ def compile(
     checks: bool = False,
     mesh: Mesh | None = None,
     shardings: Shardings | None = None,
+    donate: Donate = False,
 ) -> Kernel:
     """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
+
+    `donate` names buffers that the function writes, or is True for all that it reads and overwrites: results then take
+    the place of these arguments, without a copy of either. A JAX array that is passed for one belongs to the call: the
+    caller must not use it again (JAX refuses to), nor pass it for another parameter as well. NumPy arrays are copied.
 
     With a `mesh`, the kernel runs on its devices: `shardings` gives for buffer parameters a `PartitionSpec` or a tuple
     of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
     divide are padded inside, and results are those of the unsharded kernel (see docs/devices.md).
 
-    Raises LowerError for an unknown target, and for a mesh or shardings that do not fit it or the function.
+    Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
+    names in `donate` that the function does not write.
     """
     device, notes = _device(target)
     if mesh is not None:
-        return ShardedKernel(func, mesh_layout(func, mesh, shardings, _PLATFORMS[target]), checks)
+        return ShardedKernel(func, mesh_layout(func, mesh, shardings, _PLATFORMS[target]), checks, donate)
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
-    return Kernel(emit_function(func, checks, target_named(_PLATFORMS[target])), device, notes)
+    return Kernel(emit_function(func, checks, target_named(_PLATFORMS[target]), donate), device, notes)
 
 
 def _device(target: str) -> tuple[Any, list[str]]:
@@ -288,6 +301,9 @@ def _device(target: str) -> tuple[Any, list[str]]:
         return device, [f"no {target} device here: the kernel runs on {device.platform}"]
 
 
-def emit(func: PrimFunc, target: str = "cpu") -> str:
-    """JAX source of a function for a target's prices; it needs nothing but JAX."""
-    return emit_function(func, target=target_named(target)).source
+def emit(func: PrimFunc, target: str = "cpu", *, donate: Donate = False) -> str:
+    """JAX source of a function for a target's prices; it needs nothing but JAX. `donate` as for `compile`.
+
+    Raises LowerError for an unknown target, and for names in `donate` that the function does not write.
+    """
+    return emit_function(func, target=target_named(target), donate=donate).source

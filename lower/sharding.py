@@ -6,7 +6,7 @@ one that its axes divide. Owns specs, their checks, and the way of arrays to the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -129,11 +129,15 @@ class Sharded:
         """What was padded and why that is harmless, then the form of each statement."""
         return [*self.padded.report, *self.emitted.report]
 
-    def jit(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """What JAX compiles: `function`, which the emitted source defines, with its results cut as asked for."""
+    def jit(self, function: Callable[..., Any], donated: Collection[str] = ()) -> Callable[..., Any]:
+        """What JAX compiles: `function`, which the emitted source defines, with its results cut as asked for.
+
+        `donated` names parameters whose arrays the call may take; those that the padded program only hands on stay.
+        """
         cut = [self.layout.sharding(b.name, _shape(b)) for b in _written(self.padded.func)]
         whole = NamedSharding(self.layout.mesh, PartitionSpec())
-        return jax.jit(function, out_shardings=(*cut, *[whole] * self.checks))
+        names = [self.emitted.names[b.name] for b in _written(self.padded.func) if b.name in donated]
+        return jax.jit(function, out_shardings=(*cut, *[whole] * self.checks), donate_argnames=names)
 
     def place(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter name, padded and put on the mesh; what may be left out may be missing."""

@@ -19,7 +19,7 @@ from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.calibration import Stored, price_line, stored
 from lower.check import compare, insist, reference, written
-from lower.cli import budget_of, floats_of, load_kernel, write_atomically
+from lower.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
 from lower.measure import Form, milliseconds, profiles, sizes_of
 from lower.page import Page, progress
 from lower.scripts import register_rules
@@ -39,6 +39,7 @@ def run(options: argparse.Namespace) -> None:
     path, func = load_kernel(options.script)
     if options.tune and options.no_run:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
+    donation_of(options)  # refuses what cannot be before anything is searched
     program = sized(path, func, options.sizes)
     verified = verify(program.func)
     floats = floats_of(options)
@@ -111,7 +112,7 @@ def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) 
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best)
+            text = emit(best, options.target, donate=donation_of(options))
         case _:
             text = stablehlo_text(best)
     if output is None:
@@ -156,7 +157,7 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        kernel = compile(best, target=options.target)
+        kernel = compile(best, target=options.target, donate=donation_of(options))
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
