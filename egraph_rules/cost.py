@@ -30,7 +30,8 @@ class Target:
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis.
+    product of arrays; `product`: such a product once, since it is compiled into no other statement.
+    `scan`: factor for the work of a statement that continues itself along an axis.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -55,6 +56,7 @@ class Target:
     launch: float = 300.0
     scalar: float = 20.0
     contraction: float = 0.2
+    product: float = 50.0
     scan: float = 4.0
     calls: tuple[tuple[str, float], ...] = ()
 
@@ -74,6 +76,7 @@ GPU = Target(
     launch=10_000.0,
     scalar=5_000.0,
     contraction=0.02,
+    product=2000.0,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
 # read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128
@@ -100,6 +103,7 @@ TPU = Target(
     launch=195_000.0,
     scalar=65_000.0,
     contraction=0.012,
+    product=195_000.0,
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}

@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from egraph_rules.cost import target_named
+from egraph_rules.cost import CPU, Target
 from ir.errors import LowerError, suggest
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
 from ir.traverse import shape_vars, substitute_expr
+from lower.calibration import price_line, user_target
 from lower.donation import Donate, check_given_away
 from lower.function import Emitted, emit_function
 from lower.linear import linear
@@ -196,8 +197,11 @@ class ShardedKernel(Kernel):
     those of the unsharded function.
     """
 
-    def __init__(self, func: PrimFunc, layout: MeshLayout, checks: bool, donate: Donate = False) -> None:
-        super().__init__(emit_function(func, checks, donate=donate), layout.mesh.devices.flat[0])
+    def __init__(
+        self, func: PrimFunc, layout: MeshLayout, checks: bool, target: Target = CPU, donate: Donate = False
+    ) -> None:
+        super().__init__(emit_function(func, checks, target, donate), layout.mesh.devices.flat[0])
+        self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
         self._plain = False
@@ -225,7 +229,7 @@ class ShardedKernel(Kernel):
         key = tuple(sorted(sizes.items()))
         if key not in self._programs:
             func = specialize(self.func, sizes) if sizes else self.func
-            program = sharded(func, self.mesh_layout, checks=self._with_checks)
+            program = sharded(func, self.mesh_layout, checks=self._with_checks, target=self._target)
             jitted = program.jit(Kernel(program.emitted, self.device).jitted, self.donated)
             self._programs[key] = (program, jitted)
         return self._programs[key]
@@ -262,7 +266,7 @@ class ShardedKernel(Kernel):
 
 def compile(
     func: PrimFunc,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     checks: bool = False,
     mesh: Mesh | None = None,
@@ -270,6 +274,9 @@ def compile(
     donate: Donate = False,
 ) -> Kernel:
     """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
+
+    Where a choice between forms is one of prices, those that `loopsat calibrate` keeps for the target named decide, if
+    there are any, and the report says so; a `Target` is taken with the prices that it has.
 
     `donate` names buffers that the function writes, or is True for all that it reads and overwrites: results then take
     the place of these arguments, without a copy of either. A JAX array that is passed for one belongs to the call: the
@@ -282,28 +289,41 @@ def compile(
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
     names in `donate` that the function does not write.
     """
-    device, notes = _device(target)
+    platform = _platform(target)
+    device, notes = _device(platform)
+    prices = user_target(platform if isinstance(target, str) else target)
+    notes += [prices.note] if prices.note else []
+    notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
     if mesh is not None:
-        return ShardedKernel(func, mesh_layout(func, mesh, shardings, _PLATFORMS[target]), checks, donate)
+        layout = mesh_layout(func, mesh, shardings, platform)
+        kernel = ShardedKernel(func, layout, checks, prices.target, donate)
+        kernel.report += notes
+        return kernel
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
-    return Kernel(emit_function(func, checks, target_named(_PLATFORMS[target]), donate), device, notes)
+    return Kernel(emit_function(func, checks, prices.target, donate), device, notes)
 
 
-def _device(target: str) -> tuple[Any, list[str]]:
-    platform = _PLATFORMS.get(target)
+def _platform(target: str | Target) -> str:
+    name = target if isinstance(target, str) else target.name
+    platform = _PLATFORMS.get(name)
     if platform is None:
-        raise LowerError("unknown-target", f"unknown target {target}", help=suggest(target, _PLATFORMS))
+        raise LowerError("unknown-target", f"unknown target {name}", help=suggest(name, _PLATFORMS))
+    return platform
+
+
+def _device(platform: str) -> tuple[Any, list[str]]:
     try:
         return jax.devices(platform)[0], []
     except RuntimeError:
         device = jax.devices()[0]
-        return device, [f"no {target} device here: the kernel runs on {device.platform}"]
+        return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
 
 
-def emit(func: PrimFunc, target: str = "cpu", *, donate: Donate = False) -> str:
-    """JAX source of a function for a target's prices; it needs nothing but JAX. `donate` as for `compile`.
+def emit(func: PrimFunc, target: str | Target = "cpu", *, donate: Donate = False) -> str:
+    """JAX source of a function for a target's prices; it needs nothing but JAX. Prices and `donate` as for `compile`.
 
     Raises LowerError for an unknown target, and for names in `donate` that the function does not write.
     """
-    return emit_function(func, target=target_named(target), donate=donate).source
+    prices = user_target(_platform(target) if isinstance(target, str) else target)
+    return emit_function(func, target=prices.target, donate=donate).source

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from egraph_rules.cost import CPU, Target
 from ir.errors import LowerError, suggest
 from ir.nodes import Buffer, PrimFunc
 from ir.traverse import buffers_written
@@ -190,11 +191,11 @@ def _cropping(shape: tuple[int, ...], sharding: NamedSharding) -> Callable[[Any]
     return jax.jit(crop, out_shardings=sharding)
 
 
-def sharded(func: PrimFunc, layout: MeshLayout, *, checks: bool = False) -> Sharded:
+def sharded(func: PrimFunc, layout: MeshLayout, *, checks: bool = False, target: Target = CPU) -> Sharded:
     """A function whose sizes are numbers on a mesh; with `checks`, no loop runs over padding."""
     unread = [b.name for b in emit_function(func).optional]
     wide = padded(func, layout.parts(), unread, keep_checks=checks)
-    emitted = emit_function(wide.func, checks)
+    emitted = emit_function(wide.func, checks, target)
     return Sharded(layout, func, wide, emitted, len(emitted.checks))
 
 

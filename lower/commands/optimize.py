@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
         _remark(options, prices, tuned, choice)
-        _emit(options, path, result.variants[choice.rank][0] if tuned is None else tuned.best, form)
+        _emit(options, path, prices, result.variants[choice.rank][0] if tuned is None else tuned.best, form)
     else:
         _Presenter(options, program, result, prices, tuned, choice).show(verified)
 
@@ -103,7 +103,7 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, ch
         page.line(f"note: {note}")
 
 
-def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) -> None:
+def _emit(options: argparse.Namespace, script: Path, prices: Stored, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
         write_atomically(output, export(best), script)
@@ -112,7 +112,7 @@ def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) 
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best, options.target, donate=donation_of(options))
+            text = emit(best, prices.target, donate=donation_of(options))
         case _:
             text = stablehlo_text(best)
     if output is None:
@@ -157,13 +157,13 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        kernel = compile(best, target=options.target, donate=donation_of(options))
+        kernel = compile(best, target=self.prices.target, donate=donation_of(options))
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
             page.line(f"- {note}")
         if not options.no_run and (self.tuned is None or self.tuned.complete):
-            self._check_and_time(best, compile(func, target=options.target), kernel)
+            self._check_and_time(best, compile(func, target=self.prices.target), kernel)
 
     def _found(self) -> None:
         page, report = self.page, self.result.report
@@ -208,7 +208,7 @@ class _Presenter:
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
-            kernel = compile(variant, target=self.options.target)
+            kernel = compile(variant, target=self.prices.target)
             shown = self.tuned is not None or rank < (self.options.variants or 1)
             if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))
