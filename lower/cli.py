@@ -70,7 +70,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     optimize.add_argument("--variants", type=_positive, metavar="K", help="show the K cheapest programs (default: 1)")
     optimize.add_argument(
-        "--tune", action="store_true", help="measure the K cheapest programs (default: 4) here, and take the fastest"
+        "--tune",
+        action="store_true",
+        help="measure the K cheapest programs (default: 4) and their lowerings here, and take the fastest",
     )
     optimize.add_argument("--emit", choices=("ir", "jax", "stablehlo"), help="print only this form of the result")
     optimize.add_argument(

@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from egraph_rules import Floats, Result, optimize
+from egraph_rules.cost import Target
 from egraph_rules.erase import count_erased
 from ir.errors import LoopsatError
 from ir.inputs import Inputs
@@ -51,11 +52,11 @@ def run(options: argparse.Namespace) -> None:
     budget = budget_of(options)
     result = optimize(program.func, prices.target, count, budget, floats, without=options.without)
     tuned = _tune(options, program, result, floats) if options.tune else None
-    choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.chosen)
+    choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.rank)
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
         _remark(options, prices, tuned, choice)
-        _emit(options, path, prices, result.variants[choice.rank][0] if tuned is None else tuned.best, form)
+        _emit(options, path, prices.target if tuned is None else tuned.prices, result.variants[choice.rank][0], form)
     else:
         _Presenter(options, program, result, prices, tuned, choice).show(verified)
 
@@ -103,7 +104,7 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, ch
         page.line(f"note: {note}")
 
 
-def _emit(options: argparse.Namespace, script: Path, prices: Stored, best: PrimFunc, form: str) -> None:
+def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
         write_atomically(output, export(best), script)
@@ -112,7 +113,7 @@ def _emit(options: argparse.Namespace, script: Path, prices: Stored, best: PrimF
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best, prices.target, donate=donation_of(options))
+            text = emit(best, prices, donate=donation_of(options))
         case _:
             text = stablehlo_text(best)
     if output is None:
@@ -141,6 +142,7 @@ class _Presenter:
         self.tuned = tuned
         self.choice = choice
         self.chosen = choice.rank
+        self.target = prices.target if tuned is None else tuned.prices
         self.page = Page()
 
     def show(self, verified: Verified) -> None:
@@ -157,7 +159,7 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        kernel = compile(best, target=self.prices.target, donate=donation_of(options))
+        kernel = compile(best, target=self.target, donate=donation_of(options))
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
@@ -195,11 +197,16 @@ class _Presenter:
         self.page.title("tuning")
         for note in tuned.notes:
             self.page.line(f"- {note}")
-        for trial in tuned.trials:
+        for index, trial in enumerate(tuned.trials):
             found = trial.note or (
                 "not measured" if trial.timing is None else f"{milliseconds(trial.timing.median)} ms"
             )
-            self.page.line(f"- variant {trial.rank + 1}: cost {trial.cost:,.0f}, {found}")
+            if index < len(self.result.variants):
+                self.page.line(f"- variant {index + 1}: cost {trial.cost:,.0f}, {found}")
+                continue
+            self.page.line(f"- variant {index + 1}: variant {trial.rank + 1} lowered with {trial.lowering}, {found}")
+            for line in trial.differs:
+                self.page.line(f"    {line}")
         self.page.line(f"- {tuned.summary()}")
 
     def _check_and_time(self, best: PrimFunc, before: Kernel, after: Kernel) -> None:
