@@ -84,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
         help="emit JAX source that updates these buffers in place, as in A,B, or `all` that are read and overwritten; "
         "callers lose the arrays that they pass for them",
     )
+    optimize.add_argument(
+        "--no-pallas", action="store_true", help="for tpu and gpu: XLA's form, even where a Pallas kernel is cheaper"
+    )
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     _add_run_options(optimize)
     _add_seconds_option(optimize)

@@ -248,7 +248,7 @@ class _Contest:
     def _call(self, index: int, prices: Target, inputs: Inputs) -> Call:
         """A candidate that computes what it should, ready to be timed."""
         func = self.trials[index].func
-        kernel = compile(func, prices)
+        kernel = compile(func, prices, pallas=False)  # lowerings are XLA's forms
         call = kernel_call(f"variant {index + 1}", kernel, inputs)
         self._check(func, kernel, inputs)
         self.timer(call)  # what JAX has compiled so far may be for other arguments
@@ -263,7 +263,7 @@ class _Contest:
         """
         source = self.result.source
         if self.expected is None:
-            self.expected = reference(source, inputs, lambda: compile(source, self.prices))
+            self.expected = reference(source, inputs, lambda: compile(source, self.prices, pallas=False))
         found = dict(zip(written(func), kernel(*(inputs[name] for name in kernel.params)), strict=True))
         insist(compare(source, self.expected, found, inputs))
 

@@ -113,13 +113,18 @@ def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimF
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best, prices, donate=donation_of(options))
+            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options))
         case _:
             text = stablehlo_text(best)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
         write_atomically(output, text.encode(), script)
+
+
+def _pallas(options: argparse.Namespace) -> bool:
+    """Whether a Pallas kernel may be chosen; what was measured are XLA's forms."""
+    return not (options.no_pallas or options.tune)
 
 
 class _Presenter:
@@ -159,7 +164,7 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        kernel = compile(best, target=self.target, donate=donation_of(options))
+        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options))
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
