@@ -23,11 +23,11 @@ from lower.normalize import Check, Program, normalize
 from lower.plan import plan, users_of
 from lower.scope import Names, Scope
 from lower.statement import StatementWriter
-from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, Translator, Value, dtype_code
+from lower.values import LINEAR_SCAN, PREFIX_SUMS, TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
 from lower.views import Axis
 
 WIDTH = 110  # of source lines
-_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS}
+_HELPERS = {"truncdiv": TRUNCDIV, "linear_scan": LINEAR_SCAN, "prefix_sums": PREFIX_SUMS, "with_nan": WITH_NAN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +46,25 @@ class Emitted:
     donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
 
 
-def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU, donate: Donate = False) -> Emitted:
+def emit_function(
+    func: PrimFunc, checks: bool = False, target: Target = CPU, donate: Donate = False, keep_nan: bool = False
+) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
+
+    `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
     program = normalize(without_bodies(func), checks)
     schedule = plan(program, target)
-    return _Emitter(program, schedule, target).emit(donate)
+    return _Emitter(program, schedule, target, keep_nan).emit(donate)
 
 
 class _Emitter:
-    def __init__(self, program: Program, schedule: Plan, target: Target) -> None:
+    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool) -> None:
         self.target = target
+        self.keep_nan = keep_nan
         self.program = program
         self.plan = schedule
         self.func = program.func
@@ -272,7 +277,8 @@ class _Emitter:
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
         node = ArrayStatement(resolved, node.axes, None if node.scan is None else self._resolved_scan(node.scan))
-        writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite, self.target)
+        bounds = self._bounds(scope)
+        writer = StatementWriter(job, node, bounds, scope, self.names, self.finite, self.target, self.keep_nan)
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""

@@ -78,8 +78,10 @@ class StatementWriter:
         names: Names,
         finite: Finite,
         target: Target,
+        keep_nan: bool = False,
     ) -> None:
         self.target = target
+        self.keep_nan = keep_nan
         self.finite = finite
         self.node = node
         self.spared: dict[tuple[int, Load], bool] = {}
@@ -327,7 +329,9 @@ class StatementWriter:
         if reduced:
             self._note(f"{op} reduction over {_names(reduced)}")
         value = self.translator.expr(expr)
-        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+        function = "with_nan" if self.keep_nan and op in ("min", "max") and expr.dtype.is_float else ""
+        self.helpers |= {function} - {""}
+        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size, function)
 
     def _hides_itself(self, value: Expr, guards: Sequence[Expr]) -> bool:
         """Whether a product is zero wherever a guard does not hold, since a factor of it is padded with zeros there."""
