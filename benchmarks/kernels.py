@@ -34,6 +34,7 @@ from rich.console import Console
 from rich.table import Table
 
 from egraph_rules import optimize
+from egraph_rules.cost import CPU
 from ir import specialize
 from kernel_files import PATHS, KernelFile, bound, load
 from lower import compile
@@ -46,7 +47,8 @@ SECONDS = 3.0  # for the turns of one kernel
 LARGE_RATIO = 8.0  # a form by hand that is this much slower than the best of its kind takes no further turns
 PEERS = ("jnp", "numba", "NumPy")
 HEAD = ("kernel", "loopsat ms", "jnp ms", "numba ms", "NumPy ms")
-HEAD += ("jnp /", "numba /", "NumPy /", "optimize ms", "XLA ms", "temp MB", "jnp temp MB", "fastest jnp form")
+HEAD += ("jnp /", "numba /", "NumPy /", "optimize ms", "XLA ms", "temp MB", "jnp temp MB")
+HEAD += ("peak MB", "jnp peak MB", "jnp peak /", "fastest jnp form")
 
 Call = Callable[[], Any]
 Row = dict[str, Any]
@@ -65,10 +67,10 @@ def measure(name: str, size: str) -> Row:
         row: Row = {"name": name}
         calls = {"loopsat": optimized(file, size, arrays, row)}
         module = importlib.import_module(f"baselines.{name}")
-        temporaries: dict[str, int] = {}
+        memory: dict[str, Row] = {}
         for form in module.JNP:
-            calls[form.__name__], temporaries[form.__name__] = by_hand(form, file.sizes[size], arrays)
-        forms = tuple(temporaries)
+            calls[form.__name__], memory[form.__name__] = by_hand(form, file.sizes[size], arrays)
+        forms = tuple(memory)
         if has_numba():
             numba: Any = importlib.import_module("numba")
             for threads, parallel in (("all", True), ("one", False)):
@@ -78,7 +80,8 @@ def measure(name: str, size: str) -> Row:
         compare(calls)
         times = least(calls, forms)
     best = min(forms, key=lambda f: times[f])
-    row |= {"loopsat": times["loopsat"], "jnp": times[best], "form": best, "jnp temp": temporaries[best]}
+    row |= {"loopsat": times["loopsat"], "jnp": times[best], "form": best}
+    row |= {f"jnp {what}": bytes_ for what, bytes_ in memory[best].items()}
     compiled_loops = [times[k] for k in times if k.startswith("numba")]
     return row | {"NumPy": times["NumPy"]} | ({"numba": min(compiled_loops)} if compiled_loops else {})
 
@@ -88,28 +91,35 @@ def has_numba() -> bool:
 
 
 def optimized(file: KernelFile, size: str, arrays: Mapping[str, Any], row: Row) -> Call:
-    """The kernel as loopsat makes it; the row gets the times of optimizing and compiling, and the temporaries."""
+    """The kernel as loopsat makes it; the row gets the times of optimizing and compiling, and the memory."""
     func = specialize(file.func, file.sizes[size])
     began = time.perf_counter()
     best = optimize(func).best
     row["optimize"] = (time.perf_counter() - began) * 1e3
-    kernel = compile(best)
+    kernel = compile(best, CPU)  # by the table, whatever is kept here
     lowered = kernel.lower(**arrays)
     began = time.perf_counter()
     compiled = lowered.compile()
     row["XLA"] = (time.perf_counter() - began) * 1e3
-    row["temp"] = compiled.memory_analysis().temp_size_in_bytes
+    row |= memory_of(compiled)
     arguments = kernel.arguments((), arrays)
     return lambda: jax.block_until_ready(kernel.jitted(**arguments))
 
 
-def by_hand(form: Callable[..., Any], sizes: Mapping[str, int], arrays: Mapping[str, Any]) -> tuple[Call, int]:
-    """A form in JAX, and the bytes of its temporaries."""
+def by_hand(form: Callable[..., Any], sizes: Mapping[str, int], arrays: Mapping[str, Any]) -> tuple[Call, Row]:
+    """A form in JAX, and the memory that it takes."""
     function, names = bound(form, sizes)
     jitted = jax.jit(function)
     arguments = {k: arrays[k] for k in names}
-    temporaries = jitted.lower(**arguments).compile().memory_analysis().temp_size_in_bytes
-    return lambda: jax.block_until_ready(jitted(**arguments)), temporaries
+    memory = memory_of(jitted.lower(**arguments).compile())
+    return lambda: jax.block_until_ready(jitted(**arguments)), memory
+
+
+def memory_of(compiled: Any) -> Row:
+    """Bytes of temporaries, and of all that is alive at once: arguments, results and temporaries, shared ones once."""
+    found = compiled.memory_analysis()
+    whole = found.argument_size_in_bytes + found.output_size_in_bytes + found.temp_size_in_bytes
+    return {"temp": found.temp_size_in_bytes, "peak": whole - found.alias_size_in_bytes}
 
 
 def positional(function: Any, sizes: Mapping[str, int], inputs: Mapping[str, np.ndarray]) -> Call:
@@ -187,16 +197,17 @@ def cells(row: Row) -> tuple[str, ...]:
     times = [f"{row[k]:.3f}" if k in row else "–" for k in ("loopsat", *PEERS)]
     ratios = [f"{row[k] / row['loopsat']:.2f}" if k in row else "–" for k in PEERS]
     whole = [f"{row[k]:.0f}" for k in ("optimize", "XLA")]
-    bytes_ = [f"{row[k] / 1e6:.2f}" for k in ("temp", "jnp temp")]
-    return (row["name"], *times, *ratios, *whole, *bytes_, row["form"])
+    bytes_ = [f"{row[k] / 1e6:.2f}" for k in ("temp", "jnp temp", "peak", "jnp peak")]
+    return (row["name"], *times, *ratios, *whole, *bytes_, f"{row['jnp peak'] / row['peak']:.2f}", row["form"])
 
 
 def means(measured: Iterable[Row], title: str) -> tuple[str, ...]:
-    """The geometric means of the ratios, and of optimizing over XLA's part of compiling."""
+    """The geometric means of the ratios of times and of peak memory, and of optimizing over XLA's part of compiling."""
     complete = [r for r in measured if "failed" not in r]
     ratios = [mean(r[k] / r["loopsat"] for r in complete if k in r) for k in PEERS]
     search = mean(r["optimize"] / r["XLA"] for r in complete)
-    return (f"**{title}**", *[""] * 4, *ratios, f"{search} of XLA", *[""] * 4)
+    peak = mean(r["jnp peak"] / r["peak"] for r in complete)
+    return (f"**{title}**", *[""] * 4, *ratios, f"{search} of XLA", *[""] * 5, peak, "")
 
 
 def mean(values: Iterable[float]) -> str:

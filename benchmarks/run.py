@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from egraph_rules import optimize
+from egraph_rules.cost import CPU
 from ir import parse
 from ir.inputs import random_inputs
 from ir.nodes import If, PrimFunc
@@ -41,7 +42,7 @@ def load(name: str) -> PrimFunc:
 
 
 def jitted(func: PrimFunc, array: jax.Array) -> Callable[[], object]:
-    kernel = compile(func)
+    kernel = compile(func, CPU)
     arguments: dict[str, Any] = kernel.arguments((array,), {})
     return lambda: kernel.jitted(**arguments)
 
@@ -116,7 +117,7 @@ def optimize_against_compile(repeats: int = 5) -> list[str]:
             xla: list[float] = []
             for _ in range(repeats):
                 jax.clear_caches()
-                kernel = compile(result.best)
+                kernel = compile(result.best, CPU)
                 began = time.perf_counter()
                 lowered = kernel.lower(*inputs.values())
                 traced.append(time.perf_counter() - began)

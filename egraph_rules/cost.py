@@ -30,8 +30,8 @@ class Target:
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays. `scan`: factor for the work of a statement that continues itself along an axis. `dispatch`: an
-    array statement outside of loops, where a form of it is one of several. `scatter`: factor for the work of one whose
+    product of arrays; `product`: such a product once, since it is compiled into no other statement. `scan`: factor
+    for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops, where a form of it is one of several. `scatter`: factor for the work of one whose
     places are data, in arrays (XLA:CPU stores one element after the other, more slowly than a loop that does nothing
     else: 6 ns each against 3).
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
@@ -62,6 +62,7 @@ class Target:
     launch: float = 300.0
     scalar: float = 20.0
     contraction: float = 0.2
+    product: float = 50.0
     scan: float = 4.0
     padded_read: float = 0.8
     banded_contraction: float = 0.5
@@ -93,6 +94,7 @@ GPU = Target(
     convolution_patch=0.5,
     banded_contraction=0.05,
     scatter=4.0,
+    product=2000.0,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
 # read or written is 39,164 (x + 1: 78,328), which makes the unit 0.0093. Work hides behind that traffic: 128
@@ -124,6 +126,7 @@ TPU = Target(
     convolution_position=2.0,
     convolution_patch=0.1,
     banded_contraction=0.03,
+    product=195_000.0,
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}

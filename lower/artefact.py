@@ -16,8 +16,8 @@ from jax import export as jax_export
 from ir.errors import LoopsatError, LowerError, suggest
 from ir.nodes import Binary, Const, Expr, PrimFunc, Var
 from ir.traverse import free_vars, shape_vars
+from lower.callable import Kernel
 from lower.function import Emitted, emit_function, to_text
-from lower.kernel import Kernel
 
 
 def export(

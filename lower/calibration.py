@@ -1,7 +1,8 @@
 """Calibrated prices: what `loopsat calibrate` measured on this machine, kept in the cache and looked up here.
 
-Owns the figures and their file, not how they are measured (`lower.probes`). Needs no JAX, so that commands that only
-search do not wait for it. `egraph_rules.cost.target_named` knows nothing of this: its tables are the same everywhere.
+Owns the figures and their file, not how they are measured (`lower.probes`), and which prices a user gets who names a
+target (`user_target`). Needs no JAX, so that commands that only search do not wait for it.
+`egraph_rules.cost.target_named` knows nothing of this: its tables are the same everywhere.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from lower import cache
 
 FIGURES = (
     "load", "store", "arith", "division", "special", "mask", "reduction_mask", "reduction_slice", "kernel",
+    "step", "scalar", "contraction", "launch", "scan",
 )  # fmt: skip
 CALIBRATED = ("cpu",)  # targets with probes
 
@@ -89,6 +91,15 @@ def stored(name: str) -> Stored:
         return Stored(base, note=f"{_file(name)} in the cache is ignored: its figures make no sense ({error})")
 
 
+def user_target(target: str | Target) -> Stored:
+    """The prices by which a user's programs are lowered: those kept for the target named, or the ones given.
+
+    Raises:
+        LoopsatError: there is no such target.
+    """
+    return Stored(target) if isinstance(target, Target) else stored(target)
+
+
 def calibrated(name: str) -> Target:
     """The prices measured on this machine for a target; where there are none, the table's, with a warning.
 
@@ -154,6 +165,9 @@ def _from_json(base: Target, value: Mapping[str, Any]) -> Calibration:
     Raises:
         KeyError, TypeError, ValueError: it does not say it.
     """
+    missing = [name for name in FIGURES if name not in value["prices"]]
+    if missing:
+        raise ValueError(f"nothing on {', '.join(missing)}")
     prices = {name: _positive(value["prices"][name]) for name in FIGURES}
     machine = value["machine"]
     bandwidth = tuple((int(size), _positive(rate)) for size, rate in machine["bandwidth"])

@@ -17,7 +17,7 @@ from ir.inputs import Inputs
 from ir.interpret import interpret_with_undef
 from ir.nodes import Const, For, PrimFunc, Stmt, Store, Undef
 from ir.traverse import all_exprs, buffers_written, stmt_children, walk
-from lower.kernel import Kernel
+from lower.callable import Kernel
 
 INTERPRETED_STEPS = 200_000  # the interpreter runs about as many statements a second
 TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 2e-3, DType.FLOAT16: 5e-2, DType.BFLOAT16: 2e-1}

@@ -70,11 +70,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     optimize.add_argument("--variants", type=_positive, metavar="K", help="show the K cheapest programs (default: 1)")
     optimize.add_argument(
-        "--tune", action="store_true", help="measure the K cheapest programs (default: 4) here, and take the fastest"
+        "--tune",
+        action="store_true",
+        help="measure the K cheapest programs (default: 4) and their lowerings here, and take the fastest",
     )
     optimize.add_argument("--emit", choices=("ir", "jax", "stablehlo"), help="print only this form of the result")
     optimize.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help="write the form to a file (default form: jax)"
+    )
+    optimize.add_argument(
+        "--donate",
+        metavar="NAMES",
+        help="emit JAX source that updates these buffers in place, as in A,B, or `all` that are read and overwritten; "
+        "callers lose the arrays that they pass for them",
+    )
+    optimize.add_argument(
+        "--no-pallas", action="store_true", help="for tpu and gpu: XLA's form, even where a Pallas kernel is cheaper"
     )
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     _add_run_options(optimize)
@@ -187,6 +198,20 @@ def floats_of(options: argparse.Namespace) -> Floats:
 def budget_of(options: argparse.Namespace) -> Budget:
     """The limits of a search that the options give."""
     return DEFAULT_BUDGET if options.seconds is None else replace(DEFAULT_BUDGET, seconds=options.seconds)
+
+
+def donation_of(options: argparse.Namespace) -> bool | list[str]:
+    """The buffers to donate that the options name, as `compile` takes them.
+
+    Raises:
+        LoopsatError: they are asked for a form that has no place for it.
+    """
+    if options.donate is None:
+        return False
+    if options.emit in ("ir", "stablehlo"):
+        message = f"--donate says how JAX calls the kernel, which --emit {options.emit} does not hold"
+        raise LoopsatError("options", message, help="use --emit jax, or leave one of them out")
+    return options.donate == "all" or [name.strip() for name in options.donate.split(",") if name.strip()]
 
 
 def _seconds(text: str) -> float:

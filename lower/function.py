@@ -15,6 +15,7 @@ from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
 from lower.convolution import BANDED
 from lower.dead import without_dead_lines
+from lower.donation import Donate, donated_buffers
 from lower.finite import Finite
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
@@ -37,13 +38,14 @@ from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
 from lower.statement import StatementWriter
-from lower.values import TRUNCDIV, Translator, Value, dtype_code
+from lower.values import TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
 from lower.views import Axis
 from lower.windows import WINDOWS
 
 WIDTH = 110  # of source lines
 _HELPERS = {
     "truncdiv": TRUNCDIV,
+    "with_nan": WITH_NAN,
     "windows": WINDOWS,
     "banded": BANDED,
     **HELPERS,
@@ -67,19 +69,29 @@ class Emitted:
     wide: bool
     checks: tuple[Check, ...]
     report: tuple[str, ...] = field(default=())
+    donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
 
 
-def emit_function(func: PrimFunc, checks: bool = False, target: Target = CPU) -> Emitted:
-    """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops."""
+def emit_function(
+    func: PrimFunc, checks: bool = False, target: Target = CPU, donate: Donate = False, keep_nan: bool = False
+) -> Emitted:
+    """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
+
+    `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
+
+    Raises:
+        LowerError: `donate` names what is no written parameter.
+    """
     program = normalize(without_bodies(func), checks)
     hoist_invariants(program)
     schedule = laid_out(program, plan(program, target), target)
-    return _Emitter(program, schedule, target).emit()
+    return _Emitter(program, schedule, target, keep_nan).emit(donate)
 
 
 class _Emitter:
-    def __init__(self, program: Program, schedule: Plan, target: Target) -> None:
+    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool) -> None:
         self.target = target
+        self.keep_nan = keep_nan
         self.program = program
         self.plan = schedule
         self.func = program.func
@@ -95,7 +107,7 @@ class _Emitter:
 
     # The function.
 
-    def emit(self) -> Emitted:
+    def emit(self, donate: Donate) -> Emitted:
         """Write the function."""
         name = self.names.fresh(self.func.name)
         for param in self.func.params:
@@ -122,10 +134,15 @@ class _Emitter:
         wide = self._wide()
         body = without_dead_lines(scope.lines)
         prologue = self._prologue("\n".join(body))
-        source = self._source(name, [*prologue, *body], optional, wide)
+        donated = self._donation(optional, donate)
+        source = self._source(name, [*prologue, *body], optional, wide, donated)
         names = {p.name: self.names.of(p) for p in self.func.params}
         report = (*self.report, *self.program.notes)
-        return Emitted(self.func, name, source, names, optional, self.static, wide, tuple(self.program.checks), report)
+        checks = tuple(self.program.checks)
+        return Emitted(self.func, name, source, names, optional, self.static, wide, checks, report, donated)
+
+    def _donation(self, optional: tuple[Buffer, ...], donate: Donate) -> tuple[str, ...]:
+        return tuple(map(self.names.of, donated_buffers(self.func, self.program.written, optional, donate)))
 
     def _reads_first(self, buffer: Buffer) -> bool:
         return reads_before_writing(self.program.statements, buffer, 0)
@@ -136,12 +153,16 @@ class _Emitter:
         dtypes |= {e.dtype for e in all_exprs(self.func.body)}
         return any(d.bits == 64 for d in dtypes)
 
-    def _source(self, name: str, body: list[str], optional: tuple[Buffer, ...], wide: bool) -> str:
+    def _source(
+        self, name: str, body: list[str], optional: tuple[Buffer, ...], wide: bool, donated: tuple[str, ...]
+    ) -> str:
         text = "\n".join(body)
         inner = f"_{name}" if wide else name
         static = [self.names.of(s) for s in self.func.scalars if s in self.static]
         lines = [f'"""{self.func.name}, as JAX array operations."""', ""]
-        if static:
+        options = [f"static_argnames={_names(static)}"] if static else []
+        options += [f"donate_argnames={_names(donated)}"] if donated else []
+        if options:
             lines += ["from functools import partial", ""]
         if "functools." in text or "windows" in self.helpers:
             lines += ["import functools", ""]
@@ -151,11 +172,9 @@ class _Emitter:
         for helper, code in _HELPERS.items():
             if helper in self.helpers:
                 lines += ["", *code.rstrip().split("\n")]
-        decorator = "@jax.jit"
-        if static:
-            decorator = f"@partial(jax.jit, static_argnames=({', '.join(map(repr, static))},))"
+        decorator = f"@partial(jax.jit, {', '.join(options)})" if options else "@jax.jit"
         signature = self._signature(optional)
-        doc = self._docstring(optional)
+        doc = self._docstring(optional, donated)
         lines += ["", "", decorator, f"def {inner}({signature}):"]
         if not wide:
             lines += doc
@@ -174,18 +193,25 @@ class _Emitter:
             parts.append(self.names.of(param) + ("=None" if seen else ""))
         return ", ".join(parts)
 
-    def _docstring(self, optional: tuple[Buffer, ...]) -> list[str]:
+    def _docstring(self, optional: tuple[Buffer, ...], donated: tuple[str, ...]) -> list[str]:
         """The contract of the call."""
         kinds: list[str] = []
         for p in self.func.params:
             shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
             kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
         written = ", ".join(self.names.of(b) for b in self.program.written)
-        lines = [f'    """Return ({written}{"," if len(self.program.written) == 1 else ""}) as new arrays.', ""]
+        how = f"in place of {', '.join(donated)}, whose arrays are gone then" if donated else "as new arrays"
+        lines = [f'    """Return ({written}{"," if len(self.program.written) == 1 else ""}) {how}.', ""]
         lines += [f"    {kind}" for kind in kinds]
         if optional:
             left_out = ", ".join(self.names.of(b) for b in optional)
             lines += ["", f"    May be left out (what is never written is then zero): {left_out}."]
+        in_place = self._donation(optional, True)
+        if in_place and not donated:
+            lines += [
+                "",
+                f"    Updated in place, if callers can spare the arrays: donate_argnames={_names(in_place)} of jit.",
+            ]
         return [*lines, '    """']
 
     def _prologue(self, body: str) -> list[str]:
@@ -292,10 +318,11 @@ class _Emitter:
                 guards += map(self._resolve_expr, own_bounds(loop))
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
-        node = ArrayStatement(
-            resolved, node.axes, None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
+        scan = None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
+        node = ArrayStatement(resolved, node.axes, scan)
+        writer = StatementWriter(
+            job, node, self._bounds(scope), scope, self.names, self.finite, self.target, self.only, self.keep_nan
         )
-        writer = StatementWriter(job, node, self._bounds(scope), scope, self.names, self.finite, self.target, self.only)
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
@@ -395,6 +422,11 @@ class _Emitter:
             if users and {s.position for s in users} <= positions and node.loop in users[0].loops[:depth]:
                 own.add(self.expanded.get(buffer, buffer))
         return own
+
+
+def _names(names: Iterable[str]) -> str:
+    """A tuple of names as source."""
+    return repr(tuple(names))
 
 
 def wrapped(line: str) -> list[str]:

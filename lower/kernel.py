@@ -1,293 +1,104 @@
-"""Callable kernels: the call contract, compilation and checks. Owns nothing of how source is made."""
+"""Compilation: from a function and a target to a callable kernel, or to source. Chooses among forms, makes none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.sharding import Mesh
 
-from egraph_rules.cost import target_named
+from egraph_rules.cost import Target
 from ir.errors import LowerError, suggest
-from ir.layout import Layout, layout_of
-from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
-from ir.specialize import specialize
-from ir.traverse import shape_vars, substitute_expr
-from lower.function import Emitted, emit_function
-from lower.linear import linear
-from lower.sharding import MeshLayout, Sharded, Shardings, mesh_layout, sharded
+from ir.nodes import PrimFunc
+from lower.calibration import price_line, user_target
+from lower.callable import Kernel, ShardedKernel
+from lower.donation import Donate
+from lower.function import emit_function
+from lower.pallas import emitted
+from lower.pallas_choice import preferred
+from lower.sharding import Shardings, mesh_layout
 
-Array = Any
 _PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "tpu": "tpu"}
+_ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 
-
-class Kernel:
-    """A compiled function. Call it with arrays and scalars in parameter order or by name; inputs are never changed.
-
-    `source` is the JAX source, `report` says which form each statement took, `jitted` is what JAX compiles (use it
-    inside `context()`), `params` names the parameters, `optional` those that may be left out, `func` is the program.
-    """
-
-    def __init__(self, emitted: Emitted, device: Any, notes: Sequence[str] = ()) -> None:
-        self.func = emitted.func
-        self.params = tuple(p.name for p in emitted.func.params)
-        self.optional = tuple(b.name for b in emitted.optional)
-        self.source = emitted.source
-        self.report = [*emitted.report, *notes]
-        self.device = device
-        self._emitted = emitted
-        namespace: dict[str, Any] = {}
-        exec(self.source, namespace)  # our own text, made above
-        self._plain = not emitted.wide and device == jax.devices()[0]
-        self.jitted: Any = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
-
-    def context(self) -> Any:
-        """The JAX configuration under which `jitted` has the program's dtypes."""
-        return jax.enable_x64(self._emitted.wide)  # pyright: ignore[reportCallIssue]
-
-    def __call__(self, *arguments: Any, **named: Any) -> tuple[Array, ...]:
-        """Run the kernel; the written buffers in parameter order.
-
-        Raises LowerError for arguments of a wrong number, name, shape or dtype, and for failed checks.
-        """
-        if self._plain and not jax.config.read(
-            "jax_enable_x64"
-        ):  # entering contexts costs more than running a small kernel
-            results = self._run(arguments, named)
-        else:
-            with self.context(), jax.default_device(self.device):
-                results = self._run(arguments, named)
-        checks = self._emitted.checks
-        if checks:
-            results, held = results[: -len(checks)], results[-len(checks) :]
-            for check, ok in zip(checks, held, strict=True):
-                if not bool(ok):
-                    _fail(check.node)
-        return tuple(results)
-
-    def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
-        """The results of `jitted`."""
-        return self.jitted(**self._bind(arguments, named))
-
-    def layout(self, name: str) -> Layout:
-        """How a buffer parameter is stored: its shapes, index map and padding. LoopsatError if there is none such."""
-        return layout_of(self.func, name)
-
-    def lower(self, *arguments: Any, **named: Any) -> Any:
-        """JAX's lowered form for these arguments, to compile or inspect."""
-        with self.context(), jax.default_device(self.device):
-            return self.jitted.lower(**self._bind(arguments, named))
-
-    def arguments(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as `jitted` takes them, checked and converted."""
-        with self.context(), jax.default_device(self.device):
-            return self._bind(args, named)
-
-    def _bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        func = self.func
-        if len(arguments) > len(func.params):
-            raise LowerError(
-                "arguments", f"{func.name} takes {len(func.params)} arguments, but {len(arguments)} were given"
-            )
-        given = {p.name: a for p, a in zip(func.params, arguments, strict=False)}
-        known = [p.name for p in func.params]
-        for name, value in named.items():
-            if name not in known:
-                raise LowerError("arguments", f"{func.name} has no parameter {name}", help=suggest(name, known))
-            if name in given:
-                raise LowerError("arguments", f"parameter {name} of {func.name} was given twice")
-            given[name] = value
-        bound: dict[str, Any] = {}
-        sizes: dict[Var, int] = {}
-        for param in func.params:
-            value = given.get(param.name)
-            if value is None and param.name not in self.optional:
-                raise LowerError(
-                    "arguments",
-                    f"argument {param.name} of {func.name} is missing",
-                    help="only buffers that are never read before they are written may be left out",
-                )
-            if value is not None and isinstance(param, Var):
-                value = self._scalar(param, value)
-                if param in self._emitted.static:
-                    sizes[param] = value
-            elif value is not None and isinstance(param, Buffer):
-                value = self._convert(_array(func, param, value))
-            if value is not None:
-                bound[self._emitted.names[param.name]] = value
-        self._check_shapes(bound, sizes)
-        return bound
-
-    def _convert(self, value: Any) -> Any:
-        """An array of the right dtype as the kernel takes it."""
-        return jnp.asarray(value)
-
-    def _scalar(self, param: Var, value: Any) -> Any:
-        array = np.asarray(value)
-        if array.shape != ():
-            raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found shape {array.shape}")
-        if param.dtype.is_float:
-            fits = array.dtype.kind in "fiu" or array.dtype == param.dtype.numpy
-        elif param.dtype.is_integer:
-            fits = array.dtype.kind in "iu" and param.dtype.min <= int(array) <= param.dtype.max
-        else:
-            fits = array.dtype.kind == "b"
-        if not fits:
-            raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found {value!r}")
-        if param in self._emitted.static:
-            return int(array)
-        return array.astype(param.dtype.numpy)
-
-    def _check_shapes(self, bound: Mapping[str, Any], sizes: dict[Var, int]) -> None:
-        buffers = [(b, bound.get(self._emitted.names[b.name])) for b in self.func.buffers]
-        shapes = [(b, tuple(int(n) for n in a.shape)) for b, a in buffers if a is not None]
-        for buffer, shape in shapes:
-            if len(shape) == len(buffer.shape):
-                for dim, extent in zip(buffer.shape, shape, strict=True):
-                    form = linear(dim)
-                    if len(form.terms) == 1:
-                        ((name, c),) = form.terms.items()
-                        if isinstance(name, Var) and (extent - form.const) % c == 0:
-                            sizes.setdefault(name, (extent - form.const) // c)
-        values = {v: const(n, v.dtype) for v, n in sizes.items()}
-        for buffer, shape in shapes:
-            expected = [linear(substitute_expr(d, values)) for d in buffer.shape]
-            right = len(shape) == len(expected) and all(
-                not e.is_const or e.const == n for e, n in zip(expected, shape, strict=True)
-            )
-            if not right:
-                wanted = ", ".join(str(e.const) if e.is_const else "?" for e in expected)
-                raise LowerError("arguments", f"parameter {buffer.name}: expected shape ({wanted}), found {shape}")
-
-
-def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:
-    dtype = getattr(value, "dtype", None)
-    if dtype is None:
-        value = np.asarray(value)
-        dtype = value.dtype
-    if np.dtype(dtype) != param.dtype.numpy:
-        raise LowerError(
-            "arguments",
-            f"parameter {param.name} of {func.name}: expected dtype {param.dtype}, found {np.dtype(dtype).name}",
-            help=f"convert it with .astype({str(param.dtype)!r})",
-        )
-    return value
-
-
-def _fail(node: Assert | Assume) -> None:
-    if isinstance(node, Assume):
-        raise LowerError("assumption-false", "an assumption does not hold for these inputs", node.span)
-    raise LowerError("assert-failed", f"an assertion failed{': ' + node.message if node.message else ''}", node.span)
-
-
-class ShardedKernel(Kernel):
-    """A kernel over the devices of a mesh; dimensions that their mesh axes do not divide are padded inside.
-
-    Where sizes are not known before a call, a program is made for each (`at`), and `source`, `report` and `jitted` are
-    those of the unsharded function.
-    """
-
-    def __init__(self, func: PrimFunc, layout: MeshLayout, checks: bool) -> None:
-        super().__init__(emit_function(func, checks), layout.mesh.devices.flat[0])
-        self.mesh_layout = layout
-        self._with_checks = checks
-        self._plain = False
-        self._programs: dict[tuple[tuple[str, int], ...], tuple[Sharded, Any]] = {}
-        self._sizes = (*shape_vars(func), *(s for s in func.scalars if s in self._emitted.static))
-        if self._sizes:
-            names = ", ".join(v.name for v in self._sizes)
-            self.report.append(f"sharded, and padded where needed, for each {names} that is called with")
-        else:
-            program, self.jitted = self._program({})
-            self.source, self.report = program.emitted.source, program.report
-
-    def at(self, **sizes: int) -> Sharded:
-        """The program on the mesh for these sizes, with a report of its own.
-
-        Raises LowerError where they are not the sizes that come with a call.
-        """
-        names = [v.name for v in self._sizes]
-        if sizes.keys() != set(names):
-            message = f"{self.func.name} has the sizes {', '.join(names) or '(none)'}, given were {', '.join(sizes)}"
-            raise LowerError("unbound-size", message, self.func.span, help="give each of them a number")
-        return self._program(sizes)[0]
-
-    def _program(self, sizes: Mapping[str, int]) -> tuple[Sharded, Any]:
-        key = tuple(sorted(sizes.items()))
-        if key not in self._programs:
-            func = specialize(self.func, sizes) if sizes else self.func
-            program = sharded(func, self.mesh_layout, checks=self._with_checks)
-            self._programs[key] = (program, program.jit(Kernel(program.emitted, self.device).jitted))
-        return self._programs[key]
-
-    def _prepared(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sharded, Any, dict[str, Any]]:
-        """The program for a call, what JAX compiles for it, and the arguments on the mesh."""
-        bound = self._bind(arguments, named)
-        given = {p.name: bound[n] for p in self.func.params if (n := self._emitted.names[p.name]) in bound}
-        sizes = {v: given[v.name] for v in self._sizes if v.name in given}
-        self._check_shapes(bound, sizes)
-        program, jitted = self._program({v.name: sizes[v] for v in self._sizes})
-        placed = program.place({name: value for name, value in given.items() if name not in sizes})
-        return program, jitted, placed
-
-    def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
-        program, jitted, placed = self._prepared(arguments, named)
-        return program.results(jitted(**program.named(placed)), placed)
-
-    def lower(self, *arguments: Any, **named: Any) -> Any:
-        """JAX's lowered form of the program on the mesh for these arguments, to compile or inspect."""
-        with self.context():
-            program, jitted, placed = self._prepared(arguments, named)
-            return jitted.lower(**program.named(placed))
-
-    def arguments(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments checked, padded and on the mesh, as `jitted` takes them where sizes are known."""
-        with self.context():
-            program, _, placed = self._prepared(args, named)
-            return program.named(placed)
-
-    def _convert(self, value: Any) -> Any:
-        return value if isinstance(value, (np.ndarray, jax.Array)) else jnp.asarray(value)
+__all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 
 def compile(
     func: PrimFunc,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     checks: bool = False,
     mesh: Mesh | None = None,
     shardings: Shardings | None = None,
+    donate: Donate = False,
+    pallas: bool = True,
 ) -> Kernel:
     """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
+
+    Where a choice between forms is one of prices, those that `loopsat calibrate` keeps for the target named decide, if
+    there are any, and the report says so; a `Target` is taken with the prices that it has.
+
+    `donate` names buffers that the function writes, or is True for all that it reads and overwrites: results then take
+    the place of these arguments, without a copy of either. A JAX array that is passed for one belongs to the call: the
+    caller must not use it again (JAX refuses to), nor pass it for another parameter as well. NumPy arrays are copied.
+
+    For tpu and gpu, a Pallas kernel is taken where its price is much lower than that of XLA's form, and the report says
+    what was compared; `pallas=False` keeps XLA's form. With donated buffers, checks or a mesh it is XLA's in any case.
 
     With a `mesh`, the kernel runs on its devices: `shardings` gives for buffer parameters a `PartitionSpec` or a tuple
     of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
     divide are padded inside, and results are those of the unsharded kernel (see docs/devices.md).
 
-    Raises LowerError for an unknown target, and for a mesh or shardings that do not fit it or the function.
+    Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
+    names in `donate` that the function does not write.
     """
-    device, notes = _device(target)
+    platform = _platform(target)
+    device, notes = _device(platform)
+    prices = user_target(platform if isinstance(target, str) else target)
+    notes += [prices.note] if prices.note else []
+    notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
     if mesh is not None:
-        return ShardedKernel(func, mesh_layout(func, mesh, shardings, _PLATFORMS[target]), checks)
+        layout = mesh_layout(func, mesh, shardings, platform)
+        kernel = ShardedKernel(func, layout, checks, prices.target, donate)
+        kernel.report += notes
+        return kernel
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
-    return Kernel(emit_function(func, checks, target_named(_PLATFORMS[target])), device, notes)
+    if pallas and not (checks or donate):
+        form, why = preferred(func, prices.target)
+        here = device.platform in (platform, *_ALIASES.get(platform, ()))
+        elsewhere = f", but not on {device.platform}" if form is not None and not here else ""
+        notes += [f"{why}{elsewhere}"] if why else []
+        if form is not None and here:
+            return Kernel(emitted(form), device, notes)
+    return Kernel(emit_function(func, checks, prices.target, donate), device, notes)
 
 
-def _device(target: str) -> tuple[Any, list[str]]:
-    platform = _PLATFORMS.get(target)
+def _platform(target: str | Target) -> str:
+    name = target if isinstance(target, str) else target.name
+    platform = _PLATFORMS.get(name)
     if platform is None:
-        raise LowerError("unknown-target", f"unknown target {target}", help=suggest(target, _PLATFORMS))
+        raise LowerError("unknown-target", f"unknown target {name}", help=suggest(name, _PLATFORMS))
+    return platform
+
+
+def _device(platform: str) -> tuple[Any, list[str]]:
     try:
         return jax.devices(platform)[0], []
     except RuntimeError:
         device = jax.devices()[0]
-        return device, [f"no {target} device here: the kernel runs on {device.platform}"]
+        return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
 
 
-def emit(func: PrimFunc, target: str = "cpu") -> str:
-    """JAX source of a function for a target's prices; it needs nothing but JAX."""
-    return emit_function(func, target=target_named(target)).source
+def emit(func: PrimFunc, target: str | Target = "cpu", *, donate: Donate = False, pallas: bool = True) -> str:
+    """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
+
+    Raises LowerError for an unknown target, and for names in `donate` that the function does not write.
+    """
+    prices = user_target(_platform(target) if isinstance(target, str) else target)
+    if pallas and not donate:
+        form, _ = preferred(func, prices.target)
+        if form is not None:
+            return form.source
+    return emit_function(func, target=prices.target, donate=donate).source

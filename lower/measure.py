@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from egraph_rules.cost import Target
@@ -142,9 +143,20 @@ def race(
 
 
 def kernel_call(name: str, kernel: Kernel, inputs: Inputs) -> Call:
-    """A call of a kernel on arrays that are in place, without our checks of arguments."""
+    """A call of a kernel on arrays that are in place, without our checks of arguments; donated ones are copies."""
     arguments = in_place(kernel, inputs)
-    return Call(name, lambda: kernel.jitted(**arguments), lambda: placed(kernel))
+    if not kernel.donated:
+        return Call(name, lambda: kernel.jitted(**arguments), lambda: placed(kernel))
+    given: dict[str, Any] = {}
+
+    @contextmanager
+    def supplied() -> Generator[None]:
+        with placed(kernel):
+            given.update({n: jnp.copy(v) if isinstance(v, jax.Array) else v for n, v in arguments.items()})
+            jax.block_until_ready(given)
+            yield
+
+    return Call(name, lambda: kernel.jitted(**given), supplied)
 
 
 @contextmanager

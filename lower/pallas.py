@@ -1,7 +1,8 @@
 """Pallas kernels for what XLA does badly: padded reductions, and stencils in several stages or steps.
 
 Two forms, found by the plan's dependences and by affine indices, never by the look of an example. `gain` says by the
-bytes that are moved whether a form is worth having; nothing here chooses for the caller.
+bytes that are moved, or by the TPU compiler, whether a form is worth having; nothing here chooses for the caller, which
+`lower.pallas_choice` does by a target's prices.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from egraph_rules.cost import GPU, TPU, Target, target_named
 from ir.errors import LowerError
 from ir.nodes import Buffer, PrimFunc
 from lower import pallas_reduce, pallas_stages
+from lower.callable import Kernel
 from lower.function import Emitted
 from lower.job import Job
-from lower.kernel import Kernel
 from lower.pallas_program import Flat, TimeLoop, UnsuitableError, flatten, read, shape, whole_value
 from lower.pallas_reduce import Reduction, ReductionWriter, reduction_of
 from lower.pallas_stages import Stages, stages_of, write_stages
 from lower.scope import Names
 from lower.tpu import TpuJob, compile_jobs, tpu_available, tpu_job
 from lower.values import TRUNCDIV, dtype_code
+
+PALLAS_TARGETS = (TPU.name, GPU.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,7 @@ def find_form(func: PrimFunc, target: str | Target = "tpu", interpret: bool = Fa
         LoopsatError: the target is unknown.
     """
     chosen = target if isinstance(target, Target) else target_named(target)
-    if chosen.name not in (TPU.name, GPU.name):
+    if chosen.name not in PALLAS_TARGETS:
         return f"Pallas compiles for {TPU.name} and {GPU.name}, not for {chosen.name}"
     try:
         flat = flatten(func, chosen)
@@ -94,11 +97,14 @@ def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool 
     form = find_form(func, target, interpret)
     if isinstance(form, str):
         raise LowerError("no-pallas-form", f"{func.name} has no Pallas form", func.span, notes=[form])
-    name = form.names[""]
-    names = {k: v for k, v in form.names.items() if k}
-    emitted = Emitted(func, name, form.source, names, form.optional, frozenset(), False, (), form.report)
     device = jax.devices("cpu")[0] if interpret else jax.devices()[0]
-    return Kernel(emitted, device)
+    return Kernel(emitted(form), device)
+
+
+def emitted(form: PallasForm) -> Emitted:
+    """A form as kernels take it."""
+    names = {k: v for k, v in form.names.items() if k}
+    return Emitted(form.func, form.names[""], form.source, names, form.optional, frozenset(), False, (), form.report)
 
 
 def _reduction_form(flat: Flat, one: Reduction, target: Target, interpret: bool) -> PallasForm:
@@ -299,4 +305,16 @@ def pallas_job(form: PallasForm) -> TpuJob:
     return TpuJob(form.source, form.names[""], arguments)
 
 
-__all__ = ["Gain", "PallasForm", "emit_pallas", "find_form", "gain", "pallas_job", "pallas_kernel", "xla_bytes"]
+__all__ = [
+    "MARGIN",
+    "PALLAS_TARGETS",
+    "Gain",
+    "PallasForm",
+    "emit_pallas",
+    "emitted",
+    "find_form",
+    "gain",
+    "pallas_job",
+    "pallas_kernel",
+    "xla_bytes",
+]

@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from egraph_rules.cost import Target, target_named
+from egraph_rules.cost import CPU, Target, target_named
 from egraph_rules.prices import Prices
 from ir.errors import LoopsatError
 from ir.inputs import random_array
@@ -27,6 +27,7 @@ from ir.script.parser import parse
 from lower.calibration import Calibration, Machine, check_calibrated
 from lower.kernel import compile
 from lower.measure import Call, Race, Timer, kernel_call, wall
+from lower.plan_probes import LONG, SHORT, fit_plan, plan_programs
 
 ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
 TURNS, LIMIT_TURNS = 25, 12
@@ -36,9 +37,7 @@ LEAST = 0.01  # price of what cannot be told from free, so that less of it is st
 TRAFFIC = tuple(1 << n for n in (18, 20, 22, 24, 26))  # bytes moved a call, from in cache to far beyond
 SIDE = 1024  # of the square matrices whose product shows the peak of operations
 ROUNDS = 4  # of fitting prices whose pairs hang on each other
-SHORT, LONG = 1000, 9000  # steps of sequential loops
 
-_LOOPS = ("long recurrence", "short recurrence")  # they stay loops, whose steps the search does not price
 _REST = "rest"  # of a cost: names, literals and figures that are not fitted
 
 Step = Callable[[str], None]
@@ -105,12 +104,11 @@ def programs(rows: int = ROWS) -> dict[str, PrimFunc]:
         "guarded row sum": packed_row_sum(valid),
         "row sum": row_sum(COLUMNS),
         "row sum of a part": row_sum(COLUMNS - 2),
-        "long recurrence": _recurrence(LONG),
-        "short recurrence": _recurrence(SHORT),
         "five small sums": _sums(5),
         "33 small sums": _sums(33),
     }
-    return {name: parse(text, f"<probe {name}>").funcs[0] for name, text in texts.items()}
+    searched = {name: parse(text, f"<probe {name}>").funcs[0] for name, text in texts.items()}
+    return searched | plan_programs(rows, COLUMNS)
 
 
 def _guarded(guard: str, line: str) -> list[str]:
@@ -126,11 +124,6 @@ def _sums(count: int) -> str:
         inner += [f"    B{k + 1}[i] = B{k + 1}[i] + T.max(A[i, j], B{k}[j])"]
         lines += ["for i in T.serial(16):", *_indented(inner)]
     return _script(f'A: T.Buffer((16, 16), "float32"), {params}', lines)
-
-
-def _recurrence(steps: int) -> str:
-    lines = ["B[0] = x", f"for i in T.serial({steps}):", "    B[0] = T.max(B[0], 0.5) * 0.5 + A[i]"]
-    return _script(f'x: T.float32, A: T.Buffer(({steps},), "float32"), B: T.Buffer((1,), "float32")', lines)
 
 
 def _chain(value: str, step: str, times: int) -> str:
@@ -202,7 +195,9 @@ def fit(base: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> Fitted
     Raises:
         LoopsatError: loading cannot be told from free, so there is no unit.
     """
-    counts = {name: _counts(base, func) for name, func in timed.items()}
+    planned = plan_programs(1, 1)  # of which the search does not price what the plan does
+    searched = {name: func for name, func in timed.items() if name not in planned}
+    counts = {name: _counts(base, func) for name, func in searched.items()}
     seconds = {"load": 0.0}
     for _ in range(ROUNDS):  # what has a price of its own is in units of a load, which is known better each time
         seconds = {_REST: seconds["load"]}
@@ -217,7 +212,9 @@ def fit(base: Target, timed: Mapping[str, PrimFunc], samples: Samples) -> Fitted
     for figure, pairs in _by_figure(ratio=True):
         found[figure] = float(np.median([_slowdown(pair, target, timed, samples) for pair in pairs]))
     target = replace(base, **_rounded(found))
-    whole = {name: Prices(target).program(func.body) for name, func in timed.items() if name not in _LOOPS}
+    found |= fit_plan(target, load, timed, samples)
+    target = replace(base, **_rounded(found))
+    whole = {name: Prices(target).program(func.body) for name, func in searched.items()}
     units = [float(np.median(samples[name])) / cost for name, cost in whole.items()]
     return Fitted(target, float(np.median(units)), tuple(f for f, price in found.items() if price < LEAST))
 
@@ -388,4 +385,4 @@ def _kernel_call(name: str, func: PrimFunc) -> Call:
             inputs[param.name] = np.resize(random_array((min(prod(shape), 4096),), param.dtype, rng), shape)
         else:
             inputs[param.name] = np.float32(0.75)
-    return kernel_call(name, compile(func), inputs)
+    return kernel_call(name, compile(func, CPU), inputs)  # not by prices of an earlier calibration

@@ -53,8 +53,12 @@ def reduction(
     dtype: DType,
     translator: Translator,
     size: Callable[[Linear], str],
+    function: str = "",
 ) -> Value:
-    """`value` combined by `op` over the `reduced` axes, where `mask` holds."""
+    """`value` combined by `op` over the `reduced` axes, where `mask` holds.
+
+    `function`, where given, is source of what takes the place of the function of JAX, as its first argument.
+    """
     present = {a.var for a in (*value.axes, *(() if mask is None else mask.axes))}
     missing = [a for a in reduced if a.var not in present]
     if missing and op == "add":
@@ -71,7 +75,7 @@ def reduction(
     over = [d for d, a in enumerate(value.axes) if any(a.var == r.var for r in reduced)]
     if not over:
         return value
-    arguments = [typed(value, dtype).code]
+    arguments = [*([_FUNCTIONS[op]] if function else []), typed(value, dtype).code]
     if len(over) < len(value.axes):
         arguments.append(f"axis={over[0] if len(over) == 1 else tuple(over)}")
     if op in ("add", "mul") and dtype.is_integer:
@@ -79,7 +83,7 @@ def reduction(
     if op in ("min", "max") and not all(value.axes[d].extent.is_const for d in over):
         arguments.append(f"initial={neutral(op, dtype).code}")
     kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
-    return Value(f"{_FUNCTIONS[op]}({', '.join(arguments)})", kept)
+    return Value(f"{function or _FUNCTIONS[op]}({', '.join(arguments)})", kept)
 
 
 def _first_own(value: Value, values: Sequence[Value], kept: Sequence[Axis]) -> int:

@@ -6,7 +6,7 @@ one that its axes divide. Owns specs, their checks, and the way of arrays to the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from egraph_rules.cost import CPU, Target
 from ir.errors import LowerError, suggest
 from ir.nodes import Buffer, PrimFunc
 from ir.traverse import buffers_written
@@ -129,11 +130,15 @@ class Sharded:
         """What was padded and why that is harmless, then the form of each statement."""
         return [*self.padded.report, *self.emitted.report]
 
-    def jit(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """What JAX compiles: `function`, which the emitted source defines, with its results cut as asked for."""
+    def jit(self, function: Callable[..., Any], donated: Collection[str] = ()) -> Callable[..., Any]:
+        """What JAX compiles: `function`, which the emitted source defines, with its results cut as asked for.
+
+        `donated` names parameters whose arrays the call may take; those that the padded program only hands on stay.
+        """
         cut = [self.layout.sharding(b.name, _shape(b)) for b in _written(self.padded.func)]
         whole = NamedSharding(self.layout.mesh, PartitionSpec())
-        return jax.jit(function, out_shardings=(*cut, *[whole] * self.checks))
+        names = [self.emitted.names[b.name] for b in _written(self.padded.func) if b.name in donated]
+        return jax.jit(function, out_shardings=(*cut, *[whole] * self.checks), donate_argnames=names)
 
     def place(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter name, padded and put on the mesh; what may be left out may be missing."""
@@ -186,11 +191,13 @@ def _cropping(shape: tuple[int, ...], sharding: NamedSharding) -> Callable[[Any]
     return jax.jit(crop, out_shardings=sharding)
 
 
-def sharded(func: PrimFunc, layout: MeshLayout, *, checks: bool = False) -> Sharded:
+def sharded(func: PrimFunc, layout: MeshLayout, *, checks: bool = False, target: Target = CPU) -> Sharded:
     """A function whose sizes are numbers on a mesh; with `checks`, no loop runs over padding."""
     unread = [b.name for b in emit_function(func).optional]
     wide = padded(func, layout.parts(), unread, keep_checks=checks)
-    emitted = emit_function(wide.func, checks)
+    # Devices of a CPU exchange maxima by comparing them, which loses NaN (docs/devices.md).
+    on_cpu = layout.mesh.devices.flat[0].platform == "cpu"
+    emitted = emit_function(wide.func, checks, target, keep_nan=on_cpu and bool(layout.parts()))
     return Sharded(layout, func, wide, emitted, len(emitted.checks))
 
 

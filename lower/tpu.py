@@ -25,8 +25,8 @@ from ir.errors import LoopsatError, LowerError
 from ir.nodes import PrimFunc
 from ir.specialize import specialize
 from ir.traverse import shape_vars
+from lower.callable import Kernel
 from lower.function import emit_function
-from lower.kernel import Kernel
 from lower.linear import linear
 
 INSTALL = "`pip install 'loopsat[tpu]'` installs the TPU compiler (libtpu; its licence is not an open-source one)"

@@ -1,7 +1,8 @@
-"""Choosing among equivalent programs by measurement, and remembering the choice.
+"""Choosing among equivalent programs and their lowerings by measurement, and remembering the choice.
 
 Owns the choice, not the clocks (`lower.measure`) and not the files (`lower.cache`). What is remembered is which of the
-candidates was fastest, never a program: candidates come from a search, whatever the cache holds.
+candidates was fastest, never a program: candidates come from a search and from `lower.lowerings`, whatever the cache
+holds.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import datetime
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
 import jax
 import numpy as np
 
 from egraph_rules import Floats, Result
+from egraph_rules.cost import Target
 from egraph_rules.rule import DEFAULT_FLOATS
 from ir.errors import LoopsatError
 from ir.inputs import Inputs, random_inputs
@@ -24,12 +26,17 @@ from ir.nodes import For, PrimFunc, Var
 from ir.script.printer import to_script
 from ir.traverse import free_vars, shape_vars, walk
 from lower import cache
+from lower.calibration import user_target
 from lower.check import Reference, compare, insist, reference, written
+from lower.function import emit_function
 from lower.kernel import Kernel, compile
+from lower.lowerings import Lowering, lowered_as, lowerings
 from lower.measure import Call, Race, Timer, Timing, kernel_call, milliseconds, sizes_of, wall
 
 REPEAT = 30  # most turns of each candidate
 SECONDS = 5.0  # for all turns
+LOWERINGS = 6  # most of one program
+CANDIDATES = 12  # most in all, besides the usual lowering of each program
 NOISE = 0.02  # a lower quartile within this part of the shortest median is no slower: less cost is preferred
 PLATFORMS = {"cuda": "gpu"}  # names of targets that JAX's devices do not use
 
@@ -42,34 +49,47 @@ def _nothing(what: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A candidate: its rank by cost (0 is cheapest), its times, or why it has none."""
+    """A candidate: its program's rank by cost (0 is cheapest), its times, or why it has none.
+
+    `lowering` names how it is lowered, where that is not the usual way, and `differs` says which forms that gave.
+    """
 
     rank: int
     func: PrimFunc
     cost: float
     timing: Timing | None = None
     note: str = ""
+    lowering: str = ""
+    differs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """What tuning found: `best` is the program to use, `trials` all candidates, by cost.
+    """What tuning found: `best` is the program to use, lowered with `prices`; `trials` are all candidates.
 
-    `chosen` is the rank of `best`. `remembered` is the date of the measurements where they come from the cache.
+    Trials begin with the programs by cost, each in its usual lowering, and others follow; `chosen` is the index of the
+    best, `rank` that of its program. `remembered` is the date of the measurements where they come from the cache.
     `complete` is false after an interrupt: `best` is then the best so far. `notes` say what was ignored, or failed.
     """
 
     best: PrimFunc
     chosen: int
     trials: tuple[Trial, ...]
+    prices: Target
     remembered: str = ""
     complete: bool = True
     notes: tuple[str, ...] = ()
 
+    @property
+    def rank(self) -> int:
+        """The rank by cost of the program that was chosen."""
+        return self.trials[self.chosen].rank
+
     def summary(self) -> str:
         """One line on the choice."""
-        timing = self.trials[self.chosen].timing
-        rest = f", {milliseconds(timing.median)} ms" if timing is not None else ""
+        trial = self.trials[self.chosen]
+        rest = f", variant {trial.rank + 1} lowered with {trial.lowering}" if trial.lowering else ""
+        rest += f", {milliseconds(trial.timing.median)} ms" if trial.timing is not None else ""
         what = f"variant {self.chosen + 1} of {len(self.trials)}{rest}"
         if not self.complete:
             return f"interrupted: the best so far is {what}"
@@ -78,7 +98,7 @@ class Tuned:
 
 def tune(
     result: Result,
-    target: str = "cpu",
+    target: str | Target = "cpu",
     *,
     repeat: int = REPEAT,
     seconds: float = SECONDS,
@@ -92,9 +112,10 @@ def tune(
 ) -> Tuned:
     """Compile and measure the variants of a search on this machine, and choose the fastest.
 
+    Besides the variants, lowerings of each under other prices are candidates (`lower.lowerings`), where they differ.
     `sizes` are values of symbolic sizes; `floats` the freedoms of the search. Candidates take turns, at most `repeat`
     of them and about `seconds` in all, on `inputs` or else random ones; each result is checked first. A choice is
-    remembered for the same program, candidates, target, sizes, freedoms, device and versions, unless `remember` is
+    remembered for the same program, candidates, prices, sizes, freedoms, device and versions, unless `remember` is
     false. An interrupt (Ctrl-C) ends the measurements, and what was found so far counts. `step` hears of each step, of
     which there are at most `count_steps`.
 
@@ -107,15 +128,16 @@ def tune(
         _check_sizes(result.source, given)
     else:
         given |= sizes_of(result.source, inputs)
-    place = _Place.of(result, target, given, floats)
+    prices = user_target(target).target
+    place = _Place.of(result, prices, given, floats)
     notes: list[str] = []
     if remember:
         found = cache.read(place.name, place.key)
-        known = None if found.value is None else _recall(result, found.value)
+        known = None if found.value is None else _recall(result, prices, found.value)
         if known is not None:
             return known
         notes += [found.note] if found.note else []
-    contest = _Contest(result, target, timer, step)
+    contest = _Contest(result, prices, timer, step)
     complete = contest.run(lambda: _inputs(result.source, inputs, given, seed), repeat, seconds)
     tuned = contest.outcome(complete, notes)
     if complete and remember:
@@ -170,17 +192,19 @@ class _Contest:
     """Candidates of one search, as far as they have been prepared and timed."""
 
     result: Result
-    target: str
+    prices: Target
     timer: Timer
     step: Step
     expected: Reference | None = None
     race: Race = field(init=False)
-    ranks: list[int] = field(default_factory=lambda: list[int]())
-    notes: dict[int, str] = field(default_factory=lambda: dict[int, str]())
+    trials: list[Trial] = field(init=False)
+    targets: dict[int, Target] = field(default_factory=lambda: dict[int, Target]())  # of trials in unusual lowerings
+    timed: list[int] = field(default_factory=lambda: list[int]())  # the trials that race
     sources: dict[str, int] = field(default_factory=lambda: dict[str, int]())
 
     def __post_init__(self) -> None:
         self.race = Race([], timer=self.timer)
+        self.trials = [Trial(rank, func, cost) for rank, (func, cost) in enumerate(self.result.variants)]
 
     def run(self, make: Callable[[], Inputs], repeat: int, seconds: float) -> bool:
         """Measure on the inputs that are made; false if an interrupt ended it."""
@@ -199,19 +223,37 @@ class _Contest:
     def _prepare(self, inputs: Inputs) -> None:
         """Compile and check candidates; those that differ in nothing that JAX sees are measured once."""
         calls: list[Call] = []
+        others: list[tuple[int, Lowering]] = []
         for rank, (func, _) in enumerate(self.result.variants):
             self.step(f"compiling variant {rank + 1}")
-            kernel = compile(func, self.target)
-            same = self.sources.setdefault(kernel.source, rank)
+            usual, *more = lowerings(func, self.prices, LOWERINGS)
+            same = self.sources.setdefault(usual.source, rank)
             if same != rank:
-                self.notes[rank] = f"the same JAX source as variant {same + 1}"
+                self.trials[rank] = replace(self.trials[rank], note=f"the same JAX source as variant {same + 1}")
                 continue
-            call = kernel_call(f"variant {rank + 1}", kernel, inputs)
-            self._check(func, kernel, inputs)
-            self.timer(call)  # what JAX has compiled so far may be for other arguments
-            calls.append(call)
-            self.ranks.append(rank)
+            others += [(rank, lowering) for lowering in more]
+            calls.append(self._call(rank, self.prices, inputs))
+        for rank, lowering in others:
+            index = len(self.trials)
+            if self.sources.setdefault(lowering.source, index) != index:
+                continue
+            if index == len(self.result.variants) + CANDIDATES:
+                break
+            first = self.trials[rank]
+            self.trials.append(Trial(rank, first.func, first.cost, None, "", lowering.name, lowering.differs))
+            self.targets[index] = lowering.target
+            calls.append(self._call(index, lowering.target, inputs))
         self.race = Race(calls, timer=self.timer)
+
+    def _call(self, index: int, prices: Target, inputs: Inputs) -> Call:
+        """A candidate that computes what it should, ready to be timed."""
+        func = self.trials[index].func
+        kernel = compile(func, prices, pallas=False)  # lowerings are XLA's forms
+        call = kernel_call(f"variant {index + 1}", kernel, inputs)
+        self._check(func, kernel, inputs)
+        self.timer(call)  # what JAX has compiled so far may be for other arguments
+        self.timed.append(index)
+        return call
 
     def _check(self, func: PrimFunc, kernel: Kernel, inputs: Inputs) -> None:
         """Refuse a candidate that does not compute what the source program does.
@@ -221,30 +263,28 @@ class _Contest:
         """
         source = self.result.source
         if self.expected is None:
-            self.expected = reference(source, inputs, lambda: compile(source, self.target))
+            self.expected = reference(source, inputs, lambda: compile(source, self.prices, pallas=False))
         found = dict(zip(written(func), kernel(*(inputs[name] for name in kernel.params)), strict=True))
         insist(compare(source, self.expected, found, inputs))
 
     def outcome(self, complete: bool, notes: list[str]) -> Tuned:
         """The choice by what has been measured; without measurements, the cheapest."""
-        times = dict(zip(self.ranks, self.race.timings(), strict=False))
-        trials = tuple(
-            Trial(rank, func, cost, times.get(rank), self.notes.get(rank, ""))
-            for rank, (func, cost) in enumerate(self.result.variants)
-        )
+        times = dict(zip(self.timed, self.race.timings(), strict=False))
+        trials = tuple(replace(trial, timing=times.get(k)) for k, trial in enumerate(self.trials))
         chosen = fastest(trials)
         measured = any(t.timing is not None for t in trials)
         more = [] if measured else ["nothing was measured: the choice is the cheapest by cost"]
-        return Tuned(trials[chosen].func, chosen, trials, "", complete, (*notes, *more))
+        prices = self.targets.get(chosen, self.prices)
+        return Tuned(trials[chosen].func, chosen, trials, prices, "", complete, (*notes, *more))
 
 
 def fastest(trials: tuple[Trial, ...]) -> int:
-    """The rank of the cheapest among those whose times cannot be told from the shortest; 0 if none has a time."""
-    timings = {t.rank: t.timing for t in trials if t.timing is not None}
+    """The first among those whose times cannot be told from the shortest; 0 if none has a time."""
+    timings = {k: t.timing for k, t in enumerate(trials) if t.timing is not None}
     if not timings:
         return 0
     limit = min(t.median for t in timings.values()) * (1 + NOISE)
-    return min(rank for rank, timing in timings.items() if timing.low <= limit)
+    return min(index for index, timing in timings.items() if timing.low <= limit)
 
 
 # Remembering ---------------------------------------------------------------------------------------------------------
@@ -258,13 +298,14 @@ class _Place:
     key: dict[str, str]
 
     @staticmethod
-    def of(result: Result, target: str, sizes: Mapping[str, int], floats: Floats) -> _Place:
+    def of(result: Result, prices: Target, sizes: Mapping[str, int], floats: Floats) -> _Place:
         environment = cache.environment()
-        device = _device(target)
+        device = _device(prices.name)
         key = {
             "program": cache.digest(to_script(result.source)),
             "candidates": cache.digest(*(to_script(func) for func, _ in result.variants)),
-            "target": target,
+            "target": prices.name,
+            "prices": cache.digest(repr(prices)),
             "sizes": json.dumps(dict(sizes), sort_keys=True),
             "floats": str(floats.value),
             "device": f"{device.platform}: {device.device_kind}",
@@ -274,24 +315,44 @@ class _Place:
 
 
 def _to_json(tuned: Tuned) -> dict[str, Any]:
-    times = [None if t.timing is None else list(astuple(t.timing)) for t in tuned.trials]
     when = datetime.datetime.now(datetime.UTC).date().isoformat()
-    return {"chosen": tuned.chosen, "when": when, "times": times, "notes": [t.note for t in tuned.trials]}
+    trials = [
+        {
+            "rank": trial.rank,
+            "lowering": trial.lowering,
+            "differs": list(trial.differs),
+            "times": None if trial.timing is None else list(astuple(trial.timing)),
+            "note": trial.note,
+        }
+        for trial in tuned.trials
+    ]
+    source = cache.digest(emit_function(tuned.best, target=tuned.prices).source)
+    return {"chosen": tuned.chosen, "source": source, "when": when, "trials": trials}
 
 
-def _recall(result: Result, value: Mapping[str, Any]) -> Tuned | None:
-    """A remembered choice; None if the figures are no choice among these candidates."""
+def _recall(result: Result, prices: Target, value: Mapping[str, Any]) -> Tuned | None:
+    """A remembered choice; None if the figures are no choice among these candidates, or its source is another now."""
     try:
-        times = [None if t is None else _timing(t) for t in value["times"]]
-        notes = [str(note) for note in value["notes"]]
-        trials = tuple(
-            Trial(rank, func, cost, timing, note)
-            for rank, ((func, cost), timing, note) in enumerate(zip(result.variants, times, notes, strict=True))
-        )
+        trials = tuple(_trial(result, one) for one in value["trials"])
         chosen = int(value["chosen"])
-        return Tuned(result.variants[chosen][0], chosen, trials, str(value["when"])) if chosen >= 0 else None
+        usual = [t.rank for t in trials if not t.lowering]
+        if chosen < 0 or usual != list(range(len(result.variants))):
+            return None
+        best = trials[chosen]
+        lowering = lowered_as(best.func, prices, best.lowering)
+        if lowering is None or cache.digest(lowering.source) != value["source"]:
+            return None
+        return Tuned(best.func, chosen, trials, lowering.target, str(value["when"]))
     except (KeyError, TypeError, ValueError, IndexError):
         return None
+
+
+def _trial(result: Result, value: Mapping[str, Any]) -> Trial:
+    rank = int(value["rank"])
+    func, cost = result.variants[rank]
+    timing = None if value["times"] is None else _timing(value["times"])
+    differs = tuple(map(str, value["differs"]))
+    return Trial(rank, func, cost, timing, str(value["note"]), str(value["lowering"]), differs)
 
 
 def _timing(values: Any) -> Timing:

@@ -58,8 +58,10 @@ class ValueWriter:
         finite: Finite,
         target: Target,
         only: Collection[Buffer] = (),
+        keep_nan: bool = False,
     ) -> None:
         self.target = target
+        self.keep_nan = keep_nan
         self.finite = finite
         self.recall = Recall(scope, names, only)
         self.results: list[Known] = []
@@ -371,7 +373,9 @@ class ValueWriter:
         if reduced:
             self._note(f"{op} reduction over {axis_names(reduced)}")
         value = self.translator.expr(expr)
-        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+        function = "with_nan" if self.keep_nan and op in ("min", "max") and expr.dtype.is_float else ""
+        self.helpers |= {function} - {""}
+        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size, function)
 
     def _known(self, load: Load) -> Known | None:
         return self.recall.loaded(load, self.job)

@@ -39,10 +39,10 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
     floats = floats_of(options)
     result = optimize(func, target=prices.target, k=options.variants, floats=floats, without=options.without)
     inputs = program.inputs(np.random.default_rng(options.seed))
-    forms = [Form("as written", func, compile(func, options.target))]
+    forms = [Form("as written", func, compile(func, prices.target))]
     for rank, (variant, _) in enumerate(result.variants):
         name = f"variant {rank + 1}" if rank else "cheapest"
-        forms.append(Form(name, variant, compile(variant, options.target)))
+        forms.append(Form(name, variant, compile(variant, prices.target)))
     sizes = f", sizes {program.text}" if program.sizes else ""
     page.title(f"kernel {func.name}{sizes}, target {options.target}")
     for form in forms[1:]:

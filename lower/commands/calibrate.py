@@ -26,7 +26,11 @@ def run(options: argparse.Namespace) -> None:
     page = Page()
     _prices(page, options.target, measured)
     _limits(page, measured.calibration)
-    page.line(f"\n{note}" if note else f"\nkept in {folder()}; used by `loopsat optimize`, `explain` and `bench`")
+    page.line(
+        f"\n{note}"
+        if note
+        else f"\nkept in {folder()}; used by `loopsat optimize`, `explain` and `bench`, and by `compile`"
+    )
 
 
 def _prices(page: Page, name: str, measured: Measured) -> None:

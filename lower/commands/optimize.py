@@ -10,6 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from egraph_rules import Floats, Result, optimize
+from egraph_rules.cost import Target
 from egraph_rules.erase import count_erased
 from ir.errors import LoopsatError
 from ir.inputs import Inputs
@@ -19,7 +20,7 @@ from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.calibration import Stored, price_line, stored
 from lower.check import compare, insist, reference, written
-from lower.cli import budget_of, floats_of, load_kernel, write_atomically
+from lower.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
 from lower.measure import Form, milliseconds, profiles, sizes_of
 from lower.page import Page, progress
 from lower.scripts import register_rules
@@ -39,6 +40,7 @@ def run(options: argparse.Namespace) -> None:
     path, func = load_kernel(options.script)
     if options.tune and options.no_run:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
+    donation_of(options)  # refuses what cannot be before anything is searched
     program = sized(path, func, options.sizes)
     verified = verify(program.func)
     floats = floats_of(options)
@@ -50,11 +52,11 @@ def run(options: argparse.Namespace) -> None:
     budget = budget_of(options)
     result = optimize(program.func, prices.target, count, budget, floats, without=options.without)
     tuned = _tune(options, program, result, floats) if options.tune else None
-    choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.chosen)
+    choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.rank)
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
         _remark(options, prices, tuned, choice)
-        _emit(options, path, result.variants[choice.rank][0] if tuned is None else tuned.best, form)
+        _emit(options, path, prices.target if tuned is None else tuned.prices, result.variants[choice.rank][0], form)
     else:
         _Presenter(options, program, result, prices, tuned, choice).show(verified)
 
@@ -102,7 +104,7 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, ch
         page.line(f"note: {note}")
 
 
-def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) -> None:
+def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
         write_atomically(output, export(best), script)
@@ -111,13 +113,18 @@ def _emit(options: argparse.Namespace, script: Path, best: PrimFunc, form: str) 
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best)
+            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options))
         case _:
             text = stablehlo_text(best)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
         write_atomically(output, text.encode(), script)
+
+
+def _pallas(options: argparse.Namespace) -> bool:
+    """Whether a Pallas kernel may be chosen; what was measured are XLA's forms."""
+    return not (options.no_pallas or options.tune)
 
 
 class _Presenter:
@@ -140,6 +147,7 @@ class _Presenter:
         self.tuned = tuned
         self.choice = choice
         self.chosen = choice.rank
+        self.target = prices.target if tuned is None else tuned.prices
         self.page = Page()
 
     def show(self, verified: Verified) -> None:
@@ -156,13 +164,13 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        kernel = compile(best, target=options.target)
+        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options))
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
             page.line(f"- {note}")
         if not options.no_run and (self.tuned is None or self.tuned.complete):
-            self._check_and_time(best, compile(func, target=options.target), kernel)
+            self._check_and_time(best, compile(func, target=self.prices.target), kernel)
 
     def _found(self) -> None:
         page, report = self.page, self.result.report
@@ -194,11 +202,16 @@ class _Presenter:
         self.page.title("tuning")
         for note in tuned.notes:
             self.page.line(f"- {note}")
-        for trial in tuned.trials:
+        for index, trial in enumerate(tuned.trials):
             found = trial.note or (
                 "not measured" if trial.timing is None else f"{milliseconds(trial.timing.median)} ms"
             )
-            self.page.line(f"- variant {trial.rank + 1}: cost {trial.cost:,.0f}, {found}")
+            if index < len(self.result.variants):
+                self.page.line(f"- variant {index + 1}: cost {trial.cost:,.0f}, {found}")
+                continue
+            self.page.line(f"- variant {index + 1}: variant {trial.rank + 1} lowered with {trial.lowering}, {found}")
+            for line in trial.differs:
+                self.page.line(f"    {line}")
         self.page.line(f"- {tuned.summary()}")
 
     def _check_and_time(self, best: PrimFunc, before: Kernel, after: Kernel) -> None:
@@ -207,7 +220,7 @@ class _Presenter:
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
-            kernel = compile(variant, target=self.options.target)
+            kernel = compile(variant, target=self.prices.target)
             shown = self.tuned is not None or rank < (self.options.variants or 1)
             if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))

@@ -159,7 +159,7 @@ class _Extractor:
                 formed = sum(self.size(self.axes[a]) * self._formed(a) for a in node.args)
                 work = self.size(self.axes[node.args[0]] | self.axes[node.args[1]])
                 price = t.contraction if self.facts.floats else t.arith
-                return below + formed + work * price + here * t.store + t.kernel
+                return below + formed + work * price + here * t.store + t.product
             case _:
                 return below + here * t.arith
 

@@ -14,7 +14,8 @@ from egraph_rules.prices import Prices
 from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
-from lower import cache, compile, probes
+from ir.script.printer import to_script
+from lower import cache, compile, emit, probes
 from lower.calibration import (
     FIGURES,
     Calibration,
@@ -27,14 +28,14 @@ from lower.calibration import (
 )
 from lower.cli import main
 from lower.measure import Call
+from lower.plan_probes import plan_programs, planned_cost
 from lower.probes import LEAST, Measured, calibrate, count_steps, fit, programs
 
 ROWS = 16
 UNIT = 2e-10
-STEP = 4e-9 * probes.SHORT
 KNOWN = replace(
     CPU, store=1.5, arith=0.125, division=1.25, special=8.0, mask=0.5, reduction_mask=7.0, reduction_slice=2.0,
-    kernel=4000.0,
+    kernel=4000.0, step=30.0, scalar=15.0, contraction=0.05, launch=400.0, scan=6.0,
 )  # fmt: skip
 MACHINE = Machine(((1 << 20, 2e11), (1 << 26, 4e10)), flops=4e11, call=5e-6, step=3e-9)
 SMALL = Path(__file__).parent.parent.parent / "examples" / "padded_row_sum_small.py"
@@ -48,8 +49,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def seconds(name: str, func: PrimFunc, target: Target) -> float:
     """What a program takes on a machine with these prices."""
-    loop = {"long recurrence": 9 * STEP, "short recurrence": STEP}
-    return loop.get(name) or UNIT * Prices(target).program(func.body)
+    planned = name in plan_programs(1, 1)
+    return UNIT * (planned_cost(func, target) if planned else Prices(target).program(func.body))
 
 
 def times(target: Target) -> dict[str, list[float]]:
@@ -100,7 +101,8 @@ def test_calibrate_measures_prices_and_limits(monkeypatch: pytest.MonkeyPatch) -
     found = calibrate("cpu", rows=ROWS, timer=timer, step=steps.append)
     assert figures(found.calibration.target) == pytest.approx(figures(KNOWN), rel=0.01)
     machine = found.calibration.machine
-    assert machine.step == pytest.approx(4e-9)
+    element = 2 * KNOWN.load + KNOWN.store + 3 * KNOWN.arith
+    assert machine.step == pytest.approx(UNIT * (KNOWN.step + KNOWN.scalar * element))
     assert machine.flops == pytest.approx(2 * probes.SIDE**3 / 0.005)
     assert [size for size, _ in machine.bandwidth] == list(probes.TRAFFIC)
     assert machine.bandwidth[-1][1] == pytest.approx(1e6, rel=0.01)
@@ -256,7 +258,61 @@ def test_the_command_keeps_what_optimize_then_uses(
 
 
 def test_programs_have_the_forms_that_they_price() -> None:
-    loops = {"long recurrence", "short recurrence"}
+    loops = {n for n in plan_programs(1, 1) if "recurrence" in n or "a step" in n}
     for name, func in programs(ROWS).items():
-        kernel = compile(func)
+        kernel = compile(func, CPU)
         assert any("stays a loop" in line for line in kernel.report) == (name in loops), f"{name}\n{kernel.source}"
+        assert any("add scan" in line for line in kernel.report) == (name == "running sum")
+        assert any("contraction" in line for line in kernel.report) == ("product" in name)
+
+
+# Lowering ------------------------------------------------------------------------------------------------------------
+
+RUNNING = parse(
+    """
+@T.prim_func
+def running(A: T.Buffer((5000,), "float32"), B: T.Buffer((5000,), "float32")):
+    B[0] = A[0]
+    for i in T.serial(4999):
+        B[i + 1] = B[i] + A[i + 1]
+"""
+).funcs[0]
+
+
+def test_lowering_follows_the_prices_that_are_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = compile(RUNNING)
+    assert "fori_loop" not in before.source
+    assert not any("prices" in line for line in before.report)
+    assert keep(Calibration(replace(KNOWN, scan=1e6), UNIT, MACHINE, "2020-01-02")) == ""
+    for source in (compile(RUNNING).source, emit(RUNNING)):
+        assert "fori_loop" in source
+    assert "prices: measured on this machine on 2020-01-02" in compile(RUNNING).report
+    assert compile(RUNNING, CPU).source == before.source  # prices that are given count as they are
+    assert compile(RUNNING, CPU).report == before.report
+    assert compile(RUNNING, "gpu").source == compile(RUNNING, target_named("gpu")).source
+    script = folder.parent / "running.py"
+    script.write_text(to_script(RUNNING, header=True))
+    assert main(["optimize", str(script), "--emit", "jax"]) == 0
+    captured = capsys.readouterr()
+    assert "fori_loop" in captured.out
+    assert "measured on this machine" in captured.err
+
+
+@pytest.mark.parametrize("spoiled", ["corrupt", "old", "another machine"])
+def test_lowering_falls_back_to_the_table_and_says_so(
+    spoiled: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = compile(RUNNING, CPU).source
+    assert keep(Calibration(replace(KNOWN, scan=1e6), UNIT, MACHINE, "2020-01-02")) == ""
+    if spoiled == "corrupt":
+        spoil(folder, "{")
+    elif spoiled == "old":  # made before these figures were measured
+        old = {name: 1.0 for name in FIGURES if name != "scan"}
+        spoil(folder, resealed(folder, "prices", old))
+    else:
+        here = cache.environment()
+        monkeypatch.setattr(cache, "environment", lambda: {**here, "machine": "another"})
+    kernel = compile(RUNNING)
+    assert kernel.source == before
+    (note,) = [line for line in kernel.report if "is ignored" in line]
+    assert {"corrupt": "truncated", "old": "nothing on scan", "another machine": "machine is another"}[spoiled] in note

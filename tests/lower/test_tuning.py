@@ -13,12 +13,15 @@ import jax
 import pytest
 
 from egraph_rules import Floats, Result, optimize
+from egraph_rules.cost import CPU, Target
 from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from lower import cache
 from lower.cli import main
+from lower.kernel import compile
+from lower.lowerings import DECISIONS, Lowering, lowered_as, lowerings, targets
 from lower.measure import Call, Timing
 from lower.tuning import Trial, Tuned, count_steps, fastest, needed_sizes, tune
 
@@ -60,6 +63,98 @@ def never(call: Call) -> float:
 
 def named(func: PrimFunc, name: str) -> PrimFunc:
     return replace(func, name=name)
+
+
+# Lowerings -----------------------------------------------------------------------------------------------------------
+
+RUNNING = """
+@T.prim_func
+def running(A: T.Buffer((300,), "float32"), B: T.Buffer((300,), "float32")):
+    B[0] = A[0]
+    for i in T.serial(299):
+        B[i + 1] = B[i] + A[i + 1]
+"""
+PRODUCT = """
+@T.prim_func
+def product(A: T.Buffer((9, 50), "float32"), B: T.Buffer((50,), "float32"), C: T.Buffer((9,), "float32")):
+    for i in T.serial(9):
+        C[i] = 0.0
+        for k in T.serial(50):
+            C[i] = C[i] + A[i, k] * B[k]
+"""
+
+
+def test_lowerings_are_what_other_prices_lead_to() -> None:
+    usual, *others = lowerings(parse(RUNNING).funcs[0], CPU, 9)
+    assert (usual.name, usual.target, usual.differs) == ("", CPU, ())
+    assert "fori_loop" not in usual.source
+    (loop,) = [one for one in others if "fori_loop" in one.source]
+    assert loop.name in dict(targets(CPU))
+    assert any("stays a loop" in line for line in loop.differs)
+    (dear,) = lowerings(parse(PRODUCT).funcs[0], CPU, 9)[1:]
+    assert dear.name == "products dear"
+    assert "add reduction over k" in " ".join(dear.differs)
+    assert lowerings(parse(PRODUCT).funcs[0], CPU, 1) == lowerings(parse(PRODUCT).funcs[0], CPU, 9)[:1]
+
+
+def test_each_lowering_scales_prices_of_one_decision() -> None:
+    for name, prices in targets(CPU):
+        changed = {f for f in CPU.__slots__ if getattr(prices, f) != getattr(CPU, f)}
+        what, _, how = name.rpartition(" ")
+        assert changed == set(DECISIONS[what])
+        assert all((getattr(prices, f) > getattr(CPU, f)) == (how == "dear") for f in changed)
+
+
+def test_a_faster_lowering_is_chosen_and_remembered(folder: Path) -> None:
+    found = optimize(parse(PRODUCT).funcs[0])
+    tuned = tune(found, repeat=1, timer=takes(2.0, 1.0))
+    assert (tuned.chosen, tuned.rank, tuned.trials[1].lowering) == (1, 0, "products dear")
+    assert "variant 2 of 2, variant 1 lowered with products dear" in tuned.summary()
+    assert "einsum" in compile(tuned.best).source
+    assert "einsum" not in compile(tuned.best, tuned.prices).source
+    again = tune(found, timer=never)
+    assert (again.chosen, again.prices, again.trials) == (1, tuned.prices, tuned.trials)
+    assert again.remembered
+    slower = tune(found, repeat=1, timer=takes(1.0, 2.0), remember=False)
+    assert (slower.chosen, slower.prices) == (0, CPU)
+
+
+def test_a_choice_holds_for_the_prices_it_was_made_under() -> None:
+    found = optimize(parse(PRODUCT).funcs[0])
+    assert tune(found, repeat=1, timer=takes(2.0, 1.0)).chosen == 1
+    assert not tune(found, replace(CPU, scan=5.0), repeat=1, timer=takes(2.0, 1.0)).remembered
+    assert tune(found, replace(CPU, scan=5.0), timer=never).remembered
+
+
+def test_a_lowering_that_changed_since_is_measured_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = optimize(parse(PRODUCT).funcs[0])
+    assert tune(found, repeat=1, timer=takes(2.0, 1.0)).chosen == 1
+
+    def another(func: PrimFunc, target: Target, name: str) -> Lowering | None:
+        known = lowered_as(func, target, name)
+        return None if known is None else replace(known, source=known.source + "#")
+
+    monkeypatch.setattr("lower.tuning.lowered_as", another)
+    assert not tune(found, repeat=1, timer=takes(2.0, 1.0)).remembered
+
+
+def test_optimize_prints_what_a_lowering_differs_in(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chosen(result: Result, target: str, **options: object) -> Tuned:
+        return tune(result, target, repeat=1, timer=takes(2.0, 1.0, 2.0, 2.0, 2.0))
+
+    script = tmp_path / "product.py"
+    script.write_text(PRODUCT)
+    monkeypatch.setattr("lower.commands.optimize.tune", chosen)
+    assert main(["optimize", str(script), "--tune", "--variants", "1"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "variant 2: variant 1 lowered with products dear, 1.000 ms update of C" in out
+    assert "jnp.sum(" in out
+    assert main(["optimize", str(script), "--tune", "--variants", "1", "--emit", "jax"]) == 0
+    captured = capsys.readouterr()
+    assert "einsum" not in captured.out
+    assert "lowered with products dear" in captured.err
 
 
 # The choice ----------------------------------------------------------------------------------------------------------
@@ -176,7 +271,9 @@ def test_spoiled_files_are_measured_anew(result: Result, folder: Path) -> None:
         assert path.read_text() == whole
 
 
-@pytest.mark.parametrize("value", [{"chosen": 7}, {"chosen": -1}, {"chosen": "x"}, {"times": []}, {"times": [1, 2, 3]}])
+@pytest.mark.parametrize(
+    "value", [{"chosen": 7}, {"chosen": -1}, {"chosen": "x"}, {"trials": []}, {"trials": [1, 2, 3]}, {"source": ""}]
+)
 def test_choices_that_are_none_are_measured_anew(result: Result, folder: Path, value: dict[str, object]) -> None:
     tune(result, repeat=1, timer=takes(3.0, 1.0, 2.0))
     content = json.loads(remembered_file(folder).read_text())
@@ -297,7 +394,9 @@ def test_optimize_tunes(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_interrupted_command_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(result: Result, *_: object, **__: object) -> Tuned:
-        return Tuned(result.best, 0, (Trial(0, result.best, 1.0),), complete=False, notes=("nothing was measured",))
+        return Tuned(
+            result.best, 0, (Trial(0, result.best, 1.0),), CPU, complete=False, notes=("nothing was measured",)
+        )
 
     monkeypatch.setattr("lower.commands.optimize.tune", interrupted)
     assert main(["optimize", str(SMALL), "--tune"]) == 0
