@@ -31,9 +31,9 @@ class Target:
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
     product of arrays; `product`: such a product once, since it is compiled into no other statement. `scan`: factor
-    for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops, where a form of it is one of several. `scatter`: factor for the work of one whose
-    places are data, in arrays (XLA:CPU stores one element after the other, more slowly than a loop that does nothing
-    else: 6 ns each against 3).
+    for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops,
+    where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
+    (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
     for each element of the image under the filter there, besides the products.
