@@ -21,6 +21,7 @@ import json
 import math
 import os
 import platform
+import random
 import subprocess
 import sys
 import time
@@ -159,8 +160,9 @@ def least(calls: Mapping[str, Call], forms: Iterable[str]) -> dict[str, float]:
     samples: dict[str, list[float]] = {name: [t] for name, t in once.items() if name not in running}
     runs = {name: max(2, min(12, int(0.02 / once[name]))) if once[name] < 0.5 else 1 for name in running}
     turns = int(SECONDS / sum(runs[n] * once[n] for n in running))
+    order = random.Random(SEED)  # threads of one form may still spin when the next one begins: let it be any
     for _ in range(max(1, min(25, turns))):
-        for name in running:
+        for name in order.sample(running, len(running)):
             turn = [seconds(calls[name]) for _ in range(runs[name])]
             samples.setdefault(name, []).extend(turn[len(turn) // 2 :])
     return {name: min(times) * 1e3 for name, times in samples.items()}

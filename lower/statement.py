@@ -103,9 +103,8 @@ class StatementWriter(ValueWriter):
             self.forms.append("never executed")
             return
         job = fuse_reductions(split_quotients(job, self.around), self.around)
-        if not self.scope.loop_vars:  # within loops, parts of a buffer are updated in place
-            wide = widened(job, self.around)
-            job = wide if wide is job or self._as_finite(wide, job) else job
+        wide = widened(job, self.around, stored=not self.scope.loop_vars)
+        job = wide if wide is job or self._as_finite(wide, job) else job
         chosen = taps(job, self.around)
         if chosen:
             self.forms.append(f"unrolled over {axis_names(chosen)}")
@@ -282,12 +281,15 @@ class StatementWriter(ValueWriter):
             values = {a.var: to_expr(row.low * 2 + row.extent - 1 - atom(a.var), a.var) for a in (row, column)}
             matrix = Load(matrix.buffer, tuple(substitute_expr(i, values) for i in matrix.indices))
             job = replace(job, indices=tuple(substitute_expr(i, values) for i in job.indices))
-        self._use(replace(job, axes=(column, row)))
-        turned = aligned(self.translator.expr(matrix), (column, row)).code
+        self._use(replace(job, axes=(row, column)))
+        square = self.translator.expr(matrix)
+        turned = square.plain is None
+        code = f"{square.code}.T" if turned else square.code
         self._use(self._ordered(job))
         right = self.translator.expr(Load(job.buffer, self.job.indices))
         self._note(f"triangular system over {row.var.name}")
-        value = triangular(turned, right, row, lower=system.backward, unit=system.unit, extents=self._extents)
+        options = f"lower={turned == system.backward}" + (", unit_diagonal=True" if system.unit else "")
+        value = triangular(code, right, row, turned, options, self._extents)
         place = self._place(self.job.axes)
         if place is None:
             self._scatter(value, self.job.guards)
@@ -587,23 +589,25 @@ class StatementWriter(ValueWriter):
 
 
 def triangular(
-    turned: str, right: Value, row: Axis, lower: bool, unit: bool, extents: Callable[[Sequence[Axis]], str]
+    matrix: str, right: Value, row: Axis, turned: bool, options: str, extents: Callable[[Sequence[Axis]], str]
 ) -> Value:
     """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`.
 
-    The matrix is given transposed, and so is the right-hand side: LAPACK stores by columns, and reads both as they lie.
+    LAPACK stores by columns, so that it reads transposed arrays as they lie: `matrix` is the transpose of one, which is
+    that of the system or, if `turned`, the transpose of that.
     """
-    options = f"lower={lower}" + (", unit_diagonal=True" if unit else "")
     solver, at = "lax.linalg.triangular_solve", [a.var for a in right.axes].index(row.var)
+    across = f"left_side=False, {'' if turned else 'transpose_a=True, '}{options}"
     if len(right.axes) == 1:
-        code = f"{solver}({turned}, {right.at(POSTFIX)}[None], left_side=False, {options})[0]"
+        code = f"{solver}({matrix}, {right.at(POSTFIX)}[None], {across})[0]"
         return Value(code, right.axes, POSTFIX)
     if len(right.axes) == 2:
-        side = "left_side=False" if at == 0 else "left_side=True, transpose_a=True"
-        return Value(f"{solver}({turned}, {right.at(POSTFIX)}.T, {side}, {options}).T", right.axes, POSTFIX)
+        along = f"left_side=True, {'transpose_a=True, ' if turned else ''}{options}"
+        side = across if at == 0 else along
+        return Value(f"{solver}({matrix}, {right.at(POSTFIX)}.T, {side}).T", right.axes, POSTFIX)
     last = ordered(right.code, right.axes, (*(a for a in right.axes if a is not row), row))
     rows = f"{last.at(POSTFIX)}.reshape(-1, {extents((row,))})"
-    solution = f"{solver}({turned}, {rows}, left_side=False, {options}).reshape({extents(last.axes)})"
+    solution = f"{solver}({matrix}, {rows}, {across}).reshape({extents(last.axes)})"
     return ordered(solution, last.axes, right.axes)
 
 
