@@ -41,6 +41,7 @@ from lower.statement import StatementWriter
 from lower.values import TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
 from lower.views import Axis
 from lower.windows import WINDOWS
+from lower.working import work_in_place
 
 WIDTH = 110  # of source lines
 _HELPERS = {
@@ -83,6 +84,7 @@ def emit_function(
         LowerError: `donate` names what is no written parameter.
     """
     program = normalize(without_bodies(func), checks)
+    work_in_place(program)
     hoist_invariants(program)
     schedule = laid_out(program, plan(program, target), target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)

@@ -159,7 +159,7 @@ class _Builder:
         if value.same(Load(store.buffer, indices)):
             return
         position = len(self.program.statements)
-        self.program.statements.append(Statement(position, loops, guards, store, _update_of(store, guards, loops)))
+        self.program.statements.append(Statement(position, loops, guards, store, update_of(store, guards, loops)))
 
     def _loop(
         self,
@@ -304,7 +304,7 @@ def conjuncts(cond: Expr) -> tuple[Expr, ...]:
     return () if isinstance(cond, Const) and cond.value else (cond,)
 
 
-def _update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -> tuple[UpdateOp, Expr] | None:
+def update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -> tuple[UpdateOp, Expr] | None:
     """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads that element.
 
     Reads of other elements of B are dependences like any other; only a place, a guard or a bound may not depend on B.

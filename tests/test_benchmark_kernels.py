@@ -12,7 +12,19 @@ def test_one_kernel_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "SECONDS", 0.0)
     monkeypatch.setattr(kernels, "has_numba", lambda: False)
     row = kernels.measure("gesummv", "small")
-    assert row.keys() == {"name", "loopsat", "jnp", "NumPy", "form", "optimize", "XLA", "temp", "jnp temp", "peak", "jnp peak"}
+    assert row.keys() == {
+        "name",
+        "loopsat",
+        "jnp",
+        "NumPy",
+        "form",
+        "optimize",
+        "XLA",
+        "temp",
+        "jnp temp",
+        "peak",
+        "jnp peak",
+    }
     assert row["form"] in ("two_products", "one_sum")
     assert len(kernels.cells(row)) == len(kernels.HEAD)
 
@@ -33,6 +45,9 @@ def test_the_table_says_what_failed_and_leaves_it_out_of_the_means() -> None:
     lines = kernels.markdown([row, failed], "large").splitlines()
     assert "1 of 2 kernels measured" in lines[0]
     assert {line.count("|") for line in lines[2:]} == {len(kernels.HEAD) + 1}
-    assert "| gemm | 2.000 | 1.000 | – | 8.000 | 0.50 | – | 4.00 | 10 | 20 | 0.00 | 1.00 | 1.00 | 2.00 | 2.00 | product |" in lines
+    assert (
+        "| gemm | 2.000 | 1.000 | – | 8.000 | 0.50 | – | 4.00 | 10 | 20 | 0.00 | 1.00 | 1.00 | 2.00 | 2.00 | product |"
+        in lines
+    )
     assert any("adi | no result within 1 s" in line for line in lines)
     assert "0.50 | – | 4.00 | 0.50 of XLA" in lines[-1]
