@@ -40,8 +40,7 @@ class Recall:
         if self.scope.assigned_since(start.at, self.names.of(job.buffer)):
             return None
         for buffer in {load.buffer for load in loads(start.job.value)}:
-            held = self.scope.held.get(buffer)
-            later = held is not None and held.number > start.number
+            later = any(h.number > start.number for h in self.scope.pending(buffer))
             if later or buffer in self.scope.fills or self.scope.assigned_since(start.at, self.names.of(buffer)):
                 return None
         return with_start(job, start.job, bounds)
@@ -92,7 +91,9 @@ class Recall:
     def _valid(self, buffer: Buffer) -> Known | None:
         """What a buffer was known to hold, if it still does and names still say the same."""
         known, held = self.scope.known.get(buffer), self.scope.held.get(buffer)
-        if known is None or buffer in self.scope.fills or (held is not None and held.number != known.number):
+        if known is None or buffer in self.scope.fills or buffer in self.scope.parked:
+            return None
+        if held is not None and held.number != known.number:
             return None
         words = {*known.words(), self.names.of(buffer)}
         return None if any(self.scope.assigned_since(known.at, word) for word in words) else known

@@ -82,18 +82,29 @@ class Held:
     """A store of array values that is not written out yet: what reads just these elements next takes the values.
 
     One store at the end instead of several in between lets XLA update a buffer in place. `line` is the store where
-    nothing came between, to stand at `at`; `assign` gives the store of a named value.
+    nothing came between, to stand at `at`; `assign` gives the store of a named value. `late`, if it may be, gives the
+    store of a named `raw` value, to what the buffer then holds: where its mask is false, that stays. It may do what
+    several statements did, one after the other: `nodes`. `everywhere` stores to a part by a mask over the whole buffer.
     """
 
     place: str
     job: Job
-    node: ArrayStatement
+    nodes: tuple[ArrayStatement, ...]
     value: Value
     at: int
     line: str
     assign: Callable[[Value], str]
     number: int
+    raw: Value
+    late: Callable[[Value], str] | None
+    fresh: Callable[[], str]
+    everywhere: Callable[[Value], str] | None = None
     named: Value | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it stores to all of a buffer but for a mask."""
+        return self.place.startswith("|")
 
 
 @dataclass(slots=True)
@@ -108,6 +119,7 @@ class Scope:
     defined: dict[str, str] = field(default_factory=dict[str, str])
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
     held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
+    parked: dict[Buffer, list[Held]] = field(default_factory=dict[Buffer, "list[Held]"])
     starts: dict[Buffer, Start] = field(default_factory=dict[Buffer, Start])
     known: dict[Buffer, Known] = field(default_factory=dict[Buffer, Known])
     absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
@@ -166,40 +178,71 @@ class Scope:
 
     def insert(self, what: Held, line: str) -> None:
         """Add a line where a store was held back; what was held back there later stays behind it."""
-        self.lines.insert(what.at, self.indent + line)
-        for held in self.held.values():
-            held.at += (held.at, held.number) > (what.at, what.number)
+        self._insert(what, line, ())
 
-    def take(self, held: Held, name: str) -> Value:
+    def _insert(self, what: Held, line: str, more: Iterable[Held]) -> None:
+        self.lines.insert(what.at, self.indent + line)
+        at, number = what.at, what.number
+        for held in (*more, *self.held.values(), *(h for several in self.parked.values() for h in several)):
+            held.at += (held.at, held.number) > (at, number)
+
+    def pending(self, buffer: Buffer) -> list[Held]:
+        """Stores to a buffer that are not written out, in order. All but the last are apart from each other."""
+        held = self.held.get(buffer)
+        return [*self.parked.get(buffer, ()), *([] if held is None else [held])]
+
+    def park(self, buffer: Buffer) -> None:
+        """Keep a held store back although another one comes, to other elements."""
+        self.parked.setdefault(buffer, []).append(self.held.pop(buffer))
+
+    def take(self, held: Held) -> Value:
         """The values of a held store under a name, worked out where the store stood."""
         if held.named is None:
-            held.named = Value(name, held.value.axes)
-            self.insert(held, f"{name} = {held.value.code}")
+            held.named = Value(held.fresh(), held.value.axes)
+            self.insert(held, f"{held.named.code} = {held.value.code}")
         return held.named
 
     def forget(self, buffer: Buffer) -> None:
         """Nobody looks at a buffer any more."""
-        self.fills.pop(buffer, None)
-        self.held.pop(buffer, None)
+        for kept in (self.fills, self.held, self.parked):
+            kept.pop(buffer, None)
 
     def flush_all(self) -> None:
         """Write out all that is held back."""
-        for buffer in [*self.fills, *self.held]:
+        for buffer in [*self.fills, *self.held, *self.parked]:
             self.flush(buffer)
 
     def flush(self, buffer: Buffer) -> None:
         """Write out what is held back for a buffer."""
-        held = self.held.pop(buffer, None)
-        if held is not None and held.named is None:
+        parked, held = self.parked.pop(buffer, None), self.held.pop(buffer, None)
+        if parked is not None:
+            self._write_late(parked, held)
+        elif held is not None and held.named is None:
             self.insert(held, held.line)
         elif held is not None and held.named is not None:
             self.add(held.assign(held.named))
         fill = self.fills.pop(buffer, None)
-        if held is not None or fill is not None:
+        if parked or held is not None or fill is not None:
             self.wide, self.whole = {}, {}
         if fill is not None:
             self.need(buffer, whole=fill.whole)
             self.add(fill.line)
+
+    def _write_late(self, parked: list[Held], held: Held | None) -> None:
+        """Write stores to parts that are apart. Where one is to the whole buffer under a mask, others join its pass."""
+        stores = [*parked, *([] if held is None else [held])]
+        values: list[Value] = []
+        for k, h in enumerate(stores):
+            if h.named is None:
+                values.append(Value(h.fresh(), h.raw.axes))
+                self._insert(h, f"{values[-1].code} = {h.raw.code}", stores[k + 1 :])
+            else:
+                values.append(h.named)
+        one_pass = any(h.whole for h in stores)
+        for h, value in sorted(zip(stores, values, strict=True), key=lambda s: s[0].everywhere is None):
+            write = h.everywhere if one_pass and h.everywhere is not None else h.late
+            assert write is not None
+            self.add(write(value))
 
     def need(self, buffer: Buffer, whole: bool = False) -> None:
         """Make sure that the buffer's variable exists; not needed where it is `whole`ly assigned next."""
@@ -209,7 +252,7 @@ class Scope:
 
     def current(self, buffer: Buffer) -> None:
         """Make the buffer's variable hold its contents."""
-        if buffer in self.fills or buffer in self.held:
+        if buffer in self.fills or buffer in self.held or buffer in self.parked:
             self.flush(buffer)
         else:
             self.need(buffer)

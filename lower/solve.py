@@ -17,6 +17,8 @@ from ir.nodes import Binary, Expr, Load, Unary, Var
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.linear import atom, linear, to_expr
 from lower.nest import ArrayStatement, SequentialLoop, Solve
+from lower.values import POSTFIX, Value, ordered
+from lower.views import Axis
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 
@@ -156,3 +158,26 @@ def _column(matrix: Load, k: _Inner, step: Var) -> Load:
     """The matrix with the column of a step."""
     values = _when(k, step)
     return Load(matrix.buffer, tuple(substitute_expr(i, values) for i in matrix.indices), matrix.span)
+
+
+def triangular(
+    matrix: str, right: Value, row: Axis, turned: bool, options: str, extents: Callable[[Sequence[Axis]], str]
+) -> Value:
+    """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`.
+
+    LAPACK stores by columns, so that it reads transposed arrays as they lie: `matrix` is the transpose of one, which is
+    that of the system or, if `turned`, the transpose of that.
+    """
+    solver, at = "lax.linalg.triangular_solve", [a.var for a in right.axes].index(row.var)
+    across = f"left_side=False, {'' if turned else 'transpose_a=True, '}{options}"
+    if len(right.axes) == 1:
+        code = f"{solver}({matrix}, {right.at(POSTFIX)}[None], {across})[0]"
+        return Value(code, right.axes, POSTFIX)
+    if len(right.axes) == 2:
+        along = f"left_side=True, {'transpose_a=True, ' if turned else ''}{options}"
+        side = across if at == 0 else along
+        return Value(f"{solver}({matrix}, {right.at(POSTFIX)}.T, {side}).T", right.axes, POSTFIX)
+    last = ordered(right.code, right.axes, (*(a for a in right.axes if a is not row), row))
+    rows = f"{last.at(POSTFIX)}.reshape(-1, {extents((row,))})"
+    solution = f"{solver}({matrix}, {rows}, {across}).reshape({extents(last.axes)})"
+    return ordered(solution, last.axes, right.axes)

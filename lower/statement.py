@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Const, Expr, Load, const
+from ir.nodes import Const, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.access import buffer_shape, find_view, indexed
 from lower.job import (
@@ -20,12 +20,13 @@ from lower.job import (
     unrolled,
 )
 from lower.linear import Linear, atom, number, to_expr
-from lower.nest import Pick, Recurrence, Solve, Span
+from lower.nest import ArrayStatement, Pick, Recurrence, Solve, Span
 from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
 from lower.rows import function_of
 from lower.scanning import LONG, Extent, Form, cheapest
 from lower.scope import Fill, Held
+from lower.solve import triangular
 from lower.tensor.known import Known
 from lower.value_writer import COMBINERS, ValueWriter, axis_names, update_class
 from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
@@ -161,8 +162,7 @@ class StatementWriter(ValueWriter):
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
         for load in {load for e in self.job.exprs() for load in loads(e)}:
-            held = self.scope.held.get(load.buffer)
-            if held is not None and not self._just_held(held, load.indices) and not self._spared(held, load):
+            if self.scope.pending(load.buffer) and self._pending(load)[0]:
                 self.scope.flush(load.buffer)
 
     def _pick(self, pick: Pick) -> None:
@@ -394,18 +394,21 @@ class StatementWriter(ValueWriter):
         self._form(place, mask)
         self.scope.starts.pop(buffer, None)
         key = self._key(place, mask)
-        replaced, base = self._replaced(place, needed=op is not None or mask is not None)
+        before = self.scope.held.get(buffer)
+        replaced, base = self._replaced(place, steady, needed=op is not None or mask is not None)
+        nodes = before.nodes if replaced and before is not None and mask is not None else ()
+        beside = buffer in self.scope.parked
         if base is not None:
             value = value if op is None else self._combine(op, base, value)
             value = value if mask is None else self.translator.select(mask, value, base, buffer.dtype)
-            return self._write(value, place, None, "set")
-        start = None if replaced else self._take_fill(key, whole=not place.marks and mask is None)
+            return self._write(value, place, None, "set", steady, nodes)
+        start = None if replaced or beside else self._take_fill(key, whole=not place.marks and mask is None)
         method = "set"
         if op is None:
             # A constant is held back: a reduction may start from it.
             if place.plain and mask is None and len(value.axes) == len(place.axes):
                 self.whole = value.code
-            if value.static and steady:
+            if value.static and steady and not beside:
                 return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
         elif start is not None:
             if op == "sub" and start.code in ("0", "0.0"):
@@ -413,56 +416,111 @@ class StatementWriter(ValueWriter):
             elif start.code != neutral(op, buffer.dtype).code:
                 value = self._combine(op, start, value)
         elif self._in_place(place) and mask is None:
-            self.scope.current(buffer)
+            self._current(beside)
             value, method = self._negated(value) if op == "sub" else value, _METHODS[op]
         else:
-            self.scope.current(buffer)
+            self._current(beside)
             value = self._combine(op, self._old(place), value)
         if place.marks or mask is not None:
-            self.scope.current(buffer)
+            self._current(beside)
         else:
             self.scope.need(buffer, whole=True)
-        return self._write(value, place, mask, method)
+        return self._write(value, place, mask, method, steady)
+
+    def _current(self, beside: bool) -> None:
+        """Make the buffer's variable hold its contents, but for stores held back `beside` which this one comes."""
+        if beside:
+            self.scope.need(self.job.buffer)
+        else:
+            self.scope.current(self.job.buffer)
 
     def _in_place(self, place: Place) -> bool:
         """Whether a method of `.at` can update a place."""
         return bool(place.marks) and all(g.dims == 1 for g in place.view) and not (place.turned or place.starts)
 
-    def _replaced(self, place: Place, needed: bool) -> tuple[bool, Value | None]:
+    def _replaced(self, place: Place, steady: bool, needed: bool) -> tuple[bool, Value | None]:
         """Whether a held store is to just this place, whose values are then in hand, if they are needed.
 
-        Any other store that is held back is written out.
+        Other stores that are held back are written out, unless all of them are to other elements.
         """
         buffer = self.job.buffer
-        held = self.scope.held.get(buffer)
-        if held is None or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
-            if held is not None:
+        stores = self.scope.pending(buffer)
+        if not stores:
+            return False, None
+        held = stores[-1]
+        if len(stores) > 1 or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
+            if self.scope.loop_vars and steady and held.late is not None and all(map(self._beside, stores)):
+                self.scope.park(buffer)
+            else:
                 self.scope.flush(buffer)
             return False, None
-        base = self._taken(held) if needed else None
+        base = ordered(*self._taken(held), self.translator.order) if needed else None
         del self.scope.held[buffer]
         return True, base
 
-    def _write(self, value: Value, place: Place, mask: Value | None, method: str) -> None:
-        """Store values by a method of `.at`; a store to a part of a buffer is held back: what the part then holds."""
+    def _beside(self, held: Held) -> bool:
+        """Whether this statement stores to none of the elements that a held store does."""
+        store = self.node.statement.store
+        return self._spared(held, Load(store.buffer, store.indices))
+
+    def _write(
+        self,
+        value: Value,
+        place: Place,
+        mask: Value | None,
+        method: str,
+        steady: bool,
+        nodes: tuple[ArrayStatement, ...] = (),
+    ) -> None:
+        """Store values by a method of `.at`; a store to a part of a buffer is held back: what the part then holds.
+
+        Within loops so is a store under a mask, which may be `steady`: true or false whatever the data.
+        """
         line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
-        if not place.marks or not self.shape:
+        masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 1
+        if not self.shape or not (place.marks or masked):
             self.scope.add(line)
             return
         if method != "set":
             op = self.job.op
             assert op is not None
             value = self._combine(update_class(op), self._old(place), value)
-        value = typed(value, self.job.buffer.dtype)
+        raw = value = typed(value, self.job.buffer.dtype)
         if mask is not None:
             value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
 
         def assign(values: Value) -> str:
             return self._assignment(place, values, None)
 
+        def late(values: Value) -> str:
+            return self._assignment(place, values, mask)
+
+        def fresh() -> str:
+            return self.names.fresh(f"new_{self.job.buffer.name}")
+
         job = replace(self.job, axes=place.axes, guards=())
         at, number, key = len(self.scope.lines), self.scope.next(), self._key(place, None)
-        self.scope.held[job.buffer] = Held(key, job, self.node, value, at, line, assign, number)
+        self.scope.held[job.buffer] = Held(
+            key, job, (*nodes, self.node), value, at, line, assign, number, raw, late if steady else None, fresh
+        )
+        if not place.starts and all(map(_row_or_all, place.view)):
+            self.scope.held[job.buffer].everywhere = lambda values: self._everywhere(place, values, mask)
+
+    def _everywhere(self, place: Place, value: Value, mask: Value | None) -> str:
+        """The line that stores to rows and columns of a buffer by a mask over all of it."""
+        axes: list[Axis] = []
+        masks = [] if mask is None else [mask]
+        for g in place.view:
+            points = Axis(Var(f"{self.name}_{len(axes)}", DType.INT32), number(0), g.size)
+            axes += g.axes or (points,)
+            if not g.axes:
+                code = f"(jnp.arange({self.accessor.size(g.size)}) == {self.accessor.size(g.start)})"
+                masks.append(Value(code, (points,)))
+        where = " & ".join(aligned(m, tuple(axes)).at(POSTFIX if len(masks) > 1 else 0) for m in masks)
+        value = aligned(typed(value, self.job.buffer.dtype), tuple(axes))
+        return (
+            f"{self.name} = jnp.where({where}, {value.code}, {self.name})" if masks else f"{self.name} = {value.code}"
+        )
 
     def _form(self, place: Place, mask: Value | None) -> None:
         kind = "element" if self.shape and not place.axes else "slice" if place.marks else "whole array"
@@ -588,27 +646,10 @@ class StatementWriter(ValueWriter):
         self._note("element" if not every else f"scatter over {axis_names(every)}")
 
 
-def triangular(
-    matrix: str, right: Value, row: Axis, turned: bool, options: str, extents: Callable[[Sequence[Axis]], str]
-) -> Value:
-    """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`.
-
-    LAPACK stores by columns, so that it reads transposed arrays as they lie: `matrix` is the transpose of one, which is
-    that of the system or, if `turned`, the transpose of that.
-    """
-    solver, at = "lax.linalg.triangular_solve", [a.var for a in right.axes].index(row.var)
-    across = f"left_side=False, {'' if turned else 'transpose_a=True, '}{options}"
-    if len(right.axes) == 1:
-        code = f"{solver}({matrix}, {right.at(POSTFIX)}[None], {across})[0]"
-        return Value(code, right.axes, POSTFIX)
-    if len(right.axes) == 2:
-        along = f"left_side=True, {'transpose_a=True, ' if turned else ''}{options}"
-        side = across if at == 0 else along
-        return Value(f"{solver}({matrix}, {right.at(POSTFIX)}.T, {side}).T", right.axes, POSTFIX)
-    last = ordered(right.code, right.axes, (*(a for a in right.axes if a is not row), row))
-    rows = f"{last.at(POSTFIX)}.reshape(-1, {extents((row,))})"
-    solution = f"{solver}({matrix}, {rows}, {across}).reshape({extents(last.axes)})"
-    return ordered(solution, last.axes, right.axes)
+def _row_or_all(g: Group) -> bool:
+    """Whether all of a dimension is taken by one axis, or one position of it."""
+    whole = len(g.axes) == 1 and g.step == 1 and g.start.equals(0) and g.span.equals(g.size)
+    return g.dims == 1 and (whole or not g.axes) and not any(g.flipped)
 
 
 def _all_of(g: Group) -> bool:

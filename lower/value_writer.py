@@ -114,22 +114,34 @@ class ValueWriter:
         """Whether a load reads nothing of what a held store writes; asked once of each load."""
         key = held.number, load
         if key not in self.spared:
-            self.spared[key] = separate_parts(held.node, self.node, load)
+            self.spared[key] = all(separate_parts(node, self.node, load) for node in held.nodes)
         return self.spared[key]
 
     def _load(self, load: Load) -> Value:
-        held = self.scope.held.get(load.buffer)
-        if held is not None and self._just_held(held, load.indices):
-            return self._taken(held)
-        if held is None or not self._spared(held, load):
+        first, held = self._pending(load)
+        if held is not None:
+            return ordered(*self._taken(held), self.translator.order)
+        if first:
             self.scope.current(load.buffer)
         shape = buffer_shape(load.buffer, self.bounds)
         return self.accessor.load(self.names.of(load.buffer), shape, load.indices)
 
-    def _taken(self, held: Held) -> Value:
-        """The values of a held store, with their axes in the order of this statement."""
-        value = self.scope.take(held, self.names.fresh(f"new_{held.job.buffer.name}"))
-        return ordered(value.code, value.axes, self.translator.order)
+    def _pending(self, load: Load) -> tuple[bool, Held | None]:
+        """Whether what is held back must be written before a load reads it, or the store that has just its elements."""
+        stores = self.scope.pending(load.buffer)
+        if load.buffer in self.scope.fills or not stores:
+            return True, None
+        if len(stores) == 1 and self._just_held(stores[0], load.indices):
+            return False, stores[0]
+        seen = [h for h in stores if not self._spared(h, load)]
+        if len(seen) == 1 and self._just_held(seen[0], load.indices):
+            return False, seen[0]
+        return bool(seen), None
+
+    def _taken(self, held: Held) -> tuple[str, tuple[Axis, ...]]:
+        """The values of a held store, and their axes."""
+        value = self.scope.take(held)
+        return value.code, value.axes
 
     def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
         """Whether a held store has all elements at `indices`, over axes of this statement."""
