@@ -448,6 +448,10 @@ class StatementWriter(ValueWriter):
         if not stores:
             return False, None
         held = stores[-1]
+        if buffer not in self.scope.held:
+            if not (steady and all(map(self._beside, stores))):
+                self.scope.flush(buffer)
+            return False, None
         if len(stores) > 1 or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
             if self.scope.loop_vars and steady and held.late is not None and all(map(self._beside, stores)):
                 self.scope.park(buffer)
@@ -479,6 +483,8 @@ class StatementWriter(ValueWriter):
         line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
         masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 1
         if not self.shape or not (place.marks or masked):
+            if self.job.buffer in self.scope.parked:  # what they leave as it is this one may change
+                self.scope.flush(self.job.buffer)
             self.scope.add(line)
             return
         if method != "set":

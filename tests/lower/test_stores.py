@@ -1,0 +1,94 @@
+"""Several stores to one buffer within a step of a loop: rows, columns, elements and regions, apart or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ir import PrimFunc, parse
+from ir.interpret import interpret
+from lower import compile, emit
+
+N = 5
+HEAD = "from ir import script as T\n\n@T.prim_func\n"
+PARAMS = f"A: T.Buffer(({N}, {N}), 'int32'), B: T.Buffer(({N},), 'int32')"
+
+
+def read(lines: list[str]) -> PrimFunc:
+    body = "\n".join("    " + line for line in lines)
+    return parse(f"{HEAD}def f({PARAMS}):\n{body}\n").funcs[0]
+
+
+def check(func: PrimFunc) -> None:
+    rng = np.random.default_rng(4)
+    given_ = {"A": rng.integers(-9, 10, (N, N)).astype(np.int32), "B": rng.integers(-9, 10, N).astype(np.int32)}
+    expected = interpret(func, **{k: v.copy() for k, v in given_.items()})
+    for want, have in zip(expected, compile(func)(**given_), strict=True):
+        np.testing.assert_array_equal(np.asarray(have), want, err_msg=emit(func))
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> PrimFunc:
+    """A loop over steps around stores to parts of a matrix before, at and behind the step."""
+    lines = [f"for k in range({N}):"]
+    for _ in range(draw(st.integers(2, 5))):
+        lines += ["    " + line for line in _store(draw)]
+    return read(lines)
+
+
+def _store(draw: st.DrawFn) -> list[str]:
+    place = draw(st.sampled_from(["A[i, j]", "A[i, j]", "A[i, k]", "A[k, j]", "A[k, k]", "B[i]", "B[k]"]))
+    names = [v for v in "ij" if v in place]
+    lines = [" " * 4 * d + f"for {v} in range({N}):" for d, v in enumerate(names)]
+    guards = [f"{v} {draw(st.sampled_from(['<', '>', '<=', '!=', '==']))} k" for v in names if draw(st.booleans())]
+    depth = len(names)
+    if guards:
+        lines.append(" " * 4 * depth + f"if {' and '.join(guards)}:")
+        depth += 1
+    rows, columns = [*names, "k"], [*names, "k"]
+    element = st.sampled_from([f"A[{r}, {c}]" for r in rows for c in columns] + [f"B[{r}]" for r in rows])
+    value = draw(st.sampled_from(["{0} + {1}", "T.min({0}, {1})", "{0} - {1} % 7", "T.max({2}, {0} + {1})"]))
+    value = value.format(draw(element), draw(element), place)
+    return [*lines, " " * 4 * depth + f"{place} = {value} % 1000"]
+
+
+STORES = {
+    "shortest paths": """for k in range(5):
+    for i in range(5):
+        for j in range(5):
+            A[i, j] = T.min(A[i, j], A[i, k] + A[k, j])""",
+    "a row in two parts, of which one is read": """for k in range(5):
+    for j in range(5):
+        if j < k:
+            A[k, j] = A[k, j] + 1
+    for j in range(5):
+        if j > k:
+            A[k, j] = A[k, k] + A[k, 0]""",
+    "a region and a row": """for k in range(5):
+    for i in range(5):
+        for j in range(5):
+            if i < k:
+                A[i, j] = A[i, j] + 1
+    for j in range(5):
+        A[k, j] = A[k, j] * 2
+    B[k] = A[k, k] + A[0, k]""",
+}
+
+
+@pytest.mark.parametrize("body", STORES.values(), ids=STORES.keys())
+def test_stores(body: str) -> None:
+    check(read(body.split("\n")))
+
+
+@given(steps())
+def test_random_stores(func: PrimFunc) -> None:
+    check(func)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=1500)
+@given(steps())
+def test_many_random_stores(func: PrimFunc) -> None:
+    check(func)
