@@ -105,7 +105,7 @@ class _Emitter:
         self.expanded = self._expanded()
         self.locals = {self.expanded.get(b, b) for b in program.depth}
         self.only = self._read_once()
-        self.finite = Finite(program.statements, {*self.func.buffers, *program.tiles})
+        self.finite = Finite(program.statements, {*self.func.buffers, *program.raw})
 
     # The function.
 

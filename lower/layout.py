@@ -34,6 +34,8 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
         nodes = tuple(relocated_node(n, buffer, new, partial(_ordered, order)) for n in nodes)
         program.statements[:] = [_moved(s, buffer, new, order) for s in program.statements]
         program.depth[new] = program.depth.pop(buffer)
+        if buffer in program.raw:
+            program.raw.add(new)
     return replace(plan, nodes=nodes)
 
 

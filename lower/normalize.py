@@ -56,7 +56,8 @@ class Check:
 class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
-    `tiles` are locals that hold whatever a part of a parameter holds, also what the program never reads.
+    `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
+    those that lie in memory as their parameter does.
     """
 
     func: PrimFunc
@@ -66,6 +67,7 @@ class Program:
     notes: list[str] = field(default_factory=list[str])
     names: set[str] = field(default_factory=set[str])
     tiles: set[Buffer] = field(default_factory=set[Buffer])
+    raw: set[Buffer] = field(default_factory=set[Buffer])
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""

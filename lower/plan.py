@@ -272,6 +272,7 @@ class _Scheduler:
         found = found if pending else tiler.nodes(found)
         self.program.depth.update(tiler.depth)
         self.program.tiles.update(tiler.depth)
+        self.program.raw.update(tiler.depth)
         return found
 
     def _position(self) -> int:
@@ -327,6 +328,7 @@ class _Scheduler:
         if self._price(nodes) >= self._price(in_order):
             return None
         self.program.depth.update(depth)
+        self.program.raw.update(u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers)
         return tuple(nodes)
 
     def _selected(

@@ -75,10 +75,17 @@ class Recall:
             return None
         return known if all(map(_same_range, (axes[v] for v in names), known.kept)) else None
 
-    def joinable(self, job: Job, kept: Sequence[Axis]) -> Known | None:
-        """What a statement adds to all of, if that is known and nobody has looked at it yet."""
+    def joinable(self, job: Job, kept: Sequence[Axis], positions: Callable[[Axis], str]) -> Known | None:
+        """What a statement adds to all of, if that is known and nobody has looked at it yet.
+
+        `positions` gives what the statement may give the name of an axis as its value, before it takes what is known.
+        """
         known = self._valid(job.buffer)
         if job.op != "add" or known is None or self.scope.mentioned_since(known.at, self.names.of(job.buffer)):
+            return None
+        names = [(self.names.of(a.var), a) for a in job.axes]
+        words = known.words()
+        if any(name in words and self.scope.defined.get(name) != positions(a) for name, a in names):
             return None
         stored = [i for i in job.indices if isinstance(i, Var)]
         whole = len(stored) == len(job.indices) == len(kept) and stored == [a.var for a in kept]

@@ -156,13 +156,15 @@ def _times(factor: Expr, e: Expr | None) -> Expr | None:
 @dataclass(frozen=True, slots=True)
 class Unrolled:
     """Statements in which an accumulator has a place for each iteration: `first` fills the place before the loop,
-    `last` stores what the loop leaves. It grows in iterations in which all of `grows` hold, if that is known."""
+    `last` stores what the loop leaves. It grows in iterations in which all of `grows` hold, if that is known. One that
+    is `guarded` is left alone in some iterations, and the program may never read what it held before."""
 
     statements: list[Statement]
     array: Buffer
     first: Statement
     last: Statement
     grows: tuple[Expr, ...] | None
+    guarded: bool
 
     def numbers(self, statement: Statement, level: int) -> bool:
         """Whether a statement stores to another place in each iteration of its loop at `level`: to one that is counted
@@ -235,7 +237,7 @@ def with_history(
     around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
     first = Statement(position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
     last = Statement(position(), around, (), Store(buffer, place, at(box.extent)))
-    return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None)
+    return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None, bool(writer.guards))
 
 
 def _counts(writer: Statement) -> bool:

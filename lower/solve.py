@@ -41,8 +41,9 @@ def _solve(loop: Loop, update: ArrayStatement, scale: ArrayStatement | None) -> 
         if other.buffer != s.buffer or len(other.indices) != len(place):
             continue
         k = _index_of(place, other, t, update.axes)
-        if k is None or {v for i in matrix.indices for v in free_vars(i)} & _vars(update.axes, k):
-            continue
+        names = {v for i in matrix.indices for v in free_vars(i)}
+        if k is None or names & _vars(update.axes, k) or not names >= {t, k[0].var}:
+            continue  # no matrix: more axes, or the same in all rows or columns
         rest = tuple(a for a in update.axes if a is not k[0])
         outer = tuple(g for g in s.guards if not free_vars(g) & {t, k[0].var})
         if any(load.buffer == s.buffer for g in outer for load in loads(g)):

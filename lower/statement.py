@@ -132,7 +132,8 @@ class StatementWriter(ValueWriter):
             job, reduced = started, started.reduced()
         self._release()
         self._survey(chosen)
-        self.results, self.base = [], None if chosen or started is not None else self.recall.joinable(job, kept)
+        alone = chosen or started is not None
+        self.results, self.base = [], None if alone else self.recall.joinable(job, kept, self._positions)
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
         if value is None:
             self.forms.append("never executed")

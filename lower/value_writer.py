@@ -165,10 +165,13 @@ class ValueWriter:
         if axis is None:
             static = var in self.around.static
             return Value(name, static=static, weak=static or var in self.scope.loop_vars | self.apart)
+        self.scope.define(name, self._positions(axis))
+        return Value(name, (axis,))
+
+    def _positions(self, axis: Axis) -> str:
         low = "" if axis.low.equals(0) else f"{self.accessor.size(axis.low)}, "
         stop = self.accessor.size(axis.low + axis.extent)
-        self.scope.define(name, f"jnp.arange({low}{stop}, dtype=jnp.{var.dtype})")
-        return Value(name, (axis,))
+        return f"jnp.arange({low}{stop}, dtype=jnp.{axis.var.dtype})"
 
     def _value(self, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]) -> Value | None:
         """What is stored, or combined with the old content, over the kept axes; None when it never is."""

@@ -179,6 +179,14 @@ NO_SYSTEMS = {
         f"{matrix('A', 12, 'int32')}, {vector('x', 12, 'int32')}",
         "for i in range(12):\n    for j in range(i):\n        x[i] = x[i] - (A[i, j] % 2) * x[j]",
     ),
+    "the same in all rows": (
+        f"{vector('w', 18)}, {vector('x', 18)}",
+        "for i in range(18):\n    for j in range(i):\n        x[i] = x[i] - w[j] * x[j]",
+    ),
+    "the same in all columns": (
+        f"{vector('w', 18)}, {vector('x', 18)}",
+        "for i in range(18):\n    for j in range(i):\n        x[i] = x[i] - w[i] * x[j]",
+    ),
     "some steps": (
         f"{matrix('A', 18)}, {vector('x', 18)}",
         ("for i in range(18):\n    for j in range(i):\n        x[i] = x[i] - A[i, j] * x[j]\n"

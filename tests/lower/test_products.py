@@ -115,6 +115,40 @@ def f(A: T.Buffer((40, 30), "float32"), B: T.Buffer((40, 30), "float32"), C: T.B
     assert "product.T" in code
 
 
+TRIANGLES = """
+@T.prim_func
+def f(E: T.Buffer((9, 9), "int32"), u: T.Buffer((9,), "int32"), v: T.Buffer((9,), "int32")):
+    for i in range(9):
+        u[i] = 0
+        for j in range(i, 9):
+            u[i] = u[i] + E[i, j]
+    for i in range(9):
+        for j in range(i):
+            u[i] = u[i] + E[i, j] * v[j]
+"""
+TRIANGLE_IN_CHAIN = """
+@T.prim_func
+def f(A: T.Buffer((24, 20), "float32"), B: T.Buffer((20, 22), "float32"), C: T.Buffer((22, 2), "float32"),
+      w: T.Buffer((2,), "int32"), G: T.Buffer((24, 2), "float32")):
+    E = T.alloc_buffer((24, 22), "float32")
+    for i, j in T.grid(24, 22):
+        E[i, j] = 0.0
+        for k in T.serial(20):
+            if k <= j:
+                E[i, j] = E[i, j] + A[i, k] * B[k, j]
+    for i, j in T.grid(24, 2):
+        G[i, j] = 0.0
+        for k in T.serial(22):
+            if w[j] > k:
+                G[i, j] = G[i, j] + E[i, k] * C[k, j]
+"""
+
+
+@pytest.mark.parametrize("text", [TRIANGLES, TRIANGLE_IN_CHAIN], ids=["sums", "chain"])
+def test_what_is_known_in_terms_of_an_axis_is_not_taken_over_another_of_its_name(text: str) -> None:
+    source(read(text))
+
+
 def test_sums_go_through_arrays_as_they_lie() -> None:
     text = """
 @T.prim_func

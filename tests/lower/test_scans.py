@@ -148,6 +148,20 @@ def test_a_scan_in_each_step_of_a_loop() -> None:
     assert (scans(report), loops(report)) == (1, 1), report
 
 
+def test_what_an_accumulator_held_is_not_read_where_nothing_is_added() -> None:
+    params = "a: T.Buffer((32,), 'float32'), m: T.Buffer((32,), 'int32'), s: T.Buffer((8,), 'float32'), "
+    params += "y: T.Buffer((8, 32), 'float32'), Y: T.Buffer((32, 32), 'float32')"
+    body = "for i in range(32):\n    for j in range(8):\n        if m[i] > 0:\n            s[j] = s[j] + a[i]\n"
+    body += "            for k in range(32):\n                y[j, k] = y[j, k] + s[j] * Y[i, k]"
+    kernel = Kernel(emit_function(read(params, body), target=EAGER), jax.devices()[0])
+    assert scans(kernel.report) == 1
+    ones, nothing = np.ones((32, 32), np.float32), np.zeros(32, np.int32)
+    held = np.full(8, np.nan, np.float32)
+    s, y = kernel(a=ones[0], m=nothing, s=held, y=ones[:8], Y=ones)
+    np.testing.assert_array_equal(np.asarray(y), ones[:8])
+    np.testing.assert_array_equal(np.asarray(s), held)
+
+
 def test_integers_are_multiplied_exactly() -> None:
     func = read('B: T.Buffer((12,), "int32")', "for i in T.serial(1, 12):\n    B[i] = 3 * B[i - 1] - 2")
     assert not any("(doubling)" in line for line in check(func, 0, PASSES))
