@@ -133,7 +133,9 @@ class StatementWriter(ValueWriter):
         self._release()
         self._survey(chosen)
         self.results, self.base = [], None if chosen or started is not None else self.recall.joinable(job, kept)
+        self.outside = None if chosen or self.scope.loop_vars else outer
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
+        self.outside = None
         if value is None:
             self.forms.append("never executed")
             return
