@@ -1,7 +1,7 @@
 """Contractions of which only a part of the positions counts, in blocks that leave most of the rest out.
 
-Of a triangular product about half is wanted: the rest is masked afterwards, or is times the zeros of a masked factor. An
-axis of the result is cut into a few blocks with constant bounds, and each is worked out from what isl says that its
+Of a triangular product about half is wanted: the rest is masked afterwards, or is times the zeros of a masked factor.
+An axis of the result is cut into a few blocks with constant bounds, and each is worked out from what isl says that its
 positions need of the other axes. The blocks make one array before anything is stored, so that a statement that reads
 what it stores to sees the old contents, as it does otherwise.
 """
@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
-
-import islpy as isl
 
 from egraph_rules.cost import Target
 from ir import presburger
@@ -38,7 +37,7 @@ class Blocks:
 
 
 def needed(args: Sequence[Term], leaves: Sequence[Expr], outside: Sequence[Expr]) -> list[Expr] | None:
-    """Conditions that hold wherever a contraction of `args` counts: the rest is masked `outside`, or zero by a factor."""
+    """Conditions that hold where a contraction of `args` counts: the rest is masked `outside`, or zero by a factor."""
     found = [*outside, *(c for a in args for c in _nonzero(a, leaves))]
     return [c for c in found if len(free_vars(c)) > 1] or None
 
@@ -85,29 +84,23 @@ def _cut(axis: Axis, count: int, axes: Mapping[Var, Axis], conditions: Sequence[
     region = positions(list(axes.values()), {})
     for c in conditions:
         region = region.intersect(presburger.condition(c).may)
-    names = {v.name for v in axes}
-    region = presburger.forget(region, presburger.variables(region) - names)
     size, low = axis.extent.const, axis.low.const
     ends = [*(size * k // count // _ALIGNED * _ALIGNED for k in range(count)), size]
     blocks: list[Mapping[Var, Range]] = []
-    for start, stop in zip(ends, ends[1:], strict=False):
+    for start, stop in pairwise(ends):
         here = presburger.symbol(axis.var.name)
         inside = region.intersect(here.ge_set(presburger.number(low + start)))
         inside = inside.intersect(here.lt_set(presburger.number(low + stop)))
-        blocks.append({a.var: (start, stop) if a is axis else _extremes(inside, a, names) for a in axes.values()})
+        blocks.append({a.var: (start, stop) if a is axis else _range(inside, a) for a in axes.values()})
     return Blocks(axis, tuple(blocks))
 
 
-def _extremes(region: isl.Set, axis: Axis, names: Collection[str]) -> Range:
+def _range(region: presburger.isl.Set, axis: Axis) -> Range:
     """The range of an axis in a region within its box, rounded; one position where there is none."""
-    alone = presburger.forget(region, [n for n in names if n != axis.var.name])
-    if alone.is_empty():
+    found = presburger.extremes(region, axis.var.name)
+    if found is None:
         return 0, 1
-    at = alone.find_dim_by_name(isl.dim_type.param, axis.var.name)
-    if at < 0:
-        return 0, axis.extent.const
-    line = alone.move_dims(isl.dim_type.set, 0, isl.dim_type.param, at, 1)
-    first, last = (int(v.to_python()) - axis.low.const for v in (line.dim_min_val(0), line.dim_max_val(0)))
+    first, last = (bound - axis.low.const for bound in found)
     return first // _ALIGNED * _ALIGNED, min((last // _ALIGNED + 1) * _ALIGNED, axis.extent.const)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from egraph_rules.cost import Target
 from ir.dtypes import DType
@@ -22,7 +22,10 @@ _LONG_ROW = 256
 
 
 class SumWriter:
-    """Writes sums of one statement. `forms` says afterwards which idioms were used; `named` gives code a name, if it can as wished."""
+    """Writes sums of one statement. `forms` says afterwards which idioms were used.
+
+    `named` gives code a name, one wished or like it, and `fresh` gives just the name.
+    """
 
     def __init__(
         self,
@@ -229,11 +232,17 @@ class SumWriter:
     def _in_layout(self, term: Term, bits: int) -> Value:
         """A sum whose elements are gone through in the order in which the largest array has them."""
         usual = self.translator.order
-        leaves = [self.values[t.number] for t in term.walk() if t.op == "Leaf"]
-        self.translator.order = layout_order(leaves, usual, lambda v: self._positions(self._bits(v.axes)))
-        value = self._reduced(self._write(term), bits)
-        self.translator.order = usual
+        value = self._reduced(self._as_it_lies(term, term.walk()), bits)
         return ordered(value.code, value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
+
+    def _as_it_lies(self, term: Term, among: Iterable[Term]) -> Value:
+        """A term with its axes in the order in which the largest array among some leaves has them."""
+        usual = self.translator.order
+        leaves = [self.values[t.number] for t in among if t.op == "Leaf"]
+        self.translator.order = layout_order(leaves, usual, lambda v: self._positions(self._bits(v.axes)))
+        value = self._write(term)
+        self.translator.order = usual
+        return value
 
     def _contraction(self, term: Term) -> Value:
         """A contraction, or the transpose of one that was written before."""
@@ -243,7 +252,7 @@ class SumWriter:
                 places = {a.var: self.order[renaming[k]] for k, a in enumerate(self.order) if k in renaming}
                 return ordered(value.code, [places[a.var] for a in value.axes], order)
         over = {axis.var for axis in self._axes(term.number)}
-        values = [self._write(a) for a in term.args]
+        values = [self._as_it_lies(a, _unmasked(a)) for a in term.args]
         if term not in self.shared:  # of which a transpose counts elsewhere
             cut = self._in_blocks(term, values, over)
             if cut is not None:
@@ -272,6 +281,13 @@ class SumWriter:
 
 def _same(axes: Sequence[Axis], others: Sequence[Axis]) -> bool:
     return [a.var for a in axes] == [a.var for a in others]
+
+
+def _unmasked(term: Term) -> Iterator[Term]:
+    """A term and all inside it but for its masks, which are worked out in any order."""
+    yield term
+    for arg in {"Where": term.args[1:], "Flag": ()}.get(term.op, term.args):
+        yield from _unmasked(arg)
 
 
 def _array(value: Value) -> tuple[str, list[Var]]:
