@@ -150,14 +150,20 @@ def _shrink(job: Job, bounds: Bounds) -> Job | None:
     for guard in job.guards:
         for form in inequalities(guard, bounds) or ():
             parts = split_terms(form, job.axes)
-            if parts is None or len(parts[0]) != 1:
+            if parts is None:
                 continue
-            ((axis, c),), rest = parts
-            if rest.has_loads() or not rest.vars() <= bounds.static:
-                continue
-            smaller = _restrict(axis, c, rest)
-            if smaller is not None:
-                return job.with_axis(axis, smaller)
+            for axis, c in parts[0]:
+                rest = parts[1]
+                if len(parts[0]) > 1:  # what the other axes allow somewhere
+                    least = bounds.at_least(form - atom(axis.var) * c)
+                    if least is None:
+                        continue
+                    rest = number(least)
+                if rest.has_loads() or not rest.vars() <= bounds.static:
+                    continue
+                smaller = _restrict(axis, c, rest)
+                if smaller is not None:
+                    return job.with_axis(axis, smaller)
     return None
 
 

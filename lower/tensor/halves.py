@@ -85,7 +85,7 @@ def _cut(axis: Axis, count: int, axes: Mapping[Var, Axis], conditions: Sequence[
     for c in conditions:
         region = region.intersect(presburger.condition(c).may)
     size, low = axis.extent.const, axis.low.const
-    ends = [*(size * k // count // _ALIGNED * _ALIGNED for k in range(count)), size]
+    ends = sorted({*(round(size * k / count / _ALIGNED) * _ALIGNED for k in range(count)), size})
     blocks: list[Mapping[Var, Range]] = []
     for start, stop in pairwise(ends):
         here = presburger.symbol(axis.var.name)
