@@ -30,7 +30,8 @@ class Target:
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
     `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays; `product`: such a product once, since it is compiled into no other statement. `scan`: factor
+    product of arrays; `product`: such a product once, since it is compiled into no other statement; `product_rows`:
+    rows of one below which it is slower than a part of a larger one. `scan`: factor
     for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops,
     where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
     (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
@@ -63,6 +64,7 @@ class Target:
     scalar: float = 20.0
     contraction: float = 0.2
     product: float = 50.0
+    product_rows: int = 240
     scan: float = 4.0
     padded_read: float = 0.8
     banded_contraction: float = 0.5

@@ -338,6 +338,15 @@ def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     return region
 
 
+def extremes(region: isl.Set, name: str) -> tuple[int, int] | None:
+    """The least and the greatest value of a variable in a region that bounds it; None where the region is empty."""
+    line = forget(region, variables(region) - {name})
+    if line.is_empty():
+        return None
+    line = line.move_dims(_SET, 0, _PARAM, line.find_dim_by_name(_PARAM, name), 1)
+    return int(line.dim_min_val(0).to_python()), int(line.dim_max_val(0).to_python())
+
+
 def rename(region: isl.Set, names: Mapping[str, str]) -> isl.Set:
     """Rename variables; the new names must not occur in the set yet."""
     for old, new in names.items():

@@ -23,6 +23,7 @@ MAX_TAPS = 32
 MAX_SLICES = 256  # taps that are traced one by one: XLA takes some milliseconds for each
 _LONGER = 8  # times as many taps that are reduced are preferred to few of which some are not
 _MAX_CANDIDATES = 6  # axes of which all combinations are tried
+WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out more than its size over this number
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -150,15 +151,28 @@ def _shrink(job: Job, bounds: Bounds) -> Job | None:
     for guard in job.guards:
         for form in inequalities(guard, bounds) or ():
             parts = split_terms(form, job.axes)
-            if parts is None or len(parts[0]) != 1:
+            if parts is None:
                 continue
-            ((axis, c),), rest = parts
-            if rest.has_loads() or not rest.vars() <= bounds.static:
-                continue
-            smaller = _restrict(axis, c, rest)
-            if smaller is not None:
-                return job.with_axis(axis, smaller)
+            for axis, c in parts[0]:
+                rest = parts[1]
+                if len(parts[0]) > 1:  # what the other axes allow somewhere
+                    least = bounds.at_least(form - atom(axis.var) * c)
+                    if least is None:
+                        continue
+                    rest = number(least)
+                if rest.has_loads() or not rest.vars() <= bounds.static:
+                    continue
+                smaller = _restrict(axis, c, rest)
+                # in a loop a slice is a copy each time: where the guard stays anyway, a row less is not worth it
+                anyway = len(parts[0]) == 1 or bounds.boxes.keys() <= {a.var for a in job.axes}
+                if smaller is not None and (anyway or _much_smaller(smaller, axis)):
+                    return job.with_axis(axis, smaller)
     return None
+
+
+def _much_smaller(smaller: Axis, axis: Axis) -> bool:
+    less = axis.extent - smaller.extent
+    return less.is_const and axis.extent.is_const and less.const * WORTH > axis.extent.const
 
 
 def _restrict(axis: Axis, c: int, rest: Linear) -> Axis | None:

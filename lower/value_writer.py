@@ -66,6 +66,7 @@ class ValueWriter:
         self.recall = Recall(scope, names, only)
         self.results: list[Known] = []
         self.base: Known | None = None
+        self.outside: Sequence[Expr] | None = None  # guards that the store is under, where sums may be cut by them
         self.node = node
         self.spared: dict[tuple[int, Load], bool] = {}
         self.scope = scope
@@ -370,8 +371,15 @@ class ValueWriter:
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
         writer = SumWriter(
-            self.translator, self._finite, self.accessor.size, self.target, self._product, self._known
-        )  # fmt: skip
+            self.translator,
+            self._finite,
+            self.accessor.size,
+            self.target,
+            self._named,
+            self._known,
+            self.names.fresh,
+            self.outside,
+        )
         if op is None:
             inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()
             if not any(known is not None and known.only for known in inlined):
@@ -395,9 +403,9 @@ class ValueWriter:
     def _known(self, load: Load) -> Known | None:
         return self.recall.loaded(load, self.job)
 
-    def _product(self, code: str) -> str:
-        """A name for a product that is used more than once."""
-        name = self.names.fresh("product")
+    def _named(self, code: str, wish: str) -> str:
+        """A name for a part of the value that is used more than once."""
+        name = self.names.fresh(wish)
         self.scope.add(f"{name} = {code}")
         return name
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from egraph_rules.cost import Target
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
 from lower.linear import Linear
 from lower.reduce import einsum, reduction
+from lower.tensor.halves import in_blocks, needed, written
 from lower.tensor.known import Known, named, rebuilt, renamed
 from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term, leaf, term_of
@@ -21,7 +22,10 @@ _LONG_ROW = 256
 
 
 class SumWriter:
-    """Writes sums of one statement. `forms` says afterwards which idioms were used; `named` gives code a name."""
+    """Writes sums of one statement. `forms` says afterwards which idioms were used.
+
+    `named` gives code a name, one wished or like it, and `fresh` gives just the name.
+    """
 
     def __init__(
         self,
@@ -29,8 +33,10 @@ class SumWriter:
         finite: Callable[[Expr], bool],
         size: Callable[[Linear], str],
         target: Target,
-        named: Callable[[str], str],
+        named: Callable[[str, str], str],
         known: Callable[[Load], Known | None],
+        fresh: Callable[[str], str],
+        outside: Sequence[Expr] | None = None,
     ) -> None:
         self.translator = translator
         self.order = translator.order
@@ -39,6 +45,8 @@ class SumWriter:
         self.target = target
         self.named = named
         self.known = known
+        self.fresh = fresh
+        self.outside = outside  # conditions without which nothing of a sum is used; None where it is not to be cut
         self.forms: list[str] = []
 
     def sum(
@@ -55,6 +63,7 @@ class SumWriter:
                 self.are_finite.append(False)
             term = Term("Where", (condition, term))
         term = Term("Sum", (term,), self._bits(reduced))
+        self.leaves = leaves
         self._graft_leaves(leaves)
         if base is not None:
             kept = [a for a in self.translator.order if a not in reduced]
@@ -67,6 +76,7 @@ class SumWriter:
         self._begin(expr)
         leaves: list[Expr] = []
         term = self._taken_apart(expr, leaves)
+        self.leaves = leaves
         self._graft_leaves(leaves)
         return self._cheapest(term)
 
@@ -222,11 +232,17 @@ class SumWriter:
     def _in_layout(self, term: Term, bits: int) -> Value:
         """A sum whose elements are gone through in the order in which the largest array has them."""
         usual = self.translator.order
-        leaves = [self.values[t.number] for t in term.walk() if t.op == "Leaf"]
-        self.translator.order = layout_order(leaves, usual, lambda v: self._positions(self._bits(v.axes)))
-        value = self._reduced(self._write(term), bits)
-        self.translator.order = usual
+        value = self._reduced(self._as_it_lies(term, term.walk()), bits)
         return ordered(value.code, value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
+
+    def _as_it_lies(self, term: Term, among: Iterable[Term]) -> Value:
+        """A term with its axes in the order in which the largest array among some leaves has them."""
+        usual = self.translator.order
+        leaves = [self.values[t.number] for t in among if t.op == "Leaf"]
+        self.translator.order = layout_order(leaves, usual, lambda v: self._positions(self._bits(v.axes)))
+        value = self._write(term)
+        self.translator.order = usual
+        return value
 
     def _contraction(self, term: Term) -> Value:
         """A contraction, or the transpose of one that was written before."""
@@ -236,10 +252,28 @@ class SumWriter:
                 places = {a.var: self.order[renaming[k]] for k, a in enumerate(self.order) if k in renaming}
                 return ordered(value.code, [places[a.var] for a in value.axes], order)
         over = {axis.var for axis in self._axes(term.number)}
-        value = einsum([self._write(a) for a in term.args], over, self.dtype, self.translator)
+        values = [self._as_it_lies(a, _unmasked(a)) for a in term.args]
+        if term not in self.shared:  # of which a transpose counts elsewhere
+            cut = self._in_blocks(term, values, over)
+            if cut is not None:
+                return cut
+        value = einsum(values, over, self.dtype, self.translator)
         if term in self.shared:
-            value = self.made[term] = Value(self.named(value.code), value.axes)
+            value = self.made[term] = Value(self.named(value.code, "product"), value.axes)
         return value
+
+    def _in_blocks(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
+        """A contraction in blocks, where only a part of it counts and that is cheaper."""
+        conditions = None if self.outside is None else needed(term.args, self.leaves, self.outside)
+        cut = None if conditions is None else in_blocks(values, self.order, over, conditions, self.target)
+        if cut is None:
+            return None
+        operands: list[Value] = []
+        for value in values:
+            code, axes = value.plain or (typed(value, self.dtype).code, value.axes)
+            operands.append(Value(code if code.isidentifier() else self.named(code, "factor"), axes))
+        self.forms.append(f"{len(cut.blocks)} blocks along {cut.axis.var.name}")
+        return written(cut, operands, lambda parts: einsum(parts, over, self.dtype, self.translator), self.fresh)
 
     def _reduced(self, value: Value, bits: int) -> Value:
         return reduction("add", value, None, self._axes(bits), self.dtype, self.translator, self.size)
@@ -247,6 +281,13 @@ class SumWriter:
 
 def _same(axes: Sequence[Axis], others: Sequence[Axis]) -> bool:
     return [a.var for a in axes] == [a.var for a in others]
+
+
+def _unmasked(term: Term) -> Iterator[Term]:
+    """A term and all inside it but for its masks, which are worked out in any order."""
+    yield term
+    for arg in {"Where": term.args[1:], "Flag": ()}.get(term.op, term.args):
+        yield from _unmasked(arg)
 
 
 def _array(value: Value) -> tuple[str, list[Var]]:
