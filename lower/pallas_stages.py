@@ -132,6 +132,8 @@ def make_pass(jobs: Sequence[Job], results: Sequence[Buffer]) -> Pass:
             shift = row_shift(load, job)
             if shift is None:
                 wholes[load.buffer] = None
+            elif len(job.indices) == 1 != len(load.indices):
+                raise UnsuitableError(f"{load.buffer.name} has rows of several elements, the result has single ones")
             else:
                 needed[load.buffer] = _hull(needed.get(load.buffer), (region[0] + shift, region[1] + shift))
     mixed = [b.name for b in wholes if b in stored or b in needed]

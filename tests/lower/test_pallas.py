@@ -337,3 +337,11 @@ def test_reduction_on_a_gpu() -> None:
     assert_agrees(func(ROWS), "gpu", interpret=False)
     wide = ROWS.replace("40", "130").replace("30, 4", "500, 4").replace("118", "1990")
     assert_agrees(func(wide), "gpu", interpret=False)
+
+
+def test_a_column_is_no_vector_of_rows() -> None:
+    text = (
+        "def f(A: T.Buffer((2, 2), 'float32'), B: T.Buffer((2,), 'float32')):\n"
+        "    for i in T.serial(2):\n        B[i] = B[i] + A[i, 0]\n"
+    )
+    assert isinstance(find_form(func(text), "tpu"), str)
