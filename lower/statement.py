@@ -398,7 +398,8 @@ class StatementWriter(ValueWriter):
         self.scope.starts.pop(buffer, None)
         key = self._key(place, mask)
         before = self.scope.held.get(buffer)
-        replaced, base = self._replaced(place, steady, needed=op is not None or mask is not None)
+        masked = not place.marks and mask is not None
+        replaced, base = self._replaced(place, masked, steady, needed=op is not None or mask is not None)
         nodes = before.nodes if replaced and before is not None and mask is not None else ()
         beside = buffer in self.scope.parked
         if base is not None:
@@ -441,7 +442,7 @@ class StatementWriter(ValueWriter):
         """Whether a method of `.at` can update a place."""
         return bool(place.marks) and all(g.dims == 1 for g in place.view) and not (place.turned or place.starts)
 
-    def _replaced(self, place: Place, steady: bool, needed: bool) -> tuple[bool, Value | None]:
+    def _replaced(self, place: Place, masked: bool, steady: bool, needed: bool) -> tuple[bool, Value | None]:
         """Whether a held store is to just this place, whose values are then in hand, if they are needed.
 
         Other stores that are held back are written out, unless all of them are to other elements.
@@ -456,7 +457,10 @@ class StatementWriter(ValueWriter):
                 self.scope.flush(buffer)
             return False, None
         if len(stores) > 1 or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
-            if self.scope.loop_vars and steady and held.late is not None and all(map(self._beside, stores)):
+            # a pass over all of the buffer is needed anyway: these stores may share it
+            one_pass = masked or any(h.whole for h in stores)
+            late = self.scope.loop_vars and steady and held.late is not None
+            if one_pass and late and all(map(self._beside, stores)):
                 self.scope.park(buffer)
             else:
                 self.scope.flush(buffer)
