@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Var, const
 from lower.linear import Bound, Linear, interval, linear, to_expr
-from lower.nest import Box
-from lower.plan import extreme
+from lower.nest import Box, extreme
 from lower.values import POSTFIX, Translator, Value, aligned, ordered, union
 from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
 
@@ -204,10 +203,7 @@ class Accessor:
         axes = [axis for g in view for axis in g.axes]
         if len(axes) < len(view):
             code = f"{code}.reshape({', '.join(self.size(a.extent) for a in axes)})"
-        turned = [k for k, f in enumerate(f for g in view for f in g.flipped) if f]
-        if turned:
-            code = f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})"
-        return ordered(code, axes, self.order)
+        return ordered(_turned(code, view), axes, self.order)
 
     def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
         """Whether a load is a slice that is padded wherever it leaves the buffer, in any of its dimensions."""
@@ -257,10 +253,7 @@ class Accessor:
                 marks.append(":" if block is None or axis.extent.equals(block) else f":{self.size(axis.extent)}")
         if any(len(g.axes) > 1 for g in view):
             code = indexed(f"{code}.reshape({', '.join(sizes)})", marks)
-        turned = [d for d, f in enumerate(f for g in view for f in g.flipped) if f]
-        if turned:
-            code = f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})"
-        return ordered(code, axes, self.order)
+        return ordered(_turned(code, view), axes, self.order)
 
     def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """Indexing with arrays; whole rows where only one index is no slice."""
@@ -313,6 +306,12 @@ class Accessor:
             values[0] = self.translator.select(mask, values[0], end, DType.INT32)
         axes = union(self.order, *(v.axes for v in values))
         return ", ".join(aligned(v, axes).code for v in values), axes
+
+
+def _turned(code: str, view: Sequence[Group]) -> str:
+    """An array with the axes turned that run backward."""
+    turned = [d for d, flipped in enumerate(f for g in view for f in g.flipped) if flipped]
+    return f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})" if turned else code
 
 
 def find_view(

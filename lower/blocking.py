@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ir import presburger
-from ir.analysis.dependence import Loop, Relation, Statement
+from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
 from ir.nodes import Binary, Expr, Var
 from ir.traverse import free_vars, substitute_expr
 from lower.linear import Linear, linear, number, to_expr
@@ -111,7 +111,7 @@ def in_blocks(
 
 def _holds(conditions: Iterable[Expr], statement: Statement, primed: bool) -> presburger.isl.Set:
     """Where affine conditions on the loops of a statement hold."""
-    names = {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in statement.loops} if primed else {}
+    names = primed_loops(statement) if primed else {}
     result = presburger.always()
     for c in conditions:
         result = result.intersect(presburger.condition(substitute_expr(c, names)).may)
@@ -176,13 +176,9 @@ class _Cutter:
             statement=replace(part.statement, position=self.position()),
             open=tuple(inner if o is old else o for o in part.open),
             values=part.having(loop, to_expr(base + linear(loop.var), loop.var)),
-            guards=(*part.guards, *self._bounds(old)),
+            guards=(*part.guards, *own_bounds(old)),
             inner={**part.inner, inner: sign},
         )
-
-    def _bounds(self, loop: Loop) -> tuple[Expr, ...]:
-        """The bounds of a loop as guards."""
-        return own_bounds(loop)
 
     def _cut(self, part: Part, loop: Loop, step: Loop) -> tuple[Part, Part, Binary] | None:
         """The part where a bound of a loop holds for the whole block, that where it does not, and what divides them."""
@@ -194,12 +190,9 @@ class _Cutter:
             last = number(self.block.width - 1)
             base = linear(self.block.at) * sign + c
             least, most = (base, base + last) if sign > 0 else (base - last, base)
-            if upper:  # loop <= bound
-                beyond = Binary("le", loop.var, to_expr(least, loop.var))
-                low = least + 1 - linear(self.block.at) * sign
-            else:  # bound <= loop
-                beyond = Binary("ge", loop.var, to_expr(most, loop.var))
-                low = least - linear(self.block.at) * sign
+            end, op = (least, "le") if upper else (most, "ge")  # loop <= bound, or bound <= loop
+            beyond = Binary(op, loop.var, to_expr(end, loop.var))
+            low = least - linear(self.block.at) * sign + (1 if upper else 0)
             far = replace(
                 part,
                 statement=replace(part.statement, position=self.position()),

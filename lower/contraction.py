@@ -6,13 +6,13 @@ loop outermost around all users of a local, an iteration finds only what it wrot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
 
 from egraph_rules.cost import Target
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, substitute_expr
 from lower.linear import Linear, linear
@@ -90,7 +90,7 @@ def _needless(nodes: Sequence[Node], array: Buffer) -> tuple[int, ...]:
     while len(users) == 1 and isinstance(users[0], SequentialLoop):
         around.append(users[0].loop.var)
         users = [n for n in users[0].body if array in _buffers(n)]
-    places = [p for n in inner_statements(users) for p in _places(n.statement, array)]
+    places = [tuple(map(linear, p)) for n in inner_statements(users) for p in n.statement.places(array)]
     found: list[int] = []
     for var in around:
         own = [d for d in range(len(array.shape)) if _steps(places, d, var)]
@@ -106,14 +106,6 @@ def _steps(places: Sequence[tuple[Linear, ...]], dimension: int, var: Var) -> bo
     return free_vars(var) == {v for t in first.terms for v in free_vars(t)} and all(
         p[dimension].equals(first) for p in places
     )
-
-
-def _places(statement: Statement, array: Buffer) -> Iterator[tuple[Linear, ...]]:
-    if statement.buffer == array:
-        yield tuple(map(linear, statement.store.indices))
-    for load in statement.reads():
-        if load.buffer == array:
-            yield tuple(map(linear, load.indices))
 
 
 def _buffers(node: Node) -> set[Buffer]:

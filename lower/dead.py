@@ -11,27 +11,24 @@ def without_dead_lines(lines: Sequence[str]) -> list[str]:
     function = ast.parse("\n".join(["def f():", *lines])).body[0]
     assert isinstance(function, ast.FunctionDef)
     dead: set[int] = set()
-    _mark(function.body, dead, set())
+    _mark(function.body, dead)
     return [line for k, line in enumerate(lines, 2) if k not in dead]
 
 
-def _mark(body: Sequence[ast.stmt], dead: set[int], live: set[str]) -> set[str]:
-    """Collect the numbers of dead lines, last ones first; from the names that are read after it to those before."""
+def _mark(body: Sequence[ast.stmt], dead: set[int]) -> set[str]:
+    """Collect the numbers of dead lines, last ones first; returns the names that are read from outside."""
+    live: set[str] = set()
     for stmt in reversed(body):
         assigned = _assigned(stmt)
         if assigned and not assigned & live:
             dead.update(range(stmt.lineno, (stmt.end_lineno or stmt.lineno) + 1))
             continue
-        live = live - assigned
+        live -= assigned
         if isinstance(stmt, ast.FunctionDef):
-            live = live | (_mark(stmt.body, dead, set()) - {a.arg for a in stmt.args.args})
+            live |= _mark(stmt.body, dead) - {a.arg for a in stmt.args.args}
         else:
-            live = live | _read(stmt)
+            live |= {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return live
-
-
-def _read(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
 
 
 def _assigned(stmt: ast.stmt) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from math import log2, prod
 
@@ -15,12 +14,7 @@ from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, So
 from lower.scanning import Extent, cheapest
 
 
-def estimate(
-    nodes: Iterable[Node],
-    boxes: Mapping[Loop, Box],
-    target: Target,
-    steps: float = 1.0,
-) -> float:
+def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
     """The price of nodes that run `steps` times."""
     total = 0.0
     for node in nodes:
@@ -42,7 +36,7 @@ def estimate(
 
 def _continued(node: ArrayStatement, scan: Recurrence, boxes: Mapping[Loop, Box], target: Target) -> float:
     """The price of a scan besides that of its terms."""
-    rows = math.prod(extent(boxes.get(loop), target) for loop in node.axes if loop is not scan.loop)
+    rows = prod(extent(boxes.get(loop), target) for loop in node.axes if loop is not scan.loop)
     indices = node.statement.store.indices
     innermost = bool(indices) and scan.loop.var in free_vars(indices[-1])
     inside = len(node.axes) < len(node.statement.loops)
@@ -98,14 +92,14 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
 def _system(solve: Solve, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
     """The price of a triangular system: half a product with the matrix, which is read once."""
     rows = extent(boxes.get(solve.loop), target)
-    columns = math.prod(extent(boxes.get(a), target) for a in axes if a is not solve.loop)
+    columns = prod(extent(boxes.get(a), target) for a in axes if a is not solve.loop)
     return rows * (rows + 2 * columns) * target.load + rows * rows * columns * target.contraction
 
 
 def _touched(load: Load, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
     """How many elements a load reads over axes."""
     used = {v for i in load.indices for v in free_vars(i)}
-    return math.prod(extent(boxes.get(loop), target) for loop in axes if loop.var in used)
+    return prod(extent(boxes.get(loop), target) for loop in axes if loop.var in used)
 
 
 def extent(box: Box | None, target: Target) -> float:

@@ -95,10 +95,7 @@ def _form(program: Program, buffer: Buffer, dimension: int | None) -> _Form | No
 
 def _row(statement: Statement, buffer: Buffer, dimension: int) -> Loop | None:
     """The loop whose variable is the index of a statement's accesses to a buffer in a dimension."""
-    accesses = [load.indices for load in statement.reads() if load.buffer == buffer]
-    if statement.buffer == buffer:
-        accesses.append(statement.store.indices)
-    found = {indices[dimension] for indices in accesses}
+    found = {indices[dimension] for indices in statement.places(buffer)}
     index = found.pop()
     if found or not isinstance(index, Var):
         return None

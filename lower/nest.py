@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.nodes import Binary, Buffer, Expr, Load, Var
-from lower.linear import Linear, linear, to_expr
+from ir.traverse import free_vars
+from lower.linear import Linear, Ranges, interval, linear, to_expr
 from lower.normalize import relocated, relocated_expr
 
 
@@ -18,6 +19,28 @@ class Box:
     low: Linear
     extent: Linear
     exact: bool
+
+
+def extreme(
+    form: Linear, around: Mapping[Var, Box], static: frozenset[Var], ranges: Ranges, upper: bool
+) -> Linear | None:
+    """The smallest or largest static value of a form while the variables around it run through their boxes."""
+    total = Linear({}, form.const)
+    for term, c in form.terms.items():
+        names = free_vars(term)
+        rising = (c > 0) == upper
+        if names <= static and not Linear({term: 1}).has_loads():
+            total = total + Linear({term: c})
+        elif isinstance(term, Var) and term in around:
+            box = around[term]
+            total = total + (box.low + box.extent - 1 if rising else box.low) * c
+        else:
+            low, high = interval(Linear({term: 1}), ranges)
+            bound = high if rising else low
+            if bound is None:
+                return None
+            total = total + bound * c
+    return total
 
 
 def own_bounds(loop: Loop) -> tuple[Expr, Expr]:

@@ -18,8 +18,19 @@ from lower.blocking import follows
 from lower.components import components
 from lower.contraction import contracted
 from lower.estimate import estimate
-from lower.linear import Bound, Linear, Ranges, atom, interval, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Pick, Plan, Recurrence, SequentialLoop, Span, inner_statements
+from lower.linear import Bound, atom, linear, to_expr
+from lower.nest import (
+    ArrayStatement,
+    Box,
+    Node,
+    Pick,
+    Plan,
+    Recurrence,
+    SequentialLoop,
+    Span,
+    extreme,
+    inner_statements,
+)
 from lower.normalize import Program, moved
 from lower.ragged import bounded, span
 from lower.recurrence import Unrolled, recurrence, with_history
@@ -78,28 +89,6 @@ def var_range(var: Var, around: Mapping[Var, Box], program: Program) -> tuple[Bo
     low = box.low.const if box.low.is_const else None
     stop = box.low + box.extent
     return low, stop.const - 1 if stop.is_const else None
-
-
-def extreme(
-    form: Linear, around: Mapping[Var, Box], static: frozenset[Var], ranges: Ranges, upper: bool
-) -> Linear | None:
-    """The smallest or largest static value of a form while the variables around it run through their boxes."""
-    total = Linear({}, form.const)
-    for term, c in form.terms.items():
-        names = free_vars(term)
-        rising = (c > 0) == upper
-        if names <= static and not Linear({term: 1}).has_loads():
-            total = total + Linear({term: c})
-        elif isinstance(term, Var) and term in around:
-            box = around[term]
-            total = total + (box.low + box.extent - 1 if rising else box.low) * c
-        else:
-            low, high = interval(Linear({term: 1}), ranges)
-            bound = high if rising else low
-            if bound is None:
-                return None
-            total = total + bound * c
-    return total
 
 
 def plan(program: Program, target: Target = CPU) -> Plan:

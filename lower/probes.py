@@ -27,7 +27,7 @@ from ir.script.parser import parse
 from lower.calibration import Calibration, Machine, check_calibrated
 from lower.kernel import compile
 from lower.measure import Call, Race, Timer, kernel_call, wall
-from lower.plan_probes import LONG, SHORT, fit_plan, plan_programs
+from lower.plan_probes import LONG, SHORT, Pair, fit_plan, plan_programs
 
 ROWS, COLUMNS = 2048, 1024  # 8 MB of float32: what kernels that are worth optimizing move
 TURNS, LIMIT_TURNS = 25, 12
@@ -141,20 +141,6 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 
 # Prices --------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two programs that tell a figure, given the figures of the pairs before it.
-
-    The difference of their times does, or, for what is paid on top of a program, the ratio: the cost model counts an
-    accumulation as two loads and a store, which it is not, and what decides is by how much a guard slows it down.
-    """
-
-    figure: str
-    more: str
-    less: str
-    ratio: bool = False
 
 
 PAIRS = (

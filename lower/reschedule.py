@@ -10,18 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 from egraph_rules.cost import Target
 from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, domain, relations
-from ir.nodes import Binary, Expr, Store, Var, const
+from ir.nodes import Binary, Var, const
 from ir.traverse import substitute_expr
 from lower.blocking import LEAST, Block, Part, in_blocks, width
 from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Linear, atom, linear, number, tidy, to_expr
 from lower.nest import ArrayStatement, Box, Node, SequentialLoop, own_bounds
+from lower.normalize import mapped
 from lower.solve import solve
 
 _OPERATIONS = 2_000_000  # isl's steps for one nest; factorizations take some ten thousand
@@ -249,19 +251,11 @@ class _Builder:
                 axis = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
                 self.boxes[axis] = replace(box, exact=True)
             axes.append(axis)
-        store, update = statement.store, statement.update
-
-        def new(e: Expr) -> Expr:
-            return substitute_expr(e, values)
-
-        moved = Statement(
-            statement.position,
-            (*(loop for loop in part.time if loop not in self.pending), *axes),
-            tuple(tidy(new(g)) if part.inner else new(g) for g in guards),
-            Store(store.buffer, tuple(map(new, store.indices)), new(store.value), store.span),
-            None if update is None else (update[0], new(update[1])),
-        )
-        return ArrayStatement(moved, tuple(axes))
+        moved = mapped(replace(statement, guards=tuple(guards)), partial(substitute_expr, values=values))
+        if part.inner:
+            moved = replace(moved, guards=tuple(map(tidy, moved.guards)))
+        loops = (*(loop for loop in part.time if loop not in self.pending), *axes)
+        return ArrayStatement(replace(moved, loops=loops), tuple(axes))
 
 
 def _tidied(node: Node) -> Node:

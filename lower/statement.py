@@ -87,18 +87,19 @@ class StatementWriter(ValueWriter):
             self.scope.whole[self.name] = self.whole, frozenset(self.names.of(e.buffer) for e in loads(self.job.value))
 
     def _write_form(self) -> None:
-        if isinstance(self.node.scan, Recurrence):
-            self._scan(self.node.scan)
-            return
-        if isinstance(self.node.scan, Pick):
-            self._pick(self.node.scan)
-            return
-        if isinstance(self.node.scan, Solve):
-            self._solve(self.node.scan)
-            return
-        if isinstance(self.node.scan, Span):
-            self._ranges(self.node.scan)
-            return
+        match self.node.scan:
+            case Recurrence() as scan:
+                self._scan(scan)
+            case Pick() as pick:
+                self._pick(pick)
+            case Solve() as system:
+                self._solve(system)
+            case Span() as span:
+                self._ranges(span)
+            case None:
+                self._plain()
+
+    def _plain(self) -> None:
         job = settle(self.job, self.around)
         if job is None:
             self.forms.append("never executed")
@@ -193,12 +194,7 @@ class StatementWriter(ValueWriter):
         code = f"{which}(jnp.{pick.op}, {code})"
         self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
         self._note(f"arg{pick.op} over {axis_names(along)}")
-        place = self._place(self.job.axes)
-        best = Value(code, rest, POSTFIX)
-        if place is None:
-            self._scatter(best, ())
-        else:
-            self._store(best, place, None, steady=True)
+        self._put(Value(code, rest, POSTFIX), ())
 
     def _ranges(self, scan: Span) -> None:
         """An update that combines ranges along an axis, one for each position of the axes that decide on them."""
@@ -246,11 +242,7 @@ class StatementWriter(ValueWriter):
         kept = tuple(a for a in job.axes if a not in job.reduced() and a is not along)
         self._use(replace(job, axes=kept, guards=()))
         value = ordered(value.code if value.strength >= POSTFIX else f"({value.code})", value.axes, kept)
-        place, guards = self._place(kept), [g for g in outside if g not in masks]
-        if place is None:
-            self._scatter(value, guards)
-        else:
-            self._store(value, place, self._mask(guards), steady=False)
+        self._put(value, [g for g in outside if g not in masks])
         if self.translator.uses_truncdiv:
             self.helpers.add("truncdiv")
 
@@ -268,11 +260,7 @@ class StatementWriter(ValueWriter):
         form, value = self._continued(scan, axis)
         kind = scan.op if scan.factor is None else "linear"
         self._note(f"{kind} scan over {axis.var.name}{'' if form == 'associative' else f' ({form})'}")
-        place = self._place(self.job.axes)
-        if place is None:
-            self._scatter(value, guards)
-        else:
-            self._store(value, place, self._mask(guards), steady=True)
+        self._put(value, guards)
 
     def _solve(self, system: Solve) -> None:
         """A statement that stores the solution of a triangular system."""
@@ -293,11 +281,15 @@ class StatementWriter(ValueWriter):
         self._note(f"triangular system over {row.var.name}")
         options = f"lower={turned == system.backward}" + (", unit_diagonal=True" if system.unit else "")
         value = triangular(code, right, row, turned, options, self._extents)
+        self._put(value, self.job.guards)
+
+    def _put(self, value: Value, guards: Sequence[Expr]) -> None:
+        """Store a value to the place of the job, along all of its axes, where guards hold."""
         place = self._place(self.job.axes)
         if place is None:
-            self._scatter(value, self.job.guards)
+            self._scatter(value, guards)
         else:
-            self._store(value, place, self._mask(self.job.guards), steady=True)
+            self._store(value, place, self._mask(guards), steady=not any(map(reads_data, guards)))
 
     def _continued(self, scan: Recurrence, axis: Axis) -> tuple[Form, Value]:
         """The values of a recurrence along an axis, from the element before the first, and the form they take."""

@@ -8,15 +8,15 @@ scratchpads for the same reason (Verdoolaege et al., Polyhedral parallel code ge
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
-from ir.traverse import has_loads, loads
-from lower.linear import Linear, atom, linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, inner_statements, relocated_node
+from ir.traverse import has_loads
+from lower.linear import Linear, atom, linear, number, to_expr, unbounded
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, extreme, inner_statements, relocated_node
 
 _SHARE = 4  # a tile is this many times smaller than its buffer
 
@@ -78,7 +78,7 @@ class Tiler:
     def _window(self, buffer: Buffer, node: SequentialLoop) -> tuple[Buffer, list[Linear]] | None:
         """A tile for all that a loop touches of a buffer, and where it begins; None if there is no smaller one."""
         whole = [d.value if isinstance(d, Const) else None for d in buffer.shape]
-        accesses = [(n, indices) for n in inner_statements(node.body) for indices in _accesses(n.statement, buffer)]
+        accesses = [(n, indices) for n in inner_statements(node.body) for indices in n.statement.places(buffer)]
         low: list[Linear] = []
         shape: list[Const] = []
         for d, size in enumerate(whole):
@@ -99,27 +99,19 @@ class Tiler:
             return None
         inside = {o.var: self.boxes[o] for o in (loop, *node.axes)}
         form = linear(index)
-        return _end(form, inside, upper=False), _end(form, inside, upper=True)
+        outer = frozenset(form.vars() - inside.keys())
+        low, high = (extreme(form, inside, outer, unbounded, upper) for upper in (False, True))
+        return None if low is None or high is None else (low, high)
 
     def _inside(self, hull: tuple[Linear, int], size: int, node: SequentialLoop) -> bool:
         """Whether a range is within a dimension for all iterations of the loops around."""
         loops = next(inner_statements(node.body)).statement.loops
         around = {o.var: self.boxes[o] for o in loops[: loops.index(node.loop)] if o in self.boxes}
-        first = _end(hull[0], around, upper=False)
-        last = _end(hull[0] + hull[1], around, upper=True) - size
-        return first.is_const and first.const >= 0 and last.is_const and last.const <= 0
-
-
-def _end(form: Linear, boxes: Mapping[Var, Box], upper: bool) -> Linear:
-    """The smallest or largest value of a form over boxes; other variables stay."""
-    total = number(form.const)
-    for term, c in form.terms.items():
-        box = boxes.get(term) if isinstance(term, Var) else None
-        if box is None:
-            total = total + atom(term) * c
-        else:
-            total = total + (box.low + box.extent - 1 if (c > 0) == upper else box.low) * c
-    return total
+        first = extreme(hull[0], around, frozenset(), unbounded, upper=False)
+        end = extreme(hull[0] + hull[1], around, frozenset(), unbounded, upper=True)
+        if first is None or end is None:
+            return False
+        return first.is_const and first.const >= 0 and end.is_const and end.const <= size
 
 
 def _hull(ranges: Sequence[tuple[Linear, Linear]]) -> tuple[Linear, int] | None:
@@ -133,13 +125,6 @@ def _hull(ranges: Sequence[tuple[Linear, Linear]]) -> tuple[Linear, int] | None:
         last = high if above.const > 0 else last
     extent = last - first + 1
     return (first, extent.const) if extent.is_const else None
-
-
-def _accesses(s: Statement, buffer: Buffer) -> list[tuple[Expr, ...]]:
-    own = [s.store.indices] if s.buffer == buffer else []
-    update = () if s.update is None else (s.update[1],)
-    exprs = (*s.store.indices, s.store.value, *s.guards, *update)
-    return own + [load.indices for e in exprs for load in loads(e) if load.buffer == buffer]
 
 
 def _inside_tile(low: Sequence[Linear], indices: tuple[Expr, ...]) -> tuple[Expr, ...]:

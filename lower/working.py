@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.analysis.dependence import Statement, common_loops, may_meet
-from ir.nodes import Buffer, Expr, Load, Store
+from ir.nodes import Buffer, Load, Store
 from ir.traverse import has_loads
 from lower.normalize import Program, relocated, update_of
 
@@ -35,7 +35,7 @@ def _target(local: Buffer, users: list[Statement], program: Program) -> Store | 
         return None
     first, *inner, last = users
     target, around = last.store, last.loops
-    places = {i for s in users for i in _places(s, local)}
+    places = {i for s in users for i in s.places(local)}
     simple = len(places) == 1 and not any(has_loads(e) for e in (*next(iter(places)), *target.indices))
     if not simple or target.buffer == local or target.buffer.dtype is not local.dtype or target.buffer in program.depth:
         return None
@@ -52,11 +52,6 @@ def _target(local: Buffer, users: list[Statement], program: Program) -> Store | 
     if any(_touches(s, last) for s in between):
         return None
     return target
-
-
-def _places(s: Statement, local: Buffer) -> list[tuple[Expr, ...]]:
-    own = [s.store.indices] if s.buffer == local else []
-    return own + [load.indices for load in s.reads() if load.buffer == local]
 
 
 def _same(first: Statement, other: Statement) -> bool:

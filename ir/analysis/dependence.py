@@ -65,6 +65,11 @@ class Statement:
         """Distinct loads."""
         return tuple(dict.fromkeys(load for expr in self.exprs() for load in loads(expr)))
 
+    def places(self, buffer: Buffer) -> list[tuple[Expr, ...]]:
+        """Indices of the accesses to a buffer, the store first."""
+        own = [self.store.indices] if self.buffer == buffer else []
+        return own + [load.indices for load in self.reads() if load.buffer == buffer]
+
     def buffers(self) -> set[Buffer]:
         """Buffers read or written."""
         return {self.buffer, *(load.buffer for load in self.reads())}
@@ -121,12 +126,13 @@ class _Domains:
     def get(self, statement: Statement, primed: bool) -> isl.Set:
         key = (id(statement), primed)
         if key not in self._cache:
-            renaming = _primes(statement) if primed else {}
+            renaming = primed_loops(statement) if primed else {}
             self._cache[key] = _domain(statement, renaming, must=False)
         return self._cache[key]
 
 
-def _primes(statement: Statement) -> dict[Var, Expr]:
+def primed_loops(statement: Statement) -> dict[Var, Expr]:
+    """Other names for the loop variables of a statement, for a second instance of it."""
     return {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in statement.loops}
 
 
@@ -227,7 +233,7 @@ def _levels(
         everything.append((True, None))
 
     def question() -> list[tuple[bool, int | None]]:
-        primes = _primes(second)
+        primes = primed_loops(second)
         pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
         pairs = pairs.intersect(domains.get(first, False)).intersect(domains.get(second, True))
         result: list[tuple[bool, int | None]] = []
@@ -281,7 +287,7 @@ def _ordered_pairs(
     first: Statement, second: Statement, buffer: Buffer, level: int, domains: _Domains
 ) -> Iterator[Relation]:
     """Pairs of instances that meet in an element, an instance of `first` before one of `second`."""
-    primes = _primes(second)
+    primes = primed_loops(second)
     both = domains.get(first, False).intersect(domains.get(second, True)).intersect(_before(first, second, level))
     for a in _accesses(first, buffer):
         for b in _accesses(second, buffer):
@@ -306,7 +312,7 @@ def _before(first: Statement, second: Statement, level: int) -> isl.Set:
 
 def may_meet(writer: Statement, reader: Statement, load: Load, around: Collection[Loop]) -> bool:
     """Whether an instance of `reader` may read by `load` what one of `writer` writes, in one iteration of `around`."""
-    primes = {v: w for v, w in _primes(reader).items() if all(v != loop.var for loop in around)}
+    primes = {v: w for v, w in primed_loops(reader).items() if all(v != loop.var for loop in around)}
 
     def question() -> bool:
         pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
@@ -349,7 +355,7 @@ def _covered(reader: Statement, load: Load, writers: Iterable[Statement], depth:
 
 def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.Set:
     """Instances of `reader` whose element `writer` certainly wrote before, within one iteration of `depth` loops."""
-    primes = _primes(writer)
+    primes = primed_loops(writer)
     indices = [substitute_expr(i, primes) for i in writer.store.indices]
     if any(presburger.affine(i) is None for i in indices):
         return presburger.never()
@@ -392,7 +398,7 @@ def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
 
 def _written_before(reader: Statement, load: Load, writer: Statement) -> isl.Set:
     """Instances of `reader` whose element `writer` may have written before."""
-    primes = _primes(writer)
+    primes = primed_loops(writer)
     indices = [substitute_expr(i, primes) for i in writer.store.indices]
     pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=False))
     before = presburger.never()
