@@ -1,16 +1,14 @@
-"""One statement as JAX source: its form, scans and picks, its store. Its value is `ValueWriter`'s."""
+"""One statement as JAX source: its form, scans and picks. Its value is `ValueWriter`'s, its store `StoreWriter`'s."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
-from ir.analysis.dependence import UpdateOp
-from ir.dtypes import DType
-from ir.nodes import Const, Expr, Load, Var, const
+from ir.nodes import Const, Expr, Load
 from ir.traverse import free_vars, loads, substitute_expr
-from lower.access import buffer_shape, find_view, indexed
+from lower.access import buffer_shape, find_view
 from lower.job import (
     Job,
     fuse_reductions,
@@ -19,64 +17,22 @@ from lower.job import (
     taps,
     unrolled,
 )
-from lower.linear import Linear, atom, number, to_expr
-from lower.nest import ArrayStatement, Pick, Recurrence, Solve, Span
+from lower.linear import atom, to_expr
+from lower.nest import Pick, Recurrence, Solve, Span
 from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
 from lower.rows import function_of
 from lower.scanning import LONG, Extent, Form, cheapest
-from lower.scope import Fill, Held
 from lower.solve import triangular
+from lower.store import Place, StoreWriter
 from lower.tensor.known import Known
-from lower.value_writer import COMBINERS, ValueWriter, axis_names, update_class
-from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
-from lower.views import Axis, Group, contiguous, overhang, reads_data
+from lower.value_writer import COMBINERS, axis_names, update_class
+from lower.values import POSTFIX, Value, aligned, dtype_code, ordered, typed, union
+from lower.views import Axis, Group, reads_data
 from lower.widen import widened
 
-_METHODS: dict[UpdateOp, str] = {
-    "add": "add",
-    "sub": "add",
-    "mul": "multiply",
-    "min": "min",
-    "max": "max",
-    "and": "min",
-    "or": "max",
-}
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The part of a buffer that is stored to: `marks` index it, and are empty for the whole.
-
-    Where it begins may be known only as it runs: then `starts` has a position for each dimension.
-    """
-
-    marks: str
-    view: tuple[Group, ...]
-    starts: tuple[str, ...] = ()
-
-    @property
-    def axes(self) -> tuple[Axis, ...]:
-        """Axes in the order of the buffer's dimensions."""
-        return tuple(a for g in self.view for a in g.axes)
-
-    @property
-    def turned(self) -> tuple[int, ...]:
-        """Dimensions that run backward."""
-        return tuple(d for d, f in enumerate(f for g in self.view for f in g.flipped) if f)
-
-    @property
-    def plain(self) -> bool:
-        """Whether it is the whole buffer, with an axis for each dimension."""
-        return not self.marks and bool(self.view) and all(g.dims == 1 and len(g.axes) == 1 for g in self.view)
-
-    @property
-    def grouped(self) -> bool:
-        """Whether several axes share a dimension."""
-        return any(len(g.axes) > 1 for g in self.view)
-
-
-class StatementWriter(ValueWriter):
+class StatementWriter(StoreWriter):
     """Writes one statement into a scope. `forms` says afterwards how, `helpers` which functions it calls."""
 
     def write(self) -> None:
@@ -283,14 +239,6 @@ class StatementWriter(ValueWriter):
         value = triangular(code, right, row, turned, options, self._extents)
         self._put(value, self.job.guards)
 
-    def _put(self, value: Value, guards: Sequence[Expr]) -> None:
-        """Store a value to the place of the job, along all of its axes, where guards hold."""
-        place = self._place(self.job.axes)
-        if place is None:
-            self._scatter(value, guards)
-        else:
-            self._store(value, place, self._mask(guards), steady=not any(map(reads_data, guards)))
-
     def _continued(self, scan: Recurrence, axis: Axis) -> tuple[Form, Value]:
         """The values of a recurrence along an axis, from the element before the first, and the form they take."""
         dtype = self.job.buffer.dtype
@@ -359,303 +307,6 @@ class StatementWriter(ValueWriter):
             kept = [*(a for a in kept if a not in stored), *stored]
         return replace(job, axes=(*kept, *reduced))
 
-    def _place(self, kept: Sequence[Axis]) -> Place | None:
-        """The slice that the kept axes cover, or None when it takes index arrays."""
-        if not self.shape:
-            return None if kept else Place("", ())
-        view = find_view(self.shape, self.job.indices, kept, self.bounds)
-        if view is None or sum(len(g.axes) for g in view) != len(kept):
-            return None
-        marks: list[str] = []
-        moving = False
-        for g in view:
-            if g.axes:
-                inside = overhang(g, self.bounds.at_least, self.bounds.at_most) == (0, 0)
-                slack = any(not a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True))
-                moving = moving or not self.accessor.is_static(g.start)
-                if not inside or slack:
-                    return None
-            elif g.dims > 1 or g.start.has_loads():
-                return None
-            marks.append(self.accessor.mark(g, g.start, g.size))
-        if moving:
-            starts = tuple(self.accessor.size(g.start) for g in view)
-            return Place(indexed("", marks), tuple(view), starts) if self.accessor.moves(view) else None
-        whole = contiguous(view) and all(g.axes and g.step == 1 for g in view)
-        return Place("" if whole else indexed("", marks) or "[:]", tuple(view))
-
-    def _store(self, value: Value, place: Place, mask: Value | None, steady: bool) -> None:
-        buffer, op = self.job.buffer, self.job.op
-        self._form(place, mask)
-        self.scope.starts.pop(buffer, None)
-        key = self._key(place, mask)
-        before = self.scope.held.get(buffer)
-        masked = not place.marks and mask is not None
-        replaced, base = self._replaced(place, masked, steady, needed=op is not None or mask is not None)
-        nodes = before.nodes if replaced and before is not None and mask is not None else ()
-        beside = buffer in self.scope.parked
-        if base is not None:
-            value = value if op is None else self._combine(op, base, value)
-            value = value if mask is None else self.translator.select(mask, value, base, buffer.dtype)
-            return self._write(value, place, None, "set", steady, nodes)
-        start = None if replaced or beside else self._take_fill(key, whole=not place.marks and mask is None)
-        method = "set"
-        if op is None:
-            # A constant is held back: a reduction may start from it.
-            if place.plain and mask is None and len(value.axes) == len(place.axes):
-                self.whole = value.code
-            if value.static and steady and not beside:
-                return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
-        elif start is not None:
-            if op == "sub" and start.code in ("0", "0.0"):
-                value = self._negated(value)
-            elif start.code != neutral(op, buffer.dtype).code:
-                value = self._combine(op, start, value)
-        elif self._in_place(place) and mask is None:
-            self._current(beside)
-            value, method = self._negated(value) if op == "sub" else value, _METHODS[op]
-        else:
-            self._current(beside)
-            value = self._combine(op, self._old(place), value)
-        if place.marks or mask is not None:
-            self._current(beside)
-        else:
-            self.scope.need(buffer, whole=True)
-        return self._write(value, place, mask, method, steady)
-
-    def _current(self, beside: bool) -> None:
-        """Make the buffer's variable hold its contents, but for stores held back `beside` which this one comes."""
-        if beside:
-            self.scope.need(self.job.buffer)
-        else:
-            self.scope.current(self.job.buffer)
-
-    def _in_place(self, place: Place) -> bool:
-        """Whether a method of `.at` can update a place."""
-        return bool(place.marks) and all(g.dims == 1 for g in place.view) and not (place.turned or place.starts)
-
-    def _replaced(self, place: Place, masked: bool, steady: bool, needed: bool) -> tuple[bool, Value | None]:
-        """Whether a held store is to just this place, whose values are then in hand, if they are needed.
-
-        Other stores that are held back are written out, unless all of them are to other elements.
-        """
-        buffer = self.job.buffer
-        stores = self.scope.pending(buffer)
-        if not stores:
-            return False, None
-        held = stores[-1]
-        if buffer not in self.scope.held:
-            if not (steady and all(map(self._beside, stores))):
-                self.scope.flush(buffer)
-            return False, None
-        if len(stores) > 1 or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
-            # a pass over all of the buffer is needed anyway: these stores may share it
-            one_pass = masked or any(h.whole for h in stores)
-            late = self.scope.loop_vars and steady and held.late is not None
-            if one_pass and late and all(map(self._beside, stores)):
-                self.scope.park(buffer)
-            else:
-                self.scope.flush(buffer)
-            return False, None
-        base = ordered(*self._taken(held), self.translator.order) if needed else None
-        del self.scope.held[buffer]
-        return True, base
-
-    def _beside(self, held: Held) -> bool:
-        """Whether this statement stores to none of the elements that a held store does."""
-        store = self.node.statement.store
-        return self._spared(held, Load(store.buffer, store.indices))
-
-    def _write(
-        self,
-        value: Value,
-        place: Place,
-        mask: Value | None,
-        method: str,
-        steady: bool,
-        nodes: tuple[ArrayStatement, ...] = (),
-    ) -> None:
-        """Store values by a method of `.at`; a store to a part of a buffer is held back: what the part then holds.
-
-        Within loops so is a store under a mask, which may be `steady`: true or false whatever the data.
-        """
-        line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
-        masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 1
-        if not self.shape or not (place.marks or masked):
-            if self.job.buffer in self.scope.parked:  # what they leave as it is this one may change
-                self.scope.flush(self.job.buffer)
-            self.scope.add(line)
-            return
-        if method != "set":
-            op = self.job.op
-            assert op is not None
-            value = self._combine(update_class(op), self._old(place), value)
-        raw = value = typed(value, self.job.buffer.dtype)
-        if mask is not None:
-            value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
-
-        def assign(values: Value) -> str:
-            return self._assignment(place, values, None)
-
-        def late(values: Value) -> str:
-            return self._assignment(place, values, mask)
-
-        def fresh() -> str:
-            return self.names.fresh(f"new_{self.job.buffer.name}")
-
-        job = replace(self.job, axes=place.axes, guards=())
-        at, number, key = len(self.scope.lines), self.scope.next(), self._key(place, None)
-        self.scope.held[job.buffer] = Held(
-            key, job, (*nodes, self.node), value, at, line, assign, number, raw, late if steady else None, fresh
-        )
-        if not place.starts and all(map(_row_or_all, place.view)):
-            self.scope.held[job.buffer].everywhere = lambda values: self._everywhere(place, values, mask)
-
-    def _everywhere(self, place: Place, value: Value, mask: Value | None) -> str:
-        """The line that stores to rows and columns of a buffer by a mask over all of it."""
-        axes: list[Axis] = []
-        masks = [] if mask is None else [mask]
-        for g in place.view:
-            points = Axis(Var(f"{self.name}_{len(axes)}", DType.INT32), number(0), g.size)
-            axes += g.axes or (points,)
-            if not g.axes:
-                code = f"(jnp.arange({self.accessor.size(g.size)}) == {self.accessor.size(g.start)})"
-                masks.append(Value(code, (points,)))
-        where = " & ".join(aligned(m, tuple(axes)).at(POSTFIX if len(masks) > 1 else 0) for m in masks)
-        value = aligned(typed(value, self.job.buffer.dtype), tuple(axes))
-        return (
-            f"{self.name} = jnp.where({where}, {value.code}, {self.name})" if masks else f"{self.name} = {value.code}"
-        )
-
-    def _form(self, place: Place, mask: Value | None) -> None:
-        kind = "element" if self.shape and not place.axes else "slice" if place.marks else "whole array"
-        self._note(kind if mask is None else f"{kind} under a mask")
-
-    def _key(self, place: Place, mask: Value | None) -> str:
-        merged = " ".join(str(g.dims) for g in place.view) if place.marks else ""
-        return f"{place.marks}|{merged}|{'' if mask is None else mask.code}"
-
-    def _take_fill(self, key: str, whole: bool) -> Value | None:
-        """The constant that a held-back fill has for exactly this place; any other fill is written out."""
-        buffer = self.job.buffer
-        fill = self.scope.fills.get(buffer)
-        if fill is None:
-            return None
-        if self.job.op is not None and fill.place == key:
-            del self.scope.fills[buffer]
-            return fill.value
-        if self.job.op is None and (whole or fill.place == key):
-            del self.scope.fills[buffer]  # overwritten before anybody read it
-        else:
-            self.scope.flush(buffer)
-        return None
-
-    def _negated(self, value: Value) -> Value:
-        value = typed(value, self.job.buffer.dtype)
-        return Value(f"-{value.at(UNARY)}", value.axes, UNARY)
-
-    def _old(self, place: Place) -> Value:
-        """The present content of a place."""
-        code = self.name if not place.marks else f"{self.accessor.merged(self.name, place.view)}{place.marks}"
-        if place.starts:
-            return self.accessor.window(self.name, place.view)
-        if place.grouped or (not place.marks and any(g.dims > 1 for g in place.view)):
-            code = f"{code}.reshape({self._extents(place.axes)})"
-        if place.turned:
-            code = f"jnp.flip({code}, {place.turned})"
-        return Value(code, place.axes, POSTFIX)
-
-    def _assignment(self, place: Place, value: Value, mask: Value | None) -> str:
-        """The line that stores `value`, where `mask` holds, at a place."""
-        if mask is not None:
-            value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
-        if place.marks:
-            return self._set(place, value, "set")
-        value = typed(value, self.job.buffer.dtype) if value.axes or not self.shape else value
-        if self.shape:
-            return f"{self.name} = {self._laid_out(place, value, fill=True)}"
-        return f"{self.name} = {value.code}"
-
-    def _set(self, place: Place, value: Value, method: str) -> str:
-        merged = self.accessor.merged(self.name, place.view)
-        if place.starts:
-            starts = ", ".join(place.starts) + ("," if len(place.starts) == 1 else "")
-            return f"{self.name} = lax.dynamic_update_slice({self.name}, {self._window(place, value)}, ({starts}))"
-        line = f"{self.name} = {merged}.at{place.marks}.{method}({self._laid_out(place, value, fill=False)})"
-        if merged != self.name:
-            line += f".reshape({', '.join(self.accessor.size(s) for s in self.shape)})"
-        return line
-
-    def _window(self, place: Place, value: Value) -> str:
-        """A value with all dimensions of a place, which a window is stored by."""
-        if len(value.axes) < len(place.axes):
-            spread = f"jnp.broadcast_to({self._laid_out(place, value, fill=False)}, ({self._extents(place.axes)},))"
-            value = Value(spread, place.axes, POSTFIX)
-        new = Value(self._laid_out(place, value, fill=False), place.axes, value.strength)
-        if len(place.axes) == len(place.view):
-            return new.code
-        return f"{new.at(POSTFIX)}.reshape({', '.join(self.accessor.size(g.span) for g in place.view)})"
-
-    def _laid_out(self, place: Place, value: Value, fill: bool) -> str:
-        """A value in the layout of the place: broadcast where needed (always with `fill`), turned, axes merged."""
-        if not value.axes:
-            return self._full(value) if fill else value.code
-        plain = not place.turned and not place.grouped and not fill
-        if plain:
-            return aligned(value, place.axes).code
-        code = value.code
-        if len(value.axes) < len(place.axes):
-            shape = self._extents(place.axes) + ("," if len(place.axes) == 1 else "")
-            code = f"jnp.broadcast_to({aligned(value, place.axes).code}, ({shape}))"
-        if place.turned:
-            code = f"jnp.flip({code}, {place.turned})"
-        if place.grouped or (fill and any(g.dims > 1 for g in place.view)):
-            sizes = [s for g in place.view for s in ([_count(g)] if g.axes else [])] if not fill else self.shape
-            whole = code if code != value.code or value.strength >= POSTFIX else f"({code})"
-            code = f"{whole}.reshape({', '.join(self.accessor.size(s) for s in sizes)})"
-        return code
-
-    def _full(self, value: Value) -> str:
-        shape = ", ".join(self.accessor.size(s) for s in self.shape) + ("," if len(self.shape) == 1 else "")
-        dtype = dtype_code(self.job.buffer.dtype)
-        if value.code in ("0", "0.0", "False"):
-            return f"jnp.zeros(({shape}), {dtype})"
-        return f"jnp.full(({shape}), {value.code}, {dtype})"
-
-    def _scatter(self, value: Value, guards: Sequence[Expr]) -> None:
-        """Store through index arrays. A masked-out position points past the end, where the store is dropped."""
-        op, buffer = self.job.op, self.job.buffer
-        self.scope.current(buffer)
-        self.scope.starts.pop(buffer, None)
-        base, shape, indices = self.name, self.shape, self.job.indices
-        if not shape:
-            base, shape, indices = f"{self.name}.reshape(1)", [number(1)], (const(0, DType.INT32),)
-        mask = self._mask(guards)
-        index, axes = self.accessor.scatter_index(shape, indices, mask)
-        if op == "sub":
-            value = self._negated(value)
-        every = union(self.job.axes, axes, value.axes)
-        code = aligned(value, every).code
-        if len(every) > len(axes):
-            extents = self._extents(every) + ("," if len(every) == 1 else "")
-            single = [
-                Value(*self.accessor.scatter_index([size], [i], mask if k == 0 else None))
-                for k, (size, i) in enumerate(zip(shape, indices, strict=True))
-            ]
-            spread = f"jnp.broadcast_to({aligned(single[0], every).code}, ({extents}))"
-            index = ", ".join([spread, *(aligned(v, every).code for v in single[1:])])
-        drop = ', mode="drop"' if mask is not None or any(reads_data(i) for i in indices) else ""
-        method = "set" if op is None else _METHODS[op]
-        line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
-        self.scope.add(line if self.shape else line + ".reshape(())")
-        self._note("element" if not every else f"scatter over {axis_names(every)}")
-
-
-def _row_or_all(g: Group) -> bool:
-    """Whether all of a dimension is taken by one axis, or one position of it."""
-    whole = len(g.axes) == 1 and g.step == 1 and g.start.equals(0) and g.span.equals(g.size)
-    return g.dims == 1 and (whole or not g.axes) and not any(g.flipped)
-
 
 def _all_of(g: Group) -> bool:
     """Whether all of a dimension is taken, by one axis or as its only element."""
@@ -663,10 +314,3 @@ def _all_of(g: Group) -> bool:
         return g.dims == 1 and g.size.equals(1)
     (axis,) = g.axes[:1]
     return g.dims == 1 and len(g.axes) == 1 and axis.low.equals(0) and axis.extent.equals(g.size)
-
-
-def _count(g: Group) -> Linear:
-    total = g.axes[0].extent
-    for block in g.blocks:
-        total = total * block
-    return total
