@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.cost import CPU, Target
-from ir.analysis.dependence import Loop, Statement, reads_before_writing
+from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
@@ -115,7 +115,7 @@ class _Emitter:
         for param in self.func.params:
             self.names.of(param)
         written = self.program.written
-        optional = tuple(b for b in written if not self._reads_first(b))
+        optional = self.program.optional
         scope = Scope("    ")
         for buffer in optional:
             code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
@@ -145,9 +145,6 @@ class _Emitter:
 
     def _donation(self, optional: tuple[Buffer, ...], donate: Donate) -> tuple[str, ...]:
         return tuple(map(self.names.of, donated_buffers(self.func, self.program.written, optional, donate)))
-
-    def _reads_first(self, buffer: Buffer) -> bool:
-        return reads_before_writing(self.program.statements, buffer, 0)
 
     def _wide(self) -> bool:
         """Whether 64-bit types occur."""
@@ -229,7 +226,7 @@ class _Emitter:
 
     def _size_from_arrays(self, var: Var) -> str:
         """Solve a dimension for a shape variable."""
-        inputs = [b for b in self.func.buffers if b not in self.program.written or self._reads_first(b)]
+        inputs = [b for b in self.func.buffers if b not in self.program.optional]
         for buffer in (*inputs, *(b for b in self.func.buffers if b not in inputs)):
             for d, dim in enumerate(buffer.shape):
                 form = linear(dim)

@@ -84,6 +84,11 @@ class Program:
         stored = buffers_written(self.func.body)
         return tuple(b for b in self.func.buffers if b in stored)
 
+    @property
+    def optional(self) -> tuple[Buffer, ...]:
+        """Those of them that are never read before they are written: callers may leave them out."""
+        return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
+
 
 def normalize(func: PrimFunc, checks: bool = False) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import Target
-from ir.analysis.dependence import reads_before_writing
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var, const
 from ir.traverse import free_vars, loads, shape_vars
@@ -19,7 +18,7 @@ from lower.function import make_job
 from lower.job import MAX_TAPS, Job, settle, unrolled
 from lower.linear import atom, linear, to_expr
 from lower.nest import ArrayStatement, Node, Plan, SequentialLoop
-from lower.normalize import Program, moved, normalize
+from lower.normalize import moved, normalize
 from lower.plan import plan
 from lower.views import Axis
 
@@ -73,11 +72,7 @@ def flatten(func: PrimFunc, target: Target) -> Flat:
     for buffer in (*func.buffers, *local):
         if buffer.dtype not in DTYPES:
             raise UnsuitableError(f"{buffer.name} is {buffer.dtype}; tiles are {', '.join(map(str, DTYPES))}")
-    return Flat(func, items, program.written, _optional(program), local)
-
-
-def _optional(program: Program) -> tuple[Buffer, ...]:
-    return tuple(b for b in program.written if not reads_before_writing(program.statements, b, 0))
+    return Flat(func, items, program.written, program.optional, local)
 
 
 def _arrays(schedule: Plan) -> dict[Buffer, tuple[Buffer, tuple[Expr, ...]]]:

@@ -7,7 +7,8 @@ A script may say how large its kernels are used and what they are run on, in pla
     def inputs(rng, n):
         return {"A": rng.standard_normal((n, n)).astype("float32")}
 
-It is executed only where that is asked for: by the name of a set, or by numbers if it defines `inputs`.
+It is executed only where that is asked for: by the name of a set, or by numbers if it defines `inputs`. Buffers that a
+kernel writes before it reads them may be left out.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ import numpy as np
 
 from ir.errors import LoopsatError, suggest
 from ir.inputs import Inputs, random_inputs
+from ir.interpret import Machine
 from ir.nodes import PrimFunc
 from ir.specialize import specialize
-from ir.traverse import shape_vars
+from ir.traverse import free_vars, shape_vars
 from lower.cli import read_text
+from lower.normalize import normalize
 from lower.scripts import execute
 
 MakeInputs = Callable[..., Any]
@@ -142,7 +145,16 @@ def _named(func: PrimFunc, sizes: Mapping[str, int], made: object) -> Inputs:
         if name not in params and name not in sizes:
             message = f"`inputs` of the script gives `{name}`, which {func.name} does not take"
             raise LoopsatError("inputs", message, help=suggest(name, params) or f"it takes {', '.join(params)}")
+    given = {**_unread(func, {**sizes, **given}), **given}
     missing = [name for name in params if name not in given]
     if missing:
         raise LoopsatError("inputs", f"`inputs` of the script gives no value for {', '.join(missing)}")
     return {name: given[name] for name in params}
+
+
+def _unread(func: PrimFunc, given: Mapping[str, Any]) -> Inputs:
+    """Zeros for the buffers that a kernel writes before it reads them, which a script need not give."""
+    machine = Machine(False, np.random.default_rng(0))
+    machine.scalars.update({v: given[v.name] for v in (*func.scalars, *shape_vars(func)) if v.name in given})
+    buffers = [b for b in normalize(func).optional if {v for e in b.shape for v in free_vars(e)} <= {*machine.scalars}]
+    return {b.name: np.zeros(machine.shape(b), b.dtype.numpy) for b in buffers}
