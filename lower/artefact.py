@@ -13,11 +13,14 @@ import jax
 from jax import core as jax_core
 from jax import export as jax_export
 
+from egraph_rules.cost import CPU
 from ir.errors import LoopsatError, LowerError, suggest
 from ir.nodes import Binary, Const, Expr, PrimFunc, Var
 from ir.traverse import free_vars, shape_vars
+from lower.calibration import user_target
 from lower.callable import Kernel
 from lower.function import Emitted, emit_function, to_text
+from lower.kernel import platform_of
 
 
 def export(
@@ -37,8 +40,12 @@ def export(
     their shape tells an open size; what is never written in them is zero. An artefact
     with 64-bit dtypes is to be called under `jax.enable_x64()`.
 
+    For one platform, its prices decide between forms (those of `loopsat calibrate`, if it keeps any); for several, the
+    CPU's, as they all run one source.
+
     Raises:
-        LowerError: a size is missing or unknown, or cannot stay open; the message says which one must be a number.
+        LowerError: a platform is unknown, or a size is missing, unknown, or cannot stay open; the message says which
+            one must be a number.
     """
     return bytes(_exported(func, platforms, sizes, symbolic, constraints).serialize())
 
@@ -62,7 +69,10 @@ def _exported(
     symbolic: bool,
     constraints: Sequence[str],
 ) -> jax_export.Exported:
-    emitted = emit_function(func)
+    kinds = {platform_of(p) for p in platforms}
+    # One source serves all platforms: with several it has the forms that a CPU prefers.
+    prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)
+    emitted = emit_function(func, target=prices.target)
     kernel = Kernel(emitted, jax.devices("cpu")[0])
     needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
     given = _given(func, needed, sizes or {}, symbolic)

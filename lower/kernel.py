@@ -18,7 +18,7 @@ from lower.pallas import emitted
 from lower.pallas_choice import preferred
 from lower.sharding import Shardings, mesh_layout
 
-_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "tpu": "tpu"}
+_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
 _ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 
 __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
@@ -53,7 +53,7 @@ def compile(
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
     names in `donate` that the function does not write.
     """
-    platform = _platform(target)
+    platform = platform_of(target)
     device, notes = _device(platform)
     prices = user_target(platform if isinstance(target, str) else target)
     notes += [prices.note] if prices.note else []
@@ -75,7 +75,11 @@ def compile(
     return Kernel(emit_function(func, checks, prices.target, donate), device, notes)
 
 
-def _platform(target: str | Target) -> str:
+def platform_of(target: str | Target) -> str:
+    """What a target or platform is called here: cpu, gpu or tpu.
+
+    Raises LowerError for an unknown one.
+    """
     name = target if isinstance(target, str) else target.name
     platform = _PLATFORMS.get(name)
     if platform is None:
@@ -96,7 +100,7 @@ def emit(func: PrimFunc, target: str | Target = "cpu", *, donate: Donate = False
 
     Raises LowerError for an unknown target, and for names in `donate` that the function does not write.
     """
-    prices = user_target(_platform(target) if isinstance(target, str) else target)
+    prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
         form, _ = preferred(func, prices.target)
         if form is not None:

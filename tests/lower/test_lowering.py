@@ -10,7 +10,7 @@ from ir import parse
 from ir.errors import LowerError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from lower import compile, emit, export
+from lower import compile, emit, export, stablehlo_text
 
 CASES: dict[str, tuple[str, dict[str, int]]] = {}
 
@@ -457,6 +457,22 @@ def test_wrong_arguments_are_named(arguments: tuple[object, ...], named: dict[st
 
 def test_exports_for_all_platforms() -> None:
     assert len(export(parse(CASES["matmul"][0]).funcs[0])) > 100
+
+
+def test_an_export_for_one_platform_has_the_forms_that_it_prefers() -> None:
+    (func,) = parse("""
+@T.prim_func
+def f(A: T.Buffer((30, 300), "float32"), B: T.Buffer((30,), "float32")):
+    for i in T.serial(30):
+        B[i] = 0.0
+        for j in T.serial(300):
+            B[i] = B[i] + A[i, j]
+""").funcs
+    forms = {p: "dot_general" in stablehlo_text(func, (p,)) for p in ("cpu", "tpu")}
+    assert forms == {p: "jnp.ones(" in emit(func, p) for p in forms}
+    assert forms["cpu"] != forms["tpu"]
+    with pytest.raises(LowerError, match="unknown target quantum"):
+        export(func, ("quantum",))
 
 
 def test_sums_of_long_rows_are_products_with_ones() -> None:
