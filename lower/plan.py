@@ -328,12 +328,13 @@ class _Scheduler:
         if found is None:
             return None
         nodes = (
+            *(self._over_all(s, level, pending) for s in found.first),
             self._over_all(found.where, level, pending, found.pick),
             *(self._over_all(s, level, pending) for s in found.then),
         )
         if self._price(nodes) >= self._price(in_order):
             return None
-        self.program.depth[found.place] = level
+        self.program.depth |= dict.fromkeys((found.place, *found.arrays), level)
         return nodes
 
     def _search(self, group: Sequence[Statement], level: int, fresh: Callable[[str], str]) -> Selected | None:
@@ -343,7 +344,7 @@ class _Scheduler:
         test = min(group, key=lambda s: s.position)
         if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
             return None  # what the comparison gave is looked at elsewhere too
-        return selection(group, loops, boxes, fresh, self._position)
+        return selection(group, loops, boxes, self.program.depth, fresh, self._position)
 
     def _over_all(
         self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | Span | None = None
@@ -424,7 +425,9 @@ class _Scheduler:
         if group[0].loops[level] in self._forced(group):
             return True
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
-        return cyclic and self._carried(group, level, edges) is not None
+        if not cyclic or self._search(group, level, str) is not None:
+            return False
+        return self._carried(group, level, edges) is not None
 
 
 def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:

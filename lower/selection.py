@@ -7,7 +7,7 @@ with the value at the best place so far. Values are numbers by the policy on flo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -15,10 +15,10 @@ from math import prod
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
-from ir.traverse import free_vars, has_loads, loads, substitute_expr
-from lower.linear import to_expr
+from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from lower.linear import atom, to_expr
 from lower.nest import Box, Pick
-from lower.normalize import conjuncts
+from lower.normalize import conjuncts, mapped
 
 _OF: dict[str, tuple[UpdateOp, bool]] = {
     "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),
@@ -42,28 +42,39 @@ def last_best(best, x):
 @dataclass(frozen=True, slots=True)
 class Selected:
     """Statements in place of loops: `where` stores at which iteration the best value is to `place`, `then` compares
-    it with what was there and keeps it."""
+    it with what was there and keeps it. `first` stores what locals hold in every iteration to `arrays`."""
 
+    first: list[Statement]
     where: Statement
     pick: Pick
     then: list[Statement]
     place: Buffer
+    arrays: list[Buffer]
 
 
 def selection(
     group: Sequence[Statement],
     loops: Sequence[Loop],
     boxes: Sequence[Box],
+    depth: Mapping[Buffer, int],
     fresh: Callable[[str], str],
     position: Callable[[], int],
 ) -> Selected | None:
-    """Statements that do what loops around `group` do; None if it is no such search."""
-    test, *kept = sorted(group, key=lambda s: s.position)
-    around = test.loops[: len(test.loops) - len(loops)]
-    if not kept or any(s.loops != (*around, *loops) for s in group):
+    """Statements that do what loops around `group` do; None if it is no such search.
+
+    `depth` is how many loops around a local have a copy of it for each iteration.
+    """
+    around = group[0].loops[: len(group[0].loops) - len(loops)]
+    if len(group) < 2 or any(s.loops != (*around, *loops) for s in group):
         return None
     if not all(b.extent.is_const and b.extent.const > 0 for b in boxes):
         return None
+    own = {s.buffer for s in group}
+    inner = {b for b, d in depth.items() if d > len(around)} - own
+    group, first, arrays = _with_arrays(group, loops, boxes, inner, fresh, position)
+    if any(b in inner for s in group for b in s.buffers()):
+        return None
+    test, *kept = sorted(group, key=lambda s: s.position)
     written = {s.buffer for s in kept}
     compared = _comparison(test, kept, loops)
     if compared is None or any(loop.var.dtype is not DType.INT32 for loop in loops):
@@ -88,7 +99,35 @@ def selection(
         return replace(s, loops=around, guards=guards, store=store, update=None)
 
     where = Statement(position(), test.loops, (), Store(place, (), value))
-    return Selected(where, Pick(tuple(loops), which, last, value, some), [at_best(s) for s in (test, *kept)], place)
+    pick = Pick(tuple(loops), which, last, value, some)
+    return Selected(first, where, pick, [at_best(s) for s in (test, *kept)], place, arrays)
+
+
+def _with_arrays(
+    group: Sequence[Statement],
+    loops: Sequence[Loop],
+    boxes: Sequence[Box],
+    inner: Collection[Buffer],
+    fresh: Callable[[str], str],
+    position: Callable[[], int],
+) -> tuple[list[Statement], list[Statement], list[Buffer]]:
+    """Statements that read arrays for locals that have a copy for each iteration, and what is stored to the arrays."""
+    arrays: dict[Load, Buffer] = {}
+    index = tuple(to_expr(atom(loop.var) - b.low, loop.var) for loop, b in zip(loops, boxes, strict=True))
+    shape = tuple(const(b.extent.const, DType.INT32) for b in boxes)
+
+    def explicit(expr: Expr) -> Expr:
+        constant = isinstance(expr, Load) and all(isinstance(i, Const) for i in expr.indices)
+        if not isinstance(expr, Load) or expr.buffer not in inner or not constant:
+            return expr  # an index that is no constant might be valid only where the load counts
+        known = next((b for load, b in arrays.items() if load.same(expr)), None)
+        if known is None:
+            known = arrays[expr] = Buffer(fresh(expr.buffer.name), shape, expr.dtype, "local")
+        return Load(known, index)
+
+    changed = [mapped(s, lambda e: map_expr(e, explicit)) for s in group]
+    first = [Statement(position(), group[0].loops, (), Store(b, index, load)) for load, b in arrays.items()]
+    return changed, first, list(arrays.values())
 
 
 def _positions(loops: Sequence[Loop], boxes: Sequence[Box], place: Expr) -> Iterator[tuple[Var, Expr]]:
