@@ -10,7 +10,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Load, Unary
 from ir.traverse import free_vars, loads, walk_expr
 from lower.linear import Linear
-from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, Solve, Span
+from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, Solve, Span, Versions
 from lower.scanning import Extent, cheapest
 
 
@@ -21,6 +21,8 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         if isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
             total += times * target.step + estimate(node.body, boxes, target, times)
+        elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
+            total += steps * target.launch + estimate(node.fast, boxes, target, steps)
         elif isinstance(node.scan, Solve):
             total += steps * (target.launch + _system(node.scan, node.axes, boxes, target))
         elif isinstance(node.scan, Span):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.cost import CPU, Target
@@ -27,6 +27,7 @@ from lower.nest import (
     Node,
     Plan,
     SequentialLoop,
+    Versions,
     inner_statements,
     mapped_scan,
     own_bounds,
@@ -297,6 +298,8 @@ class _Emitter:
         for node in nodes:
             if isinstance(node, ArrayStatement):
                 self._statement(node, scope)
+            elif isinstance(node, Versions):
+                self._versions(node, scope)
             else:
                 self._loop(node, scope)
 
@@ -365,22 +368,16 @@ class _Emitter:
         inside = [n.statement for n in inner_statements(node.body)]
         touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
         written = {self.expanded.get(s.buffer, s.buffer) for s in inside}
-        own = self._own_locals(node, inside)
+        own = self._own_locals(inside, lambda loops: loop in loops)
         for buffer in sorted(touched - own, key=lambda b: b.name):
             scope.current(buffer)
         carried = sorted(written - own, key=lambda b: self.names.of(b))
-        child = Scope(scope.indent + "    ")
-        child.around = dict(scope.around)
-        child.loop_vars = scope.loop_vars | {loop.var}
-        child.boxed = scope.boxed
+        child = scope.child()
+        child.loop_vars |= {loop.var}
         child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
         low, high = self._loop_bounds(node, scope, child)
-        self._create_locals(child, own)
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
-        self._nodes(node.body, child)
-        for buffer in own:
-            child.forget(buffer)
-        child.flush_all()
+        self._body(node.body, own, child)
         for buffer in carried:
             scope.written(self.names.of(buffer))
         if not child.lines or not carried:
@@ -394,6 +391,37 @@ class _Emitter:
         scope.lines += child.body()
         scope.lines += [f"{child.indent}return {names}", ""]
         scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {names if single else f'({names})'})")
+
+    def _body(self, nodes: Iterable[Node], own: Iterable[Buffer], child: Scope) -> None:
+        """All lines of a nested function but its last, with locals that are its own."""
+        self._create_locals(child, own)
+        self._nodes(nodes, child)
+        for buffer in own:
+            child.forget(buffer)
+        child.flush_all()
+
+    def _versions(self, node: Versions, scope: Scope) -> None:
+        """A choice at run time, of which only one side runs."""
+        sides = [(nodes, [n.statement for n in inner_statements(nodes)]) for nodes in (node.fast, node.exact)]
+        own = [self._own_locals(inside, lambda loops: scope.loop_vars <= {o.var for o in loops}) for _, inside in sides]
+        for (_, inside), locals_ in zip(sides, own, strict=True):
+            touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
+            for buffer in sorted(touched - locals_, key=lambda b: b.name):
+                scope.current(buffer)
+        test = self._scalar(self._resolve_expr(node.test), scope)
+        written = {self.expanded.get(s.buffer, s.buffer) for _, inside in sides for s in inside}
+        carried = sorted(written - own[0] - own[1], key=lambda b: self.names.of(b))
+        names = ", ".join(self.names.of(b) for b in carried)
+        self.report.append(f"two forms, chosen at run time: {node.reason}")
+        functions = [self.names.fresh(n) for n in ("fast", "exact")]
+        for function, (nodes, _), locals_ in zip(functions, sides, own, strict=True):
+            child = scope.child()
+            self._body(nodes, locals_, child)
+            scope.add(f"def {function}({names}):")
+            scope.lines += [*child.body(), f"{child.indent}return {names}", ""]
+        for buffer in carried:
+            scope.written(self.names.of(buffer))
+        scope.add(f"{names} = lax.cond({test}, {', '.join(functions)}, {names})")
 
     def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
         """Source of the first and one-past-last value; records what is known of the variable inside."""
@@ -412,13 +440,13 @@ class _Emitter:
             child.around[loop.var] = box
         return low, high
 
-    def _own_locals(self, node: SequentialLoop, inside: list[Statement]) -> set[Buffer]:
-        """Locals of which each iteration has its own copy."""
+    def _own_locals(self, inside: list[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
+        """Locals that only these statements know, where each iteration of loops for which that holds has its own."""
         positions = {s.position for s in inside}
         own: set[Buffer] = set()
         for buffer, depth in self.program.depth.items():
             users = users_of(buffer, self.program, self.plan)
-            if users and {s.position for s in users} <= positions and node.loop in users[0].loops[:depth]:
+            if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
                 own.add(self.expanded.get(buffer, buffer))
         return own
 

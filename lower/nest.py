@@ -144,13 +144,30 @@ class SequentialLoop:
     reason: str
 
 
-Node = ArrayStatement | SequentialLoop
+@dataclass(frozen=True, slots=True, eq=False)
+class Versions:
+    """The same done in two ways: `fast`, which is right where a `test` of the data holds, and `exact`, always right.
+
+    The test is one truth value for all axes around; what it reads is stored by nodes before this one.
+    """
+
+    test: Expr
+    fast: tuple[Node, ...]
+    exact: tuple[Node, ...]
+    reason: str
+
+
+Node = ArrayStatement | SequentialLoop | Versions
 
 
 def relocated_node(node: Node, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Node:
     """A node with another buffer in place of one, and elements of it at other places."""
     if isinstance(node, SequentialLoop):
         return replace(node, body=tuple(relocated_node(n, old, new, place) for n in node.body))
+    if isinstance(node, Versions):
+        test = relocated_expr(node.test, old, new, place)
+        fast, exact = (tuple(relocated_node(n, old, new, place) for n in v) for v in (node.fast, node.exact))
+        return replace(node, test=test, fast=fast, exact=exact)
     if old not in node.statement.buffers():
         return node
     scan = None if node.scan is None else mapped_scan(node.scan, lambda e: relocated_expr(e, old, new, place))
@@ -162,6 +179,8 @@ def inner_statements(nodes: Iterable[Node]) -> Iterator[ArrayStatement]:
     for node in nodes:
         if isinstance(node, ArrayStatement):
             yield node
+        elif isinstance(node, Versions):
+            yield from inner_statements((*node.fast, *node.exact))
         else:
             yield from inner_statements(node.body)
 

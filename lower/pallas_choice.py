@@ -17,7 +17,7 @@ from ir.traverse import free_vars
 from lower.calls import without_bodies
 from lower.estimate import estimate, extent
 from lower.linear import linear
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Versions
 from lower.normalize import normalize
 from lower.pallas import MARGIN, PALLAS_TARGETS, PallasForm, find_form, xla_bytes
 from lower.pallas_program import flatten
@@ -65,6 +65,8 @@ def _partial_stores(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Ta
     for node in nodes:
         if isinstance(node, SequentialLoop):
             total += _partial_stores(node.body, boxes, target, steps * extent(boxes.get(node.loop), target))
+        elif isinstance(node, Versions):
+            total += _partial_stores(node.fast, boxes, target, steps)
         elif node.axes:
             total += steps * target.store_slice * _passed_over(node, boxes, target)
     return total

@@ -17,7 +17,7 @@ from lower.calls import without_bodies
 from lower.function import make_job
 from lower.job import MAX_TAPS, Job, settle, unrolled
 from lower.linear import atom, linear, to_expr
-from lower.nest import ArrayStatement, Node, Plan, SequentialLoop
+from lower.nest import ArrayStatement, Node, Plan, SequentialLoop, Versions
 from lower.normalize import moved, normalize
 from lower.plan import plan
 from lower.views import Axis
@@ -90,10 +90,12 @@ def _arrays(schedule: Plan) -> dict[Buffer, tuple[Buffer, tuple[Expr, ...]]]:
 def _item(node: Node, schedule: Plan, arrays: Mapping[Buffer, tuple[Buffer, tuple[Expr, ...]]]) -> Job | TimeLoop:
     if isinstance(node, ArrayStatement):
         return _job(node, schedule, arrays)
+    if isinstance(node, Versions):
+        raise UnsuitableError(f"which of two forms is right depends on the data: {node.reason}")
     box = schedule.boxes.get(node.loop)
     if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         raise UnsuitableError(f"loop {node.loop.var.name} has no constant bounds")
-    if any(isinstance(n, SequentialLoop) for n in node.body):
+    if any(isinstance(n, SequentialLoop | Versions) for n in node.body):
         raise UnsuitableError(f"loop {node.loop.var.name} holds a loop that stays one: {node.reason}")
     body = tuple(_job(n, schedule, arrays) for n in node.body if isinstance(n, ArrayStatement))
     return TimeLoop(node.loop.var, box.low.const, box.extent.const, body)

@@ -28,6 +28,7 @@ from lower.nest import (
     Recurrence,
     SequentialLoop,
     Span,
+    Versions,
     extreme,
     inner_statements,
 )
@@ -454,6 +455,8 @@ def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
         if isinstance(node, SequentialLoop):
             yield node
             yield from sequential_loops(node.body)
+        elif isinstance(node, Versions):
+            yield from sequential_loops((*node.fast, *node.exact))
 
 
 def _expand_locals(program: Program, result: Plan) -> None:

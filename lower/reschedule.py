@@ -22,7 +22,7 @@ from lower.blocking import LEAST, Block, Part, in_blocks, width
 from lower.components import components
 from lower.estimate import estimate
 from lower.linear import Linear, atom, linear, number, tidy, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, own_bounds
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Versions, own_bounds
 from lower.normalize import mapped
 from lower.solve import solve
 
@@ -262,6 +262,8 @@ def _tidied(node: Node) -> Node:
     """A node whose statements have no guards that say nothing."""
     if isinstance(node, ArrayStatement):
         return replace(node, statement=_necessary(node.statement))
+    if isinstance(node, Versions):
+        return node
     return replace(node, body=tuple(map(_tidied, node.body)))
 
 

@@ -129,6 +129,11 @@ class Scope:
     whole: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict[str, tuple[str, frozenset[str]]])
     count: int = 0
 
+    def child(self) -> Scope:
+        """The body of a function in this one."""
+        defined = dict(self.defined)
+        return Scope(self.indent + "    ", [], dict(self.around), self.loop_vars, self.boxed, defined)
+
     def written(self, name: str) -> None:
         """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""
         self.wide = {code: (wide, of) for code, (wide, of) in self.wide.items() if of != name}
