@@ -7,17 +7,19 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
-from ir.nodes import Buffer, Var
+from ir.nodes import Buffer, Load, Var
 from ir.traverse import free_vars, shape_vars
 from lower.blocking import follows
 from lower.components import components
 from lower.contraction import contracted
 from lower.estimate import estimate
+from lower.flattening import Ranges, flattened, price
+from lower.flattening import ranges as flat_ranges
 from lower.linear import Bound, atom, linear, to_expr
 from lower.nest import (
     ArrayStatement,
@@ -97,10 +99,13 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     static = static_names(program)
     boxes = loop_boxes(program, static)
     deps = dependences(program.statements, program.depth)
-    masked, ranges = bounded(program.statements, boxes, deps, static, target)
+    flat = flat_ranges(program.statements, boxes, static, program.depth)
+    prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
+    masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target)
     if masked:
         boxes = loop_boxes(program, static, masked)
-    scheduler = _Scheduler(program, boxes, deps, target, ranges)
+    flat = {loop: r for loop, r in flat.items() if loop in one}
+    scheduler = _Scheduler(program, boxes, deps, target, ranges, flat)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
     result = Plan(nodes, boxes, static)
     _expand_locals(program, result)
@@ -123,6 +128,7 @@ class _Scheduler:
         deps: Sequence[Dependence],
         target: Target,
         ranges: Mapping[Loop, Box],
+        flat: Mapping[Loop, Ranges],
     ) -> None:
         self.program = program
         self.target = target
@@ -133,18 +139,20 @@ class _Scheduler:
             b: {s.position for s in program.statements if b in s.buffers()} for b in program.depth
         }
         self.ranges = ranges
-        self.forced = self._forced(program.statements)
+        self.flat = flat
+        self.forced = self._forced(program.statements, {*ranges, *flat})
         self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
 
-    def _forced(self, statements: Iterable[Statement]) -> set[Loop]:
+    def _forced(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
         """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
+        ranges = self.ranges if ranges is None else ranges
         forced: set[Loop] = set()
         for statement in statements:
             needed: set[Var] = set()
             for loop in reversed(statement.loops):
                 if loop not in self.boxes or loop.var in needed:
                     forced.add(loop)
-                    if loop not in self.ranges:
+                    if loop not in ranges:
                         needed |= free_vars(loop.start) | free_vars(loop.extent)
         return forced
 
@@ -153,7 +161,7 @@ class _Scheduler:
         (loop, *more) = [o for o in statement.loops[level:] if o in self._forced([statement])]
         if loop not in self.ranges or more:
             return None
-        found = span(statement, loop, self.boxes)
+        found = span(statement, loop, self.boxes, self.program.depth)
         axes = {o.var for k, o in enumerate(statement.loops) if k >= level or o in pending}
         if found is None or not found.deciding & axes:
             return None
@@ -225,7 +233,6 @@ class _Scheduler:
         if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
             best = self._reordered(group, level, pending, in_order) or (in_order,)
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
-            yield from best
         else:
             changed = dict(self.program.depth)
             self.program.depth.clear()
@@ -233,7 +240,8 @@ class _Scheduler:
             best = self._selected(group, level, pending, (in_order,))
             if best is None:
                 self.program.depth.update(changed)
-            yield from best or (in_order,)
+                best = (in_order,)
+        yield from self._flattened(group, level, pending, best) or best
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
@@ -338,6 +346,36 @@ class _Scheduler:
         self.program.depth |= dict.fromkeys((found.place, *found.arrays), level)
         return nodes
 
+    def _flattened(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
+    ) -> tuple[Node, ...] | None:
+        """One loop over all positions in place of two, for when ranges that rows give are in order."""
+        span = self._ranges_of(group, level)
+        if span is None or pending:
+            return None
+        boxes, depth = self.boxes, self.program.depth
+        found = flattened(group, level, span, boxes, depth, self.program.fresh, self._position)
+        if found is None:
+            return None
+        boxes.update(found.boxes)
+        depth |= found.depth
+        self.by_position |= {s.position: s for s in (*found.first, *found.statements, *found.testing)}
+
+        def nodes(statements: list[Statement]) -> tuple[Node, ...]:
+            deps = self.ordering(dependences(statements, depth))
+            return tuple(self.schedule(statements, level, pending, deps))
+
+        fast = nodes([*found.first, *found.statements])
+        reason = f"ranges of {span.inner.var.name} may be in order and apart"
+        return *nodes(found.testing), Versions(Load(found.ordered, ()), fast, in_order, reason)
+
+    def _ranges_of(self, group: Sequence[Statement], level: int) -> Ranges | None:
+        """The ranges that the next two loops of all statements go through."""
+        inner = {s.loops[level + 1] if len(s.loops) > level + 1 else None for s in group}
+        (loop, *more) = inner
+        span = None if loop is None or more else self.flat.get(loop)
+        return span if span is not None and span.outer is group[0].loops[level] else None
+
     def _search(self, group: Sequence[Statement], level: int, fresh: Callable[[str], str]) -> Selected | None:
         """The search that all loops from a level on are."""
         loops = group[0].loops[level:]
@@ -423,6 +461,8 @@ class _Scheduler:
                 return edges
 
     def _stays(self, group: list[Statement], level: int, edges: list[_Edge]) -> bool:
+        if self._ranges_of(group, level) is not None:
+            return False
         if group[0].loops[level] in self._forced(group):
             return True
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)

@@ -16,7 +16,7 @@ from math import inf, prod
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
 from ir.dtypes import DType
-from ir.nodes import Binary, Const, Expr, Load, Select, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
 from ir.traverse import children, free_vars, loads
 from lower.estimate import element, extent, range_price
 from lower.linear import Linear, linear, to_expr
@@ -162,7 +162,11 @@ def _larger(a: Linear, b: Linear) -> Linear | None:
 
 
 def ranges(
-    statements: Sequence[Statement], boxes: Mapping[Loop, Box], deps: Iterable[Dependence], static: Collection[Var]
+    statements: Sequence[Statement],
+    boxes: Mapping[Loop, Box],
+    deps: Iterable[Dependence],
+    static: Collection[Var],
+    depth: Mapping[Buffer, int],
 ) -> dict[Loop, Box]:
     """Loops over ranges that the iterations of loops around them give, each with all that it may touch."""
     under: dict[Loop, list[Statement]] = {}
@@ -178,15 +182,16 @@ def ranges(
             level = s.loops.index(loop)
             box = reach(s, loop, static)
             free = not any((s.position, k) in held for k in range(level, len(s.loops)))
-            if box is not None and free and span(s, loop, boxes) is not None:
+            if box is not None and free and span(s, loop, boxes, depth) is not None:
                 found[loop] = box
     return found
 
 
-def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box]) -> Span | None:
+def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Mapping[Buffer, int]) -> Span | None:
     """How an update combines what it finds in ranges along `loop`; None if other loops stand in the way.
 
-    Factors of a sum that depend on the range only are left out of it, and conditions on it too.
+    Factors of a sum that depend on the range only are left out of it, and conditions on it too. `depth` is how many
+    loops around a local have a copy of it for each iteration.
     """
     if statement.update is None:
         return None
@@ -204,13 +209,19 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box]) -> Span | 
     ):
         return None
     inner = {loop.var, *(o.var for o in others if o.var not in deciding)}
-    inside = [g for g in statement.guards if free_vars(g) & inner]
+
+    def names(expr: Expr) -> set[Var]:
+        """What an expression depends on."""
+        copies = [o.var for load in loads(expr) for o in statement.loops[: depth.get(load.buffer, 0)]]
+        return {*free_vars(expr), *copies}
+
+    inside = [g for g in statement.guards if names(g) & inner]
     outer: list[Expr] = []
     if op in ("add", "sub") and not inside:
-        outer = [f for f in _factors(value) if not free_vars(f) & inner and free_vars(f) & deciding]
+        outer = [f for f in _factors(value) if not names(f) & inner and names(f) & deciding]
     kept = [f for f in _factors(value) if not any(f is o for o in outer)]
     term = reduce(lambda a, b: Binary("mul", a, b), kept) if outer else value
-    by_row = any(free_vars(e) & deciding for e in (term, *inside))
+    by_row = any(names(e) & deciding for e in (term, *inside))
     if by_row and len(statement.loops) > 2:
         return None
     stop = to_expr(linear(Binary("add", loop.start, loop.extent)), loop.var)
@@ -233,11 +244,15 @@ def bounded(
     boxes: Mapping[Loop, Box],
     deps: Iterable[Dependence],
     static: Collection[Var],
+    depth: Mapping[Buffer, int],
+    flat: Mapping[Loop, float],
     target: Target,
-) -> tuple[dict[Loop, Box], dict[Loop, Box]]:
-    """Loops without static bounds that are cheaper as axes: those under masks, and those over ranges (`span`)."""
-    over = ranges(statements, boxes, deps, static)
+) -> tuple[dict[Loop, Box], dict[Loop, Box], set[Loop]]:
+    """Loops without static bounds that are cheaper otherwise: as axes under masks, as axes over ranges (`span`), and
+    made one with the loop around, which `flat` has the prices of."""
+    over = ranges(statements, boxes, deps, static, depth)
     masked: dict[Loop, Box] = {}
+    one: set[Loop] = set()
     for loop, box in padded(statements, boxes, static).items():
         inside = [s for s in statements if loop in s.loops]
         deciding = free_vars(loop.start) | free_vars(loop.extent)
@@ -246,14 +261,19 @@ def bounded(
         visited = length * (rows if any(_roomy(s, loop, deciding) for s in inside) else 1.0)
         as_loop = rows * target.step + visited * (target.step + target.scalar * work)
         as_mask = target.launch * len(inside) + rows * length * (work + target.mask)
-        found = span(inside[0], loop, boxes) if loop in over else None
+        found = span(inside[0], loop, boxes, depth) if loop in over else None
         as_ranges = inf if found is None else range_price(length, rows, 1.0, work, target, found.by_row)
-        if as_loop <= min(as_mask, as_ranges):
+        prices = {"loop": as_loop, "ranges": as_ranges, "mask": as_mask, "one": flat.get(loop, inf)}
+        choice = min(prices, key=lambda form: prices[form])
+        if choice != "ranges":
             over.pop(loop, None)
-        elif as_mask < as_ranges:
-            over.pop(loop, None)
+        if choice == "mask":
             masked[loop] = box
-    return masked, over
+        elif choice == "one":
+            one.add(loop)
+    kept = {o for s in statements for k in s.loops if k not in {*boxes, *masked, *over, *one} for o in s.loops}
+    # where another loop without static bounds stays, so does the one around it
+    return masked, over, {loop for loop in one if not any(loop in s.loops and kept & {*s.loops} for s in statements)}
 
 
 def _roomy(statement: Statement, loop: Loop, deciding: Collection[Var]) -> bool:

@@ -136,9 +136,10 @@ def primed_loops(statement: Statement) -> dict[Var, Expr]:
     return {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in statement.loops}
 
 
-def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool) -> isl.Set:
+def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool, given: int = 0) -> isl.Set:
+    """Iterations in which a statement may or must run, in one of its outer `given` loops that there is."""
     inside = presburger.always()
-    for loop in statement.loops:
+    for loop in statement.loops[given:]:
         var = renaming.get(loop.var, loop.var)
         assert isinstance(var, Var)
         bounds = presburger.loop_domain(
@@ -362,7 +363,7 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.
     shared = common_loops(reader, writer)
     if shared < depth:
         return presburger.never()
-    pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=True))
+    pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=True, given=depth))
     before = presburger.never()
     same = presburger.always()
     for k, loop in enumerate(reader.loops[:shared]):

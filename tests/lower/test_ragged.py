@@ -78,6 +78,8 @@ RANGES = {
     "all": (FLAGS, f"{HEAD}{IN}        y[i] = y[i] and v[p]"),
     "a factor of each row": (FLAT + 'd: T.Buffer((6,), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        y[i] = y[i] + d[i] * val[p] * x[col[p]]"),
     "a distance": (FLAT + 'd: T.Buffer((6,), "float32"), ' + OUT, f"{HEAD}    y[i] = 0.0\n{IN}        y[i] = y[i] + (val[p] - d[i]) * (val[p] - d[i]) * x[col[p]]"),
+    "a distance from a local of the row": (FLAT + 'd: T.Buffer((6,), "float32"), ' + OUT, f"t = T.alloc_buffer((1,), 'float32')\n{HEAD}    t[0] = d[i] * d[i]\n    y[i] = 0.0\n{IN}        y[i] = y[i] + (val[p] - t[0]) * x[col[p]]"),
+    "some by a local of the row": (INTS, f"t = T.alloc_buffer((1,), 'int32')\n{HEAD}    t[0] = i - y[i] % 4\n{IN}        if v[p] > t[0]:\n            y[i] = T.max(y[i], v[p])"),
     "some of each row": (INTS, f"{HEAD}    y[i] = y[i] % 7\n{IN}        if v[p] > i - 4 and p % 2 == 0:\n            y[i] = T.max(y[i], v[p] * i)"),
     "some rows from the third": (INTS, "for i in T.serial(2, 6):\n    for p in T.serial(row[i] + 1, row[i + 1] + 1):\n        y[2] = y[2] + (v[p - 1] + i) * p"),
     "a factor of some entries": (INTS + ', d: T.Buffer((6,), "int32")', f"{HEAD}{IN}        if v[p] > 0:\n            y[i] = y[i] + v[p] * d[i]"),
