@@ -15,6 +15,7 @@ from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
 from lower.convolution import BANDED
 from lower.dead import without_dead_lines
+from lower.delays import read_past_values
 from lower.donation import Donate, donated_buffers
 from lower.finite import Finite
 from lower.invariant import hoist_invariants
@@ -87,6 +88,7 @@ def emit_function(
     program = normalize(without_bodies(func), checks)
     work_in_place(program)
     hoist_invariants(program)
+    read_past_values(program)
     schedule = laid_out(program, plan(program, target), target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)
 

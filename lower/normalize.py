@@ -359,6 +359,8 @@ def _split_lifetimes(program: Program) -> None:
         for part in _parts([s for s in program.statements if buffer in s.buffers()], depth):
             if not lives or not reads_before_writing(part, buffer, depth):
                 lives.append(part)
+            elif not reads_before_writing(lives[-1] + part, buffer, depth):
+                lives[-1] += part
             else:  # it may read what any part before it wrote
                 lives = [[s for life in lives for s in life] + part]
         for k, life in enumerate(lives[1:], 2):
