@@ -40,6 +40,7 @@ from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
 from lower.statement import StatementWriter
+from lower.turned import with_turned_copies
 from lower.values import TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
 from lower.views import Axis
 from lower.windows import WINDOWS
@@ -90,6 +91,7 @@ def emit_function(
     hoist_invariants(program)
     read_past_values(program)
     schedule = laid_out(program, plan(program, target), target)
+    schedule = with_turned_copies(program, schedule, target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)
 
 

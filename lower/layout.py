@@ -19,7 +19,7 @@ from lower.estimate import extent
 from lower.nest import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
 from lower.normalize import Program, relocated
 
-_GAIN = 0.8  # part of the price below which another order is worth its change
+GAIN = 0.8  # part of the price below which another order is worth its change
 
 
 def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
@@ -30,8 +30,8 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
         order = _best(buffer, nodes, plan.boxes, target)
         if order is None:
             continue
-        new = replace(buffer, shape=_ordered(order, buffer.shape))
-        nodes = tuple(relocated_node(n, buffer, new, partial(_ordered, order)) for n in nodes)
+        new = replace(buffer, shape=ordered(order, buffer.shape))
+        nodes = tuple(relocated_node(n, buffer, new, partial(ordered, order)) for n in nodes)
         program.statements[:] = [_moved(s, buffer, new, order) for s in program.statements]
         program.depth[new] = program.depth.pop(buffer)
         if buffer in program.raw:
@@ -41,13 +41,19 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
 
 def _best(buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> tuple[int, ...] | None:
     """The order that is cheaper by far than the one as written."""
+    found = costs(buffer, nodes, boxes, target)
+    best = min(found, key=lambda o: found[o])
+    return best if found[best] < GAIN * found[tuple(range(len(buffer.shape)))] else None
+
+
+def costs(
+    buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target
+) -> dict[tuple[int, ...], float]:
+    """How many elements nodes take one by one, for each order of the dimensions of an array."""
     rank = len(buffer.shape)
     uses = [use for n in inner_statements(nodes) for use in _uses(n, buffer, boxes, target)]
     orders = [tuple(sorted(range(rank), key=lambda d, last=last: (d == last, d))) for last in range(rank)]
-    costs = {order: sum(weight for places, weight in uses if not _together(places, order)) for order in orders}
-    as_written = costs[tuple(range(rank))]
-    best = min(orders, key=lambda o: costs[o])
-    return best if costs[best] < _GAIN * as_written else None
+    return {order: sum(weight for places, weight in uses if not _together(places, order)) for order in orders}
 
 
 _Places = tuple[int, ...]  # for each dimension which of a statement's axes it has, -1 for none
@@ -56,7 +62,7 @@ _Places = tuple[int, ...]  # for each dimension which of a statement's axes it h
 def _uses(
     node: ArrayStatement, buffer: Buffer, boxes: Mapping[Loop, Box], target: Target
 ) -> Iterator[tuple[_Places, float]]:
-    """The accesses of a statement to a buffer, those that run along the same axes once, with the elements they move."""
+    """The accesses of a statement to a buffer, with the elements they move."""
     statement, store = node.statement, node.statement.store
     if buffer not in statement.buffers():
         return
@@ -70,7 +76,7 @@ def _uses(
     ranks = {v: k for k, v in enumerate(dict.fromkeys([*(v for v in leading if v in axes), *axes]))}
     steps = prod(extent(boxes.get(o), target) for o in statement.loops if o not in node.axes)
     sizes = {loop.var: extent(boxes.get(loop), target) for loop in node.axes}
-    for places, used in {_places(indices, ranks) for indices in found}:
+    for places, used in (_places(indices, ranks) for indices in dict.fromkeys(found)):
         if used:
             yield places, steps * prod(sizes[v] for v in used)
 
@@ -88,11 +94,12 @@ def _together(places: _Places, order: Sequence[int]) -> bool:
     return axes == sorted(axes)
 
 
-def _ordered(order: Sequence[int], items: Sequence[Expr]) -> tuple[Expr, ...]:
+def ordered(order: Sequence[int], items: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Sizes or indices in another order of the dimensions."""
     return tuple(items[d] for d in order)
 
 
 def _moved(statement: Statement, old: Buffer, new: Buffer, order: Sequence[int]) -> Statement:
     if old not in statement.buffers():
         return statement
-    return relocated(statement, old, new, partial(_ordered, order))
+    return relocated(statement, old, new, partial(ordered, order))
