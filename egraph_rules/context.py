@@ -10,10 +10,10 @@ location is given to one side wherever a context is split, by the `Priority` of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import assert_never, cast
+from typing import TypeVar, assert_never, cast
 
 import islpy as isl
 
@@ -56,6 +56,7 @@ NO_PERMISSION = 0
 _MAX_PIECES = 16
 
 Known = dict[tuple[Buffer, Value], isl.Set]
+K = TypeVar("K")
 
 
 class Priority(Enum):
@@ -126,6 +127,7 @@ class Contexts:
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
         self._permissions: list[Regions] = [{}]
+        self._alike: dict[Hashable, list[int]] = {}  # facts and permissions by all that is in them, regions by hash
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
         self.questions = 0
@@ -214,23 +216,36 @@ class Contexts:
         return replace(self._facts[facts], known={}, conditions=())
 
     def _add_facts(self, facts: Facts) -> int:
-        """A new id. Domains are interned, since questions about values of variables have one answer for each."""
-        key = hash(facts.domain)
-        for number in self._domains.setdefault(key, []):
-            if self._facts[number].domain.plain_is_equal(facts.domain):
-                facts = replace(facts, domain=self._facts[number].domain)
-                self._domain_of.append(number)
-                break
-        else:
-            self._domains[key].append(len(self._facts))
-            self._domain_of.append(len(self._facts))
-        self._facts.append(facts)
-        return len(self._facts) - 1
+        """The id of facts. Equal ones share it: a place that a rewrite elsewhere left as it was is not done again."""
+        home = self._home(facts.domain)
+        known = frozenset((b, v, hash(r)) for (b, v), r in facts.known.items())
+        key = (home, facts.priority, facts.scope, facts.trips, facts.conditions, facts.assumed, known)
+        same = self._alike.setdefault(key, [])
+        for number in same:
+            if _same_regions(self._facts[number].known, facts.known):
+                return number
+        number = len(self._facts)
+        same.append(number)
+        self._domain_of.append(number if home < 0 else home)
+        self._facts.append(facts if home < 0 else replace(facts, domain=self._facts[home].domain))
+        if home < 0:
+            self._domains.setdefault(hash(facts.domain), []).append(number)
+        return number
+
+    def _home(self, domain: isl.Set) -> int:
+        """The first facts with a domain, -1 if there are none: what variables may be has one answer for each."""
+        found = self._domains.get(hash(domain), [])
+        return next((n for n in found if self._facts[n].domain.plain_is_equal(domain)), -1)
 
     def _add_permissions(self, regions: Regions) -> int:
         regions = {b: r for b, r in regions.items() if not r.plain_is_empty()}
         if not regions:
             return NO_PERMISSION
+        same = self._alike.setdefault(frozenset((b, hash(r)) for b, r in regions.items()), [])
+        for number in same:
+            if _same_regions(self._permissions[number], regions):
+                return number
+        same.append(len(self._permissions))
         self._permissions.append(regions)
         return len(self._permissions) - 1
 
@@ -567,6 +582,11 @@ class Contexts:
             return domain.is_subset(pa.ge_set(low).intersect(pa.le_set(high)))
 
         return bool(self._ask(("fits", self._domain_of[facts], expr), prove, False))
+
+
+def _same_regions(one: Mapping[K, isl.Set], other: Mapping[K, isl.Set]) -> bool:
+    """Whether the same regions are known of the same things."""
+    return one.keys() == other.keys() and all(r is other[k] or r.plain_is_equal(other[k]) for k, r in one.items())
 
 
 def _less(region: isl.Set, taken: isl.Set) -> isl.Set:

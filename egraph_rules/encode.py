@@ -9,7 +9,7 @@ the answers to the questions its conditions, loads and stores raise.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar, assert_never, cast
 
@@ -264,11 +264,13 @@ class Expander:
     _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
+    _settling: dict[str, Callable[[Stmt], bool]] = field(init=False)
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
 
     def __post_init__(self) -> None:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
+        self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
 
@@ -326,8 +328,8 @@ class Expander:
             self.names.setdefault((facts, part.number), part.name)
         if self.contexts.only_writes_dead(facts, permissions, part.stmt):
             self.tables["only_writes_dead"].append(key)
-        if level == 0:
-            self._propose(facts, part, permissions)
+        if level == 0 and self._propose(facts, part, permissions):
+            return
         match part.stmt:
             case Seq(stmts=(_, _)):
                 self._expand_sequence(facts, part, permissions, question)
@@ -359,10 +361,11 @@ class Expander:
             case _:
                 pass  # skip
 
-    def _propose(self, facts: int, part: Part, permissions: int) -> None:
-        """Let rules over statements say what else the statement equals here."""
+    def _propose(self, facts: int, part: Part, permissions: int) -> bool:
+        """Let rules over statements say what else the statement equals here; whether one of them settles it."""
         if part.number == 0 or self.contexts.over():
-            return
+            return False
+        settled = False
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
             for new in self._limited(name, propose(part.stmt, here)):
@@ -372,6 +375,8 @@ class Expander:
                     self.applied[facts, part.number, permissions].append((other, name))
                     self.matches[name] += 1
                     self.expand(facts, other, permissions)
+                    settled = settled or (name in self._settling and self._settling[name](part.stmt))
+        return settled
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
         """Proposals of a rule, as long as it has not made too many and there is time."""

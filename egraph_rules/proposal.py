@@ -106,8 +106,12 @@ class Here:
         return None if self.contexts.over() else pb.within_budget(question, None)
 
 
-def rewrite(*, law: str, because: str, family: str = "") -> Callable[[Proposal], Rule]:
+def rewrite(
+    *, law: str, because: str, family: str = "", settles: Callable[[Stmt], bool] | None = None
+) -> Callable[[Proposal], Rule]:
     """Make a `Rule` of a function from a statement and its place to equal statements.
+
+    Statements that it `settles` are not looked into: what it makes of them is better in any program.
 
     Raises:
         RuleError: no reason is given.
@@ -118,7 +122,7 @@ def rewrite(*, law: str, because: str, family: str = "") -> Callable[[Proposal],
         name = f"{group}.{function.__name__}"
         if because.strip() == "":
             raise RuleError("rule", f"rule {name} states no reason")
-        return Rule(name, law, because, Floats.STRICT, "", propose=function)
+        return Rule(name, law, because, Floats.STRICT, "", propose=function, settles=settles)
 
     return build
 

@@ -88,7 +88,8 @@ class Rule:
     `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them.
     `dtype` is the one that operands must have, where functions that the rule calls fix it. `question` is the
     conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are the
-    functions of rules written as in `egraph_rules.proposal`, which run in Python.
+    functions of rules written as in `egraph_rules.proposal`, which run in Python. Statements that a rule `settles` are
+    worse than what it makes of them in any program: nothing else is tried on them.
     """
 
     name: str
@@ -105,6 +106,7 @@ class Rule:
     dtype: DType | None = None
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
+    settles: Callable[[Stmt], bool] | None = None
 
     @property
     def in_engine(self) -> bool:
