@@ -130,6 +130,7 @@ class Contexts:
         self._alike: dict[Hashable, list[int]] = {}  # facts and permissions by all that is in them, regions by hash
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
+        self._asked_of: dict[int, Stmt] = {}
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
@@ -164,7 +165,7 @@ class Contexts:
 
     def sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
         """Facts between two statements, and permissions there."""
-        key = ("sequence", facts, permissions, id(first), id(second))
+        key = ("sequence", facts, permissions, self._id(first), self._id(second))
         weaker = self._forgetful(facts)
         size = self._size(facts, permissions, first, second)
         return self._derive(key, weaker, lambda: self._sequence(facts, permissions, first, second), size)
@@ -173,7 +174,7 @@ class Contexts:
         """Facts at the start of any iteration, and permissions at its end."""
         weaker = self._forgetful(facts)
         weaker = replace(weaker, scope=(*weaker.scope, loop.var), trips=(*weaker.trips, Trip.of(loop)))
-        key = ("loop", facts, permissions, id(loop))
+        key = ("loop", facts, permissions, self._id(loop))
         size = self._size(facts, permissions, loop.body)
         return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop), size)
 
@@ -181,11 +182,12 @@ class Contexts:
         """Facts inside a binding."""
         f = self._facts[facts]
         weaker = replace(f, scope=(*f.scope, stmt.var))
-        return self._derive(("let", facts, id(stmt)), weaker, lambda: (self._let(facts, stmt), NO_PERMISSION))[0]
+        key = ("let", facts, self._id(stmt))
+        return self._derive(key, weaker, lambda: (self._let(facts, stmt), NO_PERMISSION))[0]
 
     def alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
         """Facts and permissions inside an allocation: contents start arbitrary and do not matter at the end."""
-        key = ("alloc", facts, permissions, id(stmt))
+        key = ("alloc", facts, permissions, self._id(stmt))
         return self._derive(key, self._forgetful(facts), lambda: self._alloc(facts, permissions, stmt))
 
     def _derive(
@@ -205,6 +207,11 @@ class Contexts:
                 found = self._add_facts(weaker), NO_PERMISSION
             self._derived[key] = found
         return found
+
+    def _id(self, stmt: Stmt) -> int:
+        """A statement's identity, which no other gets as long as these contexts live."""
+        self._asked_of[id(stmt)] = stmt
+        return id(stmt)
 
     def _size(self, facts: int, permissions: int, *stmts: Stmt) -> int:
         """How many regions of buffers a context is made from."""
@@ -437,7 +444,7 @@ class Contexts:
             domain = self._facts[facts].domain
             return all(r.intersect_params(domain).is_subset(d[b]) for b, r in written.items())
 
-        return bool(self._ask(("dead", facts, permissions, id(stmt)), prove, False))
+        return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
 
     # Faults ---------------------------------------------------------------------------------------------------------
 
@@ -445,7 +452,7 @@ class Contexts:
         """Whether running a statement cannot fault, so that it may run where it did not run before."""
         if facts == IMPOSSIBLE:
             return True
-        key = ("harmless", facts, id(stmt))
+        key = ("harmless", facts, self._id(stmt))
         if key not in self._answers:
             self._answers[key] = self._harmless(facts, stmt)
         return bool(self._answers[key])
@@ -514,8 +521,11 @@ class Contexts:
                 fits = expr.dtype.is_float or op in ("not", "bitnot") or self._fits(facts, expr)
                 return self.total(facts, a) and fits
             case Binary() as node:
-                parts = self.total(facts, node.lhs) and self.total(facts, node.rhs)
-                return parts and self._operator_total(facts, node)
+                key = ("total", facts, node)
+                if key not in self._answers:
+                    parts = self.total(facts, node.lhs) and self.total(facts, node.rhs)
+                    self._answers[key] = parts and self._operator_total(facts, node)
+                return bool(self._answers[key])
             case other:
                 assert_never(other)
 

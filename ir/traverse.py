@@ -40,17 +40,18 @@ from ir.nodes import (
 
 def children(expr: Expr) -> tuple[Expr, ...]:
     """Direct subexpressions, left to right."""
-    match cast(AnyExpr, expr):
+    node: AnyExpr = expr  # pyright: ignore[reportAssignmentType]  # `cast` is a call, and nothing is called more often
+    match node:
+        case Binary(lhs=a, rhs=b):
+            return (a, b)
         case Const() | Var() | Undef():
             return ()
         case Load(indices=indices):
             return indices
-        case Call(args=args):
-            return args
         case Unary(operand=a) | Cast(operand=a):
             return (a,)
-        case Binary(lhs=a, rhs=b):
-            return (a, b)
+        case Call(args=args):
+            return args
         case Select(cond=c, then=a, other=b):
             return (c, a, b)
         case other:
@@ -87,9 +88,11 @@ def map_expr(expr: Expr, fn: Callable[[Expr], Expr]) -> Expr:
 
 def walk_expr(expr: Expr) -> Iterator[Expr]:
     """All nodes of an expression, parents first."""
-    yield expr
-    for child in children(expr):
-        yield from walk_expr(child)
+    left = [expr]  # no generator for each level: searches spend much of their time here
+    while left:
+        node = left.pop()
+        yield node
+        left += reversed(children(node))
 
 
 def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
@@ -132,9 +135,11 @@ def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
 
 def walk(stmt: Stmt) -> Iterator[Stmt]:
     """All statements, parents first, in program order."""
-    yield stmt
-    for child in stmt_children(stmt):
-        yield from walk(child)
+    left = [stmt]
+    while left:
+        node = left.pop()
+        yield node
+        left += reversed(stmt_children(node))
 
 
 def all_exprs(stmt: Stmt) -> Iterator[Expr]:

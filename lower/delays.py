@@ -128,7 +128,9 @@ def _places(writer: Statement, level: int) -> tuple[Var | None, ...] | None:
     places = tuple(i if isinstance(i, Var) and i in inner else None for i in writer.store.indices)
     used = [p for p in places if p is not None]
     others = {v for i, p in zip(writer.store.indices, places, strict=True) if p is None for v in free_vars(i)}
-    return places if sorted(v.name for v in used) == sorted(v.name for v in inner) and others.isdisjoint(inner) else None
+    return (
+        places if sorted(v.name for v in used) == sorted(v.name for v in inner) and others.isdisjoint(inner) else None
+    )
 
 
 def _covered(user: Statement, writer: Statement, places: Sequence[Var | None], level: int) -> bool:
@@ -217,7 +219,7 @@ class _Copy:
         return _updated(replace(mapped(s, at), loops=loops))
 
     def _past(self, load: Load, position: int, number: int, var: Var) -> Load:
-        """What a variable holds at a position of the body in an iteration, as an element or as it was before the loop."""
+        """What a variable holds at a position of the body in an iteration: an element, or what it held before."""
         while load.buffer in self.delays:
             delay = self.delays[load.buffer]
             if position <= delay.writer.position:

@@ -21,6 +21,8 @@ from lower.linear import atom, linear, number, to_expr
 from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements, relocated_node
 from lower.normalize import Program
 
+_Order = tuple[int, ...]
+
 
 def with_turned_copies(program: Program, plan: Plan, target: Target) -> Plan:
     """The plan with copies of arrays for loops that step along their rows; tells the program of them."""
@@ -36,7 +38,7 @@ class _Turner:
     target: Target
     boxes: dict[Loop, Box]
     first: list[Node] = field(default_factory=list[Node])
-    kept: dict[tuple[Buffer, tuple[int, ...]], Buffer] = field(default_factory=dict[tuple[Buffer, tuple[int, ...]], Buffer])
+    kept: dict[tuple[Buffer, _Order], Buffer] = field(default_factory=dict[tuple[Buffer, _Order], Buffer])
     constant: set[Buffer] = field(init=False)
     position: int = field(init=False)
 
@@ -80,7 +82,7 @@ class _Turner:
         places = [i for n in body for i in n.statement.places(buffer)]
         return all(node.loop.var in linear(i[-1]).terms and not any(map(has_loads, i)) for i in places)
 
-    def _order(self, buffer: Buffer, node: SequentialLoop, around: tuple[Loop, ...]) -> tuple[int, ...] | None:
+    def _order(self, buffer: Buffer, node: SequentialLoop, around: tuple[Loop, ...]) -> _Order | None:
         """The order of dimensions that a copy should have, if it is worth copying."""
         found = costs(buffer, (node,), self.boxes, self.target)
         times = prod(extent(self.boxes.get(o), self.target) for o in around)
@@ -128,7 +130,7 @@ class _Turner:
         self,
         node: SequentialLoop,
         buffer: Buffer,
-        order: tuple[int, ...],
+        order: _Order,
         around: tuple[Loop, ...],
         before: list[Node],
         after: list[Node],
@@ -163,7 +165,7 @@ class _Turner:
         return replace(node, body=body)
 
     def _whole(
-        self, buffer: Buffer, copy: Buffer, order: tuple[int, ...], around: tuple[Loop, ...], back: bool
+        self, buffer: Buffer, copy: Buffer, order: _Order, around: tuple[Loop, ...], back: bool
     ) -> ArrayStatement:
         """All of an array from or to its copy."""
         dtype = buffer.shape[0].dtype
