@@ -9,8 +9,9 @@ from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Load, Unary
 from ir.traverse import free_vars, loads, walk_expr
+from lower.filters import filter_price
 from lower.linear import Linear
-from lower.nest import ArrayStatement, Box, Node, Recurrence, SequentialLoop, Solve, Span, Versions
+from lower.nest import ArrayStatement, Box, Filter, Node, Recurrence, SequentialLoop, Solve, Span, Versions
 from lower.scanning import Extent, cheapest
 
 
@@ -28,7 +29,7 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         elif isinstance(node.scan, Span):
             total += steps * _ranges(node, node.scan, boxes, target)
         elif node.axes:
-            scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence) else 0.0
+            scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence | Filter) else 0.0
             factor = target.scatter if _scatters(node) else 1.0
             total += steps * (target.launch + scan + factor * _elements(node, boxes, target))
         else:
@@ -36,13 +37,15 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
     return total
 
 
-def _continued(node: ArrayStatement, scan: Recurrence, boxes: Mapping[Loop, Box], target: Target) -> float:
+def _continued(node: ArrayStatement, scan: Recurrence | Filter, boxes: Mapping[Loop, Box], target: Target) -> float:
     """The price of a scan besides that of its terms."""
     rows = prod(extent(boxes.get(loop), target) for loop in node.axes if loop is not scan.loop)
     indices = node.statement.store.indices
     innermost = bool(indices) and scan.loop.var in free_vars(indices[-1])
     inside = len(node.axes) < len(node.statement.loops)
     length = extent(boxes.get(scan.loop), target)
+    if isinstance(scan, Filter):
+        return filter_price(length, rows, inside, target)
     return cheapest(scan, Extent(length, rows, innermost, inside), target)[1]
 
 

@@ -17,6 +17,7 @@ from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
 from lower.donation import Donate, donated_buffers
+from lower.filters import FILTER_HELPERS
 from lower.finite import Finite
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
@@ -53,6 +54,7 @@ _HELPERS = {
     "windows": WINDOWS,
     "banded": BANDED,
     **HELPERS,
+    **FILTER_HELPERS,
     "reduce_ranges": REDUCE_RANGES,
     "reduce_rows": REDUCE_ROWS,
     "first_best": FIRST_BEST,

@@ -61,6 +61,17 @@ class Recurrence:
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """`X[i] = factors[0] * X[i-1] + factors[1] * X[i-2] + ... + term` along a loop, by factors that are the same for
+    all axes; `previous` are the loads of `X[i-1]`, `X[i-2]`, ..."""
+
+    loop: Loop
+    factors: tuple[Expr, ...]
+    term: Expr
+    previous: tuple[Load, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Pick:
     """The iteration of nested loops, counted from 0, at which a value is largest or smallest among those for which
     conditions hold: the first such, or the `last`."""
@@ -100,7 +111,7 @@ class Solve:
     unit: bool
 
 
-Scan = Recurrence | Pick | Solve | Span
+Scan = Recurrence | Filter | Pick | Solve | Span
 
 
 def mapped_scan(scan: Scan, expr: Callable[[Expr], Expr]) -> Scan:
@@ -118,6 +129,9 @@ def mapped_scan(scan: Scan, expr: Callable[[Expr], Expr]) -> Scan:
         return replace(scan, start=start, stop=stop, term=term, factors=tuple(map(expr, scan.factors)))
     if isinstance(scan, Solve):
         return replace(scan, matrix=load(scan.matrix))
+    if isinstance(scan, Filter):
+        factors, previous = tuple(map(expr, scan.factors)), tuple(map(load, scan.previous))
+        return replace(scan, factors=factors, term=expr(scan.term), previous=previous)
     factor = None if scan.factor is None else expr(scan.factor)
     return replace(scan, term=expr(scan.term), factor=factor, previous=load(scan.previous))
 

@@ -18,18 +18,20 @@ from lower.blocking import follows
 from lower.components import components
 from lower.contraction import contracted
 from lower.estimate import estimate
+from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened, price
 from lower.flattening import ranges as flat_ranges
 from lower.linear import Bound, atom, linear, to_expr
 from lower.nest import (
     ArrayStatement,
     Box,
+    Filter,
     Node,
     Pick,
     Plan,
     Recurrence,
+    Scan,
     SequentialLoop,
-    Span,
     Versions,
     extreme,
     inner_statements,
@@ -303,7 +305,13 @@ class _Scheduler:
                 statements = found.statements
                 unrolled.append(found)
         depth = {**self.program.depth, **{u.array: level for u in unrolled}}
-        scans = {s.position: r for s in statements if (r := recurrence(s, loop, depth)) is not None}
+        axes = {o.var for o in (*pending, *(o for s in statements for o in s.loops[level + 1 :]))}
+        long = box.extent.is_const and box.extent.const >= WIDTH
+        scans = {
+            s.position: found
+            for s in statements
+            if (found := recurrence(s, loop, depth) or (filtering(s, loop, axes, depth) if long else None)) is not None
+        }
         if not scans:
             return None
         free = {*scans, *(s.position for s in statements if any(u.numbers(s, level) for u in unrolled))}
@@ -386,11 +394,11 @@ class _Scheduler:
         return selection(group, loops, boxes, self.program.depth, fresh, self._position)
 
     def _over_all(
-        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Recurrence | Pick | Span | None = None
+        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Scan | None = None
     ) -> ArrayStatement:
         """An array statement over all loops but those around it."""
         axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
-        if isinstance(scan, Recurrence | Pick):
+        if isinstance(scan, Recurrence | Filter | Pick):
             statement = replace(statement, update=None)
         return ArrayStatement(statement, axes, scan)
 

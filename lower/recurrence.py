@@ -28,26 +28,26 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     store = statement.store
     before = substitute_expr_all(store.indices, loop.var, Binary("sub", loop.var, const(1, loop.var.dtype)))
     own = [load for load in loads(store.value) if load.buffer == store.buffer]
-    last = [load for load in own if _same_place(load.indices, before)]
+    last = [load for load in own if same_place(load.indices, before)]
     around = (*store.indices, *statement.guards)
     if not last or any(load.buffer == store.buffer for e in around for load in loads(e)):
         return None
     if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards):
         return None
     previous = last[0]
-    stepping = any(_moves(i, loop.var) for i in store.indices)
-    if not stepping or _continues_besides(statement, loop, previous, private):
+    stepping = any(moves(i, loop.var) for i in store.indices)
+    if not stepping or continues_besides(statement, loop, [previous], private):
         return None
     found = split_update(store.value, previous)
     if found is not None and not _has(found[1], previous):
         op, term = found
         term = Unary("neg", term) if op == "sub" else term
         return Recurrence(loop, "add" if op == "sub" else op, term, None, previous)
-    line = _line(store.value, previous)
-    if line is None or line[0] is None or not _tame(line[0]):
+    form = line(store.value, previous)
+    if form is None or form[0] is None or not _tame(form[0]):
         return None
     zero = const(0, store.value.dtype)
-    return Recurrence(loop, "add", zero if line[1] is None else line[1], line[0], previous)
+    return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous)
 
 
 def counts_exactly(term: Expr, times: int) -> bool:
@@ -66,20 +66,27 @@ def substitute_expr_all(exprs: Sequence[Expr], var: Var, value: Expr) -> tuple[E
     return tuple(substitute_expr(e, {var: value}) for e in exprs)
 
 
-def _moves(index: Expr, var: Var) -> bool:
+def moves(index: Expr, var: Var) -> bool:
     """Whether each value of a variable makes another index."""
     form = linear(index)
     return var in form.terms and all(a == var or var not in free_vars(a) for a in form.terms)
 
 
-def _same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+def same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Whether two accesses are to one element."""
     return all(linear(x).equals(linear(y)) for x, y in zip(a, b, strict=True))
 
 
-def _continues_besides(statement: Statement, loop: Loop, previous: Load, private: Mapping[Buffer, int]) -> bool:
+def continues_besides(
+    statement: Statement, loop: Loop, previous: Sequence[Load], private: Mapping[Buffer, int]
+) -> bool:
     """Whether a statement reads what an earlier iteration of a loop stored otherwise than by `previous`."""
     nothing = const(0, statement.store.value.dtype)
-    rest = map_expr(statement.store.value, lambda e: nothing if isinstance(e, Load) and e.same(previous) else e)
+
+    def one(e: Expr) -> Expr:
+        return nothing if isinstance(e, Load) and any(e.same(p) for p in previous) else e
+
+    rest = map_expr(statement.store.value, one)
     if not _reads(rest, statement.buffer):
         return False
     store = replace(statement.store, value=rest)
@@ -101,7 +108,7 @@ def _tame(factor: Expr) -> bool:
     return factor.dtype.is_integer or (isinstance(factor, Const) and abs(factor.value) <= 1)
 
 
-def _line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
+def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
     """`expr` as `a * x + b`, None for parts that are zero; None if it is no such form."""
     if expr.same(x):
         return const(1, expr.dtype), None
@@ -109,17 +116,17 @@ def _line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
         return None, expr
     match expr:
         case Unary(op="neg", operand=operand):
-            inner = _line(operand, x)
+            inner = line(operand, x)
             return None if inner is None else (_negated(inner[0]), _negated(inner[1]))
         case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
-            a, b = _line(lhs, x), _line(rhs, x)
+            a, b = line(lhs, x), line(rhs, x)
             return None if a is None or b is None else (_sum(op, a[0], b[0]), _sum(op, a[1], b[1]))
         case Binary(op="div", lhs=lhs, rhs=rhs) if not _has(rhs, x):
-            form = _line(lhs, x)
+            form = line(lhs, x)
             return None if form is None else (_over(form[0], rhs), _over(form[1], rhs))
         case Binary(op="mul", lhs=lhs, rhs=rhs):
             factor, inner = (lhs, rhs) if not _has(lhs, x) else (rhs, lhs)
-            form = _line(inner, x)
+            form = line(inner, x)
             if form is None or _has(factor, x):
                 return None
             return _times(factor, form[0]), _times(factor, form[1])

@@ -28,6 +28,8 @@ RESERVED = {
     "banded",
     "doubling_sums",
     "in_turn",
+    "filtered",
+    "filtered_in_blocks",
     "reduce_ranges",
     "reduce_rows",
     "first_best",

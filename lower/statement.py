@@ -18,7 +18,7 @@ from lower.job import (
     unrolled,
 )
 from lower.linear import atom, to_expr
-from lower.nest import Pick, Recurrence, Solve, Span
+from lower.nest import Filter, Pick, Recurrence, Solve, Span
 from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
 from lower.rows import function_of
@@ -46,6 +46,8 @@ class StatementWriter(StoreWriter):
         match self.node.scan:
             case Recurrence() as scan:
                 self._scan(scan)
+            case Filter() as filters:
+                self._filter(filters)
             case Pick() as pick:
                 self._pick(pick)
             case Solve() as system:
@@ -217,6 +219,25 @@ class StatementWriter(StoreWriter):
         kind = scan.op if scan.factor is None else "linear"
         self._note(f"{kind} scan over {axis.var.name}{'' if form == 'associative' else f' ({form})'}")
         self._put(value, guards)
+
+    def _filter(self, scan: Filter) -> None:
+        """A statement that continues along an axis several elements that it stored before."""
+        self._use(self._ordered(self.job))
+        axis = next(a for a in self.job.axes if a.var == scan.loop.var)
+        guards, dtype = self.job.guards, self.job.buffer.dtype
+        self._release()
+        low = {axis.var: to_expr(axis.low, axis.var)}
+        before = [self.translator.expr(substitute_expr(p, low)) for p in scan.previous]
+        factors = [typed(self.translator.expr(f), dtype).code for f in scan.factors]
+        term = self.translator.expr(scan.term)
+        axes = union(self.translator.order, (axis,), *(p.axes for p in (*before, term)))
+        others = tuple(a for a in axes if a is not axis)
+        first = ", ".join(aligned(typed(b, dtype), others).code for b in before)
+        where = f", axis={along}" if (along := axes.index(axis)) else ""
+        self.helpers |= {"filtered", "filtered_in_blocks"}
+        self._note(f"filter of order {len(factors)} over {axis.var.name}")
+        code = f"filtered_in_blocks([{', '.join(factors)}], [{first}], {self._spread(term, axes)}{where})"
+        self._put(Value(code, axes, POSTFIX), guards)
 
     def _solve(self, system: Solve) -> None:
         """A statement that stores the solution of a triangular system."""

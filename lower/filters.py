@@ -1,0 +1,129 @@
+"""Filters: elements that continue several before them, `X[i] = a * X[i-1] + b * X[i-2] + term`.
+
+Composing such steps needs products of matrices, which may leave the numbers where a run in order would not. Within a
+block of positions, though, they are one product with the responses to a single term, which can be looked at first: as
+long as they stay small, a block costs as much as a sum, and only the last elements of blocks go one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Buffer, Expr, Load, Var, const
+from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from lower.linear import atom, to_expr
+from lower.nest import Filter
+from lower.recurrence import continues_besides, line, moves, same_place
+
+LONGEST = 4  # how far back filters look
+WIDTH = 32  # positions of a block
+
+FILTERED = '''
+def filtered(factors, before, terms, axis=0):
+    """y[i] = factors[0] * y[i - 1] + factors[1] * y[i - 2] + ... + terms[i] along an axis, from y[-1], y[-2], ..."""
+
+    def step(last, term):
+        new = term + sum(factor * y for factor, y in zip(factors, last))
+        return (new, *last[:-1]), new
+
+    terms = jnp.moveaxis(terms, axis, 0)
+    first = tuple(jnp.broadcast_to(jnp.asarray(y, terms.dtype), terms.shape[1:]) for y in before)
+    return jnp.moveaxis(lax.scan(step, first, terms, unroll=1 if terms.ndim > 1 else 8)[1], 0, axis)
+'''
+
+FILTERED_IN_BLOCKS = '''
+def filtered_in_blocks(factors, before, terms, axis=0, width=32, largest=1024.0):
+    """As `filtered`, by products with the responses to single terms, as long as none of these is large."""
+    order, dtype = len(factors), terms.dtype
+    factors = [jnp.asarray(factor, dtype) for factor in factors]
+    impulse = jnp.zeros(width, dtype)
+    response = filtered(factors, [1.0] + [0.0] * (order - 1), impulse)
+    response = jnp.concatenate([jnp.ones(1, dtype), response])
+    apart = jnp.arange(width)[:, None] - jnp.arange(width)
+    inside = jnp.where(apart >= 0, response[jnp.maximum(apart, 0)], 0)
+    late = [jnp.pad(response[: width - j], (j, 0)) for j in range(order)]
+    after = jnp.stack([sum(factors[m + j] * late[j] for j in range(order - m)) for m in range(order)])
+    ends = after[:, : -order - 1 : -1]
+
+    def blocks(x):
+        n = x.shape[-1]
+        rows = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -n % width)]).reshape(*x.shape[:-1], -1, width)
+        alone = jnp.dot(rows, inside.T, precision="highest")
+
+        def step(last, own):
+            new = tuple(own[k] + sum(ends[m, k] * last[m] for m in range(order)) for k in range(order))
+            return new, last
+
+        own = tuple(jnp.moveaxis(alone[..., -1 - k], -1, 0) for k in range(order))
+        first = tuple(jnp.broadcast_to(jnp.asarray(y, dtype), x.shape[:-1]) for y in before)
+        last = lax.scan(step, first, own, unroll=1 if x.ndim > 1 else 8)[1]
+        from_last = jnp.dot(jnp.moveaxis(jnp.stack(last), (0, 1), (-1, -2)), after, precision="highest")
+        return (alone + from_last).reshape(*x.shape[:-1], -1)[..., :n]
+
+    def in_turn(x):
+        return filtered(factors, before, x, -1)
+
+    x = jnp.moveaxis(terms, axis, -1)
+    small = jnp.all(jnp.abs(response) <= largest) & jnp.all(jnp.abs(after) <= largest)
+    return jnp.moveaxis(lax.cond(small, blocks, in_turn, x), -1, axis)
+'''
+
+FILTER_HELPERS = {"filtered": FILTERED, "filtered_in_blocks": FILTERED_IN_BLOCKS}
+
+
+def filtering(statement: Statement, loop: Loop, axes: Collection[Var], private: Mapping[Buffer, int]) -> Filter | None:
+    """How a statement continues what its last iterations of a loop stored, by factors that are the same for all `axes`.
+
+    `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b.
+    """
+    store = statement.store
+    around = (*store.indices, *statement.guards)
+    if not store.value.dtype.is_float or statement.guards or any(map(has_loads, around)):
+        return None
+    if not any(moves(i, loop.var) for i in store.indices):
+        return None
+    places = [_back(store.indices, loop.var, lag) for lag in range(1, LONGEST + 1)]
+    own = [load for load in loads(store.value) if load.buffer == store.buffer]
+    found = {lag: load for lag, p in enumerate(places, 1) for load in own if same_place(load.indices, p)}
+    if not found or continues_besides(statement, loop, list(found.values()), private):
+        return None
+    taken = _factors(store.value, found)
+    if taken is None or any(_varies(f, store.buffer, {loop.var, *axes}) for f in taken[0]):
+        return None
+    factors, term = taken
+    previous = tuple(Load(store.buffer, p) for p in places[: len(factors)])
+    return Filter(loop, factors, term, previous)
+
+
+def _back(indices: Sequence[Expr], var: Var, lag: int) -> tuple[Expr, ...]:
+    earlier = to_expr(atom(var) - lag, var)
+    return tuple(substitute_expr(i, {var: earlier}) for i in indices)
+
+
+def _factors(value: Expr, previous: Mapping[int, Load]) -> tuple[tuple[Expr, ...], Expr] | None:
+    """A value as a sum of earlier elements times factors, and the rest."""
+    zero = const(0, value.dtype)
+    rest: Expr | None = value
+    factors: list[Expr] = []
+    for lag in range(1, max(previous) + 1):
+        form = (None, rest) if lag not in previous or rest is None else line(rest, previous[lag])
+        if form is None:
+            return None
+        factors.append(zero if form[0] is None else form[0])
+        rest = form[1]
+    return tuple(factors), zero if rest is None else rest
+
+
+def _varies(factor: Expr, buffer: Buffer, axes: Collection[Var]) -> bool:
+    return bool(free_vars(factor) & set(axes)) or any(load.buffer == buffer for load in loads(factor))
+
+
+def filter_price(length: float, rows: float, inside: bool, target: Target) -> float:
+    """What a filter costs besides its terms: `rows` side by side, in a loop or not.
+
+    Measured on two cores: 0.8 ns an element in long ones, and 8 us for what happens once.
+    """
+    once = 6 * target.launch if inside else target.dispatch
+    return once + length * rows * target.scan * (target.load + target.arith) + length / WIDTH * target.step
