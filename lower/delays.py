@@ -14,7 +14,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import atom, linear, to_expr
-from lower.normalize import Program, mapped, update_of
+from lower.normalize import Program, mapped, moved, update_of
 
 _LONGEST = 4  # iterations that leave a loop, each with a copy of its body
 _STATEMENTS = 16  # of a body that is copied
@@ -59,6 +59,7 @@ def _in_loop(program: Program, loop: Loop) -> None:
     extent = linear(loop.extent)
     if len(body) > _STATEMENTS or not extent.is_const:
         return
+    body = _without_names(body, level, program)
     found = _delays(body, level, program)
     peeled = max((d.lag + 1 for d in found.values()), default=0)
     if not 0 < peeled <= _LONGEST or extent.const < (1 + _WORTH) * peeled:
@@ -66,7 +67,7 @@ def _in_loop(program: Program, loop: Loop) -> None:
     start = linear(loop.start)
     new: list[Statement] = []
     for k in range(peeled):
-        new += _Copy(found, level, k, to_expr(start + k, loop.var)).statements(body)
+        new += _Copy(found, level, k, to_expr(start + k, loop.var)).statements(body, program)
     rest = Loop(loop.var, to_expr(start + peeled, loop.var), to_expr(extent - peeled, loop.var), loop.kind)
     new += _Rest(found, level, rest).statements(body)
     last = to_expr(start + extent - 1, loop.var)
@@ -76,6 +77,49 @@ def _in_loop(program: Program, loop: Loop) -> None:
             new.append(_final(delay, level, loop.var, last))
     before = [s for s in program.statements if s.position < body[0].position]
     program.statements[:] = [replace(s, position=k) for k, s in enumerate((*before, *new, *after))]
+    used = {b for s in program.statements for b in s.buffers()}
+    for local in [b for b in program.depth if b not in used]:
+        del program.depth[local]
+
+
+def _without_names(body: list[Statement], level: int, program: Program) -> list[Statement]:
+    """A body in which what a local of an iteration names, and an array gets too, is found in the array alone."""
+    for local in [b for b, depth in program.depth.items() if depth > level and not b.shape]:
+        users = [s for s in body if local in s.buffers()]
+        if len(users) > 2 and users == [s for s in program.statements if local in s.buffers()]:
+            body = _unnamed(body, local, users)
+    return body
+
+
+def _unnamed(body: list[Statement], local: Buffer, users: Sequence[Statement]) -> list[Statement]:
+    """A body without a local whose value one of its statements stores as it is; the same if that may not be."""
+    maker = users[0]
+    keeper = next((s for s in users[1:] if isinstance(s.store.value, Load) and s.store.value.buffer == local), None)
+    if keeper is None or keeper.buffer == local or any(s.buffer == local for s in users[1:]):
+        return body
+    target = keeper.store
+    alike = all(s.loops == maker.loops and not s.guards for s in (maker, keeper))
+    if maker.buffer != local or not alike or target.buffer.dtype is not local.dtype:
+        return body
+    used = [s for s in body if target.buffer in s.buffers()]
+    early = any(maker.position < s.position < keeper.position for s in used)
+    if early or any(s.buffer == target.buffer and s is not keeper for s in body) or any(map(has_loads, target.indices)):
+        return body
+    if any(len(s.loops) > len(maker.loops) and s.loops[: len(maker.loops)] != maker.loops for s in users):
+        return body
+    value = Load(target.buffer, target.indices)
+
+    def one(e: Expr) -> Expr:
+        return value if isinstance(e, Load) and e.buffer == local else e
+
+    kept: list[Statement] = []
+    for s in body:
+        if s is maker:
+            store = Store(target.buffer, target.indices, maker.store.value, target.span)
+            kept.append(_updated(replace(maker, store=store)))
+        elif s is not keeper:
+            kept.append(_updated(mapped(s, lambda e: map_expr(e, one))) if s in users else s)
+    return kept
 
 
 def _delays(body: Sequence[Statement], level: int, program: Program) -> dict[Buffer, _Delay]:
@@ -197,9 +241,17 @@ class _Copy:
     number: int
     value: Expr
 
-    def statements(self, body: Sequence[Statement]) -> list[Statement]:
+    def statements(self, body: Sequence[Statement], program: Program) -> list[Statement]:
+        """The copy; locals that each iteration has for itself become others."""
         inner: dict[Loop, Loop] = {}
-        return [self._statement(s, inner) for s in body if s.buffer not in self.delays]
+        copied = [self._statement(s, inner) for s in body if s.buffer not in self.delays]
+        for local in dict.fromkeys(b for s in copied for b in s.buffers()):
+            depth = program.depth.get(local, 0)
+            if depth > self.level:
+                own = replace(local, name=program.fresh(local.name))
+                program.depth[own] = depth - 1
+                copied = [moved(s, local, own) if local in s.buffers() else s for s in copied]
+        return copied
 
     def _statement(self, s: Statement, inner: dict[Loop, Loop]) -> Statement:
         var = s.loops[self.level].var

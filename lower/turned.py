@@ -223,4 +223,5 @@ def _lag(load: Load, stored: Sequence[Expr], var: Var) -> int:
 def _at(load: Load, var: Var, box: Box, step: int) -> Load:
     """What a load reads in a step of a loop."""
     value = to_expr(box.low + step, var)
-    return Load(load.buffer, tuple(substitute_expr(i, {var: value}) for i in load.indices))
+    places = (substitute_expr(i, {var: value}) for i in load.indices)
+    return Load(load.buffer, tuple(to_expr(linear(i), i) for i in places))
