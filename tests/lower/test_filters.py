@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import jax
 import numpy as np
@@ -219,7 +220,7 @@ def test_any_delay_line(data: st.DataObject) -> None:
     """Variables that hand values on in any order, and are read before and after that."""
     names = ["p", "q", "s"][: data.draw(st.integers(1, 3))]
     source = data.draw(st.sampled_from(["A[r, j]", "B[r, j]"]))
-    shifts = [f"{b}[0] = {a}[0]" for a, b in zip(names, names[1:], strict=False)] + [f"p[0] = {source}"]
+    shifts = [f"{b}[0] = {a}[0]" for a, b in pairwise(names)] + [f"p[0] = {source}"]
     shifts = data.draw(st.permutations(shifts))
     weights = [data.draw(st.sampled_from(["0.5", "A[r, j]", "-0.25"])) for _ in names]
     new = "B[r, j] = A[r, j] + " + " + ".join(f"{w} * {n}[0]" for w, n in zip(weights, names, strict=True))
