@@ -59,6 +59,8 @@ def _in_loop(program: Program, loop: Loop) -> None:
     extent = linear(loop.extent)
     if len(body) > _STATEMENTS or not extent.is_const:
         return
+    before = [s for s in program.statements if s.position < body[0].position]
+    after = [s for s in program.statements if s.position > body[-1].position]
     body = _without_names(body, level, program)
     found = _delays(body, level, program)
     peeled = max((d.lag + 1 for d in found.values()), default=0)
@@ -71,11 +73,9 @@ def _in_loop(program: Program, loop: Loop) -> None:
     rest = Loop(loop.var, to_expr(start + peeled, loop.var), to_expr(extent - peeled, loop.var), loop.kind)
     new += _Rest(found, level, rest).statements(body)
     last = to_expr(start + extent - 1, loop.var)
-    after = [s for s in program.statements if s.position > body[-1].position]
     for variable, delay in found.items():
         if not _forgotten(variable, level, body, after, program):
             new.append(_final(delay, level, loop.var, last))
-    before = [s for s in program.statements if s.position < body[0].position]
     program.statements[:] = [replace(s, position=k) for k, s in enumerate((*before, *new, *after))]
     used = {b for s in program.statements for b in s.buffers()}
     for local in [b for b in program.depth if b not in used]:
