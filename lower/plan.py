@@ -14,6 +14,7 @@ from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer, Load, Var
 from ir.traverse import free_vars, shape_vars
+from lower.absorption import always_unchanged
 from lower.blocking import follows
 from lower.components import components
 from lower.contraction import contracted
@@ -98,7 +99,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     """Schedule a program for a target."""
     static = static_names(program)
     boxes = loop_boxes(program, static)
-    deps = dependences(program.statements, program.depth)
+    deps = dependences(program.statements, program.depth, always_unchanged(program.statements))
     flat = flat_ranges(program.statements, boxes, static, program.depth)
     prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
     masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target)
