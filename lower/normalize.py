@@ -78,6 +78,16 @@ class Program:
         self.names.add(fresh)
         return fresh
 
+    def copied(self) -> tuple[dict[Buffer, int], set[Buffer], set[Buffer]]:
+        """What plans change, to be restored."""
+        return dict(self.depth), set(self.tiles), set(self.raw)
+
+    def restore(self, kept: tuple[dict[Buffer, int], set[Buffer], set[Buffer]]) -> None:
+        """Forget the locals of a plan that was not taken."""
+        self.depth.clear()
+        self.depth.update(kept[0])
+        self.tiles, self.raw = set(kept[1]), set(kept[2])
+
     @property
     def written(self) -> tuple[Buffer, ...]:
         """Parameters that are stored to, in order, as the original function has them."""

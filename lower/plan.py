@@ -41,6 +41,7 @@ from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import Fresh, rescheduled, split_at
 from lower.selection import Selected, selection
 from lower.tiles import Tiler
+from lower.versions import assumptions, test
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -113,6 +114,11 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     return result
 
 
+def own_reads(deps: Iterable[Dependence]) -> list[Dependence]:
+    """What a statement reads before another instance of it stores."""
+    return [d for d in deps if d.source == d.sink and d.kind == "anti"]
+
+
 @dataclass(frozen=True, slots=True)
 class _Edge:
     source: int
@@ -142,7 +148,8 @@ class _Scheduler:
         self.ranges = ranges
         self.flat = flat
         self.forced = self._forced(program.statements, {*ranges, *flat})
-        self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
+        self.anti_self = own_reads(deps)
+        self.assuming = False  # whether the data are known to be within bounds, or not to be
 
     def _forced(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
         """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
@@ -228,6 +235,10 @@ class _Scheduler:
         if reason is None:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
+        versions = self._versions(group, level, pending, edges)
+        if versions is not None:
+            yield from versions
+            return
         rest = [e for e in edges if e.level is None or e.level > level]
         depth = dict(self.program.depth)
         in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
@@ -243,6 +254,36 @@ class _Scheduler:
                 self.program.depth.update(changed)
                 best = (in_order,)
         yield from self._flattened(group, level, pending, best) or best
+
+    def _versions(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
+    ) -> tuple[Node, ...] | None:
+        """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
+        if self.assuming or any(self.program.depth.get(b, 0) > level for s in group for b in s.buffers()):
+            return None
+        self.assuming, kept = True, self.program.copied()
+        around = tuple(o for o in group[0].loops[:level] if o not in pending)
+        outer = {k for k, o in enumerate(group[0].loops[:level]) if o in around}
+        best: tuple[Node, ...] | None = None
+        for assumption in assumptions(group, self._tested):
+            exact = tuple(self.schedule(group, level, pending, edges))
+            deps = dependences(group, self.program.depth, assumption.idle)
+            held, self.anti_self = self.anti_self, own_reads(deps)
+            fast = tuple(self.schedule(group, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
+            self.anti_self = held
+            flag, nodes = test(assumption, around, self.boxes, self.program.fresh, self._position)
+            best = (*nodes, Versions(Load(flag, ()), fast, exact, f"where {assumption}, some stores change nothing"))
+            if self._price(best) < self._price(exact):
+                self.program.depth[flag] = len(around)
+                break
+            best = None
+            self.program.restore(kept)
+        self.assuming = False
+        return best
+
+    def _tested(self, buffer: Buffer) -> bool:
+        """Whether a condition may speak of all elements of a buffer before a loop, and not of one of its copies."""
+        return self.program.depth.get(buffer, 0) == 0
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
