@@ -40,6 +40,7 @@ from lower.ragged import bounded, span
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import Fresh, rescheduled, split_at
 from lower.selection import Selected, selection
+from lower.strips import in_strips
 from lower.tiles import Tiler
 from lower.versions import assumptions, test
 
@@ -243,7 +244,7 @@ class _Scheduler:
         depth = dict(self.program.depth)
         in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
         if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
-            best = self._reordered(group, level, pending, in_order) or (in_order,)
+            best = self._reordered(group, level, pending, in_order) or self._in_strips(in_order) or (in_order,)
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
         else:
             changed = dict(self.program.depth)
@@ -284,6 +285,15 @@ class _Scheduler:
     def _tested(self, buffer: Buffer) -> bool:
         """Whether a condition may speak of all elements of a buffer before a loop, and not of one of its copies."""
         return self.program.depth.get(buffer, 0) == 0
+
+    def _in_strips(self, node: SequentialLoop) -> tuple[Node, ...] | None:
+        """Several steps of a loop in one pass, where that is cheaper."""
+        found = in_strips(node, self.boxes, self.target, self.program.fresh, self._position)
+        if found is None:
+            return None
+        self.program.depth.update(found.depth)
+        self.program.raw.update(found.depth)
+        return found.nodes
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
