@@ -69,7 +69,7 @@ def kernel(func: PrimFunc, target: Target = CPU) -> Kernel:
     return Kernel(emit_function(func, target=target), jax.devices()[0])
 
 
-def check(func: PrimFunc, *several: dict[str, Array], target: Target = CPU) -> Kernel:
+def check(func: PrimFunc, *several: dict[str, Any], target: Target = CPU) -> Kernel:
     """Compare with the interpreter on several inputs, to the bit but for NaN."""
     k = kernel(func, target)
     written = buffers_written(func.body)
