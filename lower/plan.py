@@ -14,6 +14,7 @@ from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer, Load, Var
 from ir.traverse import free_vars, shape_vars
+from lower.absorption import always_unchanged
 from lower.blocking import follows
 from lower.components import components
 from lower.contraction import contracted
@@ -41,7 +42,9 @@ from lower.ragged import bounded, span
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import Fresh, rescheduled, split_at
 from lower.selection import Selected, selection
+from lower.strips import in_strips
 from lower.tiles import Tiler
+from lower.versions import WORTH, assumptions, test
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -100,7 +103,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     """Schedule a program for a target."""
     static = static_names(program)
     boxes = loop_boxes(program, static)
-    deps = dependences(program.statements, program.depth)
+    deps = dependences(program.statements, program.depth, always_unchanged(program.statements))
     flat = flat_ranges(program.statements, boxes, static, program.depth)
     prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
     masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target)
@@ -112,6 +115,11 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     result = Plan(nodes, boxes, static)
     _expand_locals(program, result)
     return result
+
+
+def own_reads(deps: Iterable[Dependence]) -> list[Dependence]:
+    """What a statement reads before another instance of it stores."""
+    return [d for d in deps if d.source == d.sink and d.kind == "anti"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +151,8 @@ class _Scheduler:
         self.ranges = ranges
         self.flat = flat
         self.forced = self._forced(program.statements, {*ranges, *flat})
-        self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
+        self.anti_self = own_reads(deps)
+        self.assuming = False  # whether the data are known to be within bounds, or not to be
 
     def _forced(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
         """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
@@ -229,11 +238,15 @@ class _Scheduler:
         if reason is None:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
+        versions = self._versions(group, level, pending, edges)
+        if versions is not None:
+            yield from versions
+            return
         rest = [e for e in edges if e.level is None or e.level > level]
         depth = dict(self.program.depth)
         in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
         if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
-            best = self._reordered(group, level, pending, in_order) or (in_order,)
+            best = self._reordered(group, level, pending, in_order) or self._in_strips(in_order) or (in_order,)
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
         else:
             changed = dict(self.program.depth)
@@ -244,6 +257,51 @@ class _Scheduler:
                 self.program.depth.update(changed)
                 best = (in_order,)
         yield from self._flattened(group, level, pending, best) or best
+
+    def _versions(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
+    ) -> tuple[Node, ...] | None:
+        """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
+        if self.assuming or any(self.program.depth.get(b, 0) > level for s in group for b in s.buffers()):
+            return None
+        options = list(assumptions(group, self._tested))
+        if not options:
+            return None
+        self.assuming, kept = True, self.program.copied()
+        around = tuple(o for o in group[0].loops[:level] if o not in pending)
+        outer = {k for k, o in enumerate(group[0].loops[:level]) if o in around}
+        exact = tuple(self.schedule(group, level, pending, edges))
+        made, held = self.program.copied(), self.anti_self
+        best: tuple[Node, ...] | None = None
+        for assumption in options:
+            deps = dependences(group, self.program.depth, assumption.idle)
+            self.anti_self = own_reads(deps)
+            fast = tuple(self.schedule(group, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
+            self.anti_self = held
+            flag, nodes = test(assumption, around, self.boxes, self.program.fresh, self._position)
+            best = (*nodes, Versions(Load(flag, ()), fast, exact, f"where {assumption}, some stores change nothing"))
+            if self._price(best) < WORTH * self._price(exact):
+                self.program.depth[flag] = len(around)
+                break
+            best = None
+            self.program.restore(made)
+        self.assuming = False
+        if best is None:
+            self.program.restore(kept)
+        return best
+
+    def _tested(self, buffer: Buffer) -> bool:
+        """Whether a condition may speak of all elements of a buffer before a loop, and not of one of its copies."""
+        return self.program.depth.get(buffer, 0) == 0
+
+    def _in_strips(self, node: SequentialLoop) -> tuple[Node, ...] | None:
+        """Several steps of a loop in one pass, where that is cheaper."""
+        found = in_strips(node, self.boxes, self.target, self.program.fresh, self._position)
+        if found is None:
+            return None
+        self.program.depth.update(found.depth)
+        self.program.raw.update(found.depth)
+        return found.nodes
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop

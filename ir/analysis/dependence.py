@@ -120,8 +120,9 @@ def _accesses(statement: Statement, buffer: Buffer) -> list[_Access]:
 class _Domains:
     """Iteration domains as params sets, cached; the primed copy renames every loop variable."""
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Idle) -> None:
         self._cache: dict[tuple[int, bool], isl.Set] = {}
+        self._idle = idle
 
     def get(self, statement: Statement, primed: bool) -> isl.Set:
         key = (id(statement), primed)
@@ -129,6 +130,16 @@ class _Domains:
             renaming = primed_loops(statement) if primed else {}
             self._cache[key] = _domain(statement, renaming, must=False)
         return self._cache[key]
+
+    def effective(self, first: Statement, second: Statement, a: _Access, b: _Access) -> isl.Set:
+        """Instances of `first` and, primed, of `second` of which an access that writes to be read changes something."""
+        both = self.get(first, False).intersect(self.get(second, True))
+        if a.write and not b.write and first.position in self._idle:
+            both = both.subtract(self._idle[first.position])
+        if b.write and not a.write and second.position in self._idle:
+            names = {v.name: f"{v.name}'" for v in primed_loops(second)}
+            both = both.subtract(presburger.rename(self._idle[second.position], names))
+        return both
 
 
 def primed_loops(statement: Statement) -> dict[Var, Expr]:
@@ -167,12 +178,19 @@ def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
     return meet
 
 
-def dependences(statements: Sequence[Statement], private: Mapping[Buffer, int]) -> list[Dependence]:
+Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
+
+
+def dependences(
+    statements: Sequence[Statement], private: Mapping[Buffer, int], idle: Idle | None = None
+) -> list[Dependence]:
     """All dependences between `statements`, given in program order.
 
     `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b: those carry nothing.
+    Who reads an element need not wait for a store, nor the store for who reads it, by an `idle` instance: one that
+    stores what is there, whatever the elements hold that it reads.
     """
-    domains = _Domains()
+    domains = _Domains({} if idle is None else idle)
     found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
     for k, first in enumerate(statements):
         for second in statements[k:]:
@@ -236,7 +254,7 @@ def _levels(
     def question() -> list[tuple[bool, int | None]]:
         primes = primed_loops(second)
         pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
-        pairs = pairs.intersect(domains.get(first, False)).intersect(domains.get(second, True))
+        pairs = pairs.intersect(domains.effective(first, second, a, b))
         result: list[tuple[bool, int | None]] = []
         for k, loop in enumerate(first.loops[:shared]):
             if pairs.is_empty():
@@ -265,14 +283,14 @@ class Relation:
     own: bool
 
 
-def relations(statements: Sequence[Statement], level: int) -> list[Relation] | None:
+def relations(statements: Sequence[Statement], level: int, idle: Idle | None = None) -> list[Relation] | None:
     """What orders instances within one iteration of the outer `level` loops, which all `statements` share.
 
-    Updates by one operator commute and hold nothing up; None when isl gives up.
+    Updates by one operator commute and hold nothing up, nor do `idle` stores those who read; None when isl gives up.
     """
 
     def question() -> list[Relation] | None:
-        domains = _Domains()
+        domains = _Domains({} if idle is None else idle)
         found: list[Relation] = []
         for first in statements:
             for second in statements:
@@ -289,12 +307,13 @@ def _ordered_pairs(
 ) -> Iterator[Relation]:
     """Pairs of instances that meet in an element, an instance of `first` before one of `second`."""
     primes = primed_loops(second)
-    both = domains.get(first, False).intersect(domains.get(second, True)).intersect(_before(first, second, level))
+    before = _before(first, second, level)
     for a in _accesses(first, buffer):
         for b in _accesses(second, buffer):
             if not (a.write or b.write) or (a.accumulating and b.accumulating and _commute(first, second)):
                 continue
-            pairs = both.intersect(_meet(a.indices, [substitute_expr(i, primes) for i in b.indices]))
+            pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
+            pairs = pairs.intersect(before).intersect(domains.effective(first, second, a, b))
             if not pairs.is_empty():
                 yield Relation(first, second, pairs, first is second and not a.write)
 
