@@ -41,7 +41,7 @@ from lower.nest import (
 from lower.normalize import Program
 from lower.views import Axis
 
-_COUNTS = (2, 3, 4, 6, 8)  # of phases, that are priced
+_COUNTS = (2, 3, 4)  # of phases, that are priced: each is compiled by itself
 _LEAST = 0.02  # of the price of a loop that each further phase must save, since prices are rough and compiling slow
 _SHARE = 0.9  # an extent that is left larger in all phases is not worth a slice
 _ROUNDS = 2  # through the axes of a statement, which may bound each other
