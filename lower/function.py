@@ -382,6 +382,10 @@ class _Emitter:
         return self.expanded[buffer], (*prefix, *indices)
 
     def _loop(self, node: SequentialLoop, scope: Scope) -> None:
+        box = self._box(node.loop)
+        if box is not None and box.extent.is_const and box.extent.const <= 0:
+            self.report.append(f"loop {node.loop.var.name}: never executed")
+            return
         inside = [n.statement for n in inner_statements(node.body)]
         touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
         written = {self.expanded.get(s.buffer, s.buffer) for s in inside}

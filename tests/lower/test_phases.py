@@ -169,8 +169,10 @@ def compare(func: PrimFunc, kernel: Kernel) -> None:
         np.testing.assert_allclose(np.asarray(have), np.asarray(want), rtol=2e-4, atol=2e-4 * scale)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("count", [2, 5])
+MORE = [("durbin", 2), ("triangles", 2), ("growing", 5), ("running_down", 5), ("inner", 8), ("often_empty", 8)]
+
+
+@pytest.mark.parametrize(("name", "count"), [*((name, 3) for name in PROGRAMS), *MORE])
 def test_phases_compute_what_the_loop_does(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(phases, "_COUNTS", (count,))
     monkeypatch.setattr(phases, "_LEAST", 0.0)
