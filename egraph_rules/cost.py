@@ -39,6 +39,7 @@ class Target:
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
     for each element of the image under the filter there, besides the products.
     `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
+    `phase`: an array statement that is compiled once more, for some of the iterations of its loop.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -72,6 +73,7 @@ class Target:
     convolution_patch: float = 8.0
     dispatch: float = 14_000.0
     scatter: float = 60.0
+    phase: float = 200_000.0
     calls: tuple[tuple[str, float], ...] = ()
 
 

@@ -12,7 +12,7 @@ from lower.values import POSTFIX, Translator, Value, aligned, ordered, union
 from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
 
 ZERO = const(0, DType.INT32)
-Pads = list[tuple[int, int]]  # by dimension
+Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
 EDGE, ZEROS = "edge", "constant"  # what a buffer is padded with: its own borders, or one value
 DEFAULT_SIZE = 256  # of a dimension whose size is symbolic
 # A slice may be padded by this many times its own size before a gather is cheaper.
@@ -20,9 +20,19 @@ MAX_PADDING = 2
 
 
 class Bounds:
-    """What is known of variables at one place: boxes of axes and loops around, and names that are static."""
+    """What is known of variables at one place: boxes of axes and loops around, and names that are static.
 
-    def __init__(self, boxes: Mapping[Var, Box], static: frozenset[Var], shape_variables: frozenset[Var]) -> None:
+    Of axes that are `cut` differently in each phase of a loop, bounds are always written out.
+    """
+
+    def __init__(
+        self,
+        boxes: Mapping[Var, Box],
+        static: frozenset[Var],
+        shape_variables: frozenset[Var],
+        cut: frozenset[Var] = frozenset(),
+    ) -> None:
+        self.cut = cut
         self.boxes = boxes
         self.static = static
         self.shape_variables = shape_variables
@@ -51,7 +61,7 @@ class Bounds:
     def with_axes(self, axes: Sequence[Axis]) -> Bounds:
         """The same with array axes added."""
         added = {a.var: Box(a.low, a.extent, exact=True) for a in axes}
-        return Bounds({**self.boxes, **added}, self.static, self.shape_variables)
+        return Bounds({**self.boxes, **added}, self.static, self.shape_variables, self.cut)
 
 
 class Accessor:
@@ -103,7 +113,8 @@ class Accessor:
     def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
         """A padded buffer; it is named where several accesses read it."""
         options = ', mode="edge"' if mode == EDGE else f", constant_values={self.fill}" if self.fill else ""
-        whole = f"jnp.pad({code}, ({', '.join(map(str, pads))}{',' if len(pads) == 1 else ''}){options})"
+        widths = ", ".join(str((max(low, 0), max(high, 0))) for low, high in pads)
+        whole = f"jnp.pad({self._cropped(code, pads, view)}, ({widths}{',' if len(pads) == 1 else ''}){options})"
         reads = self.reads.get((code, mode), 1)
         elements = 1.0
         for g in view:
@@ -118,7 +129,7 @@ class Accessor:
             return
         view = self.view(shape, indices)
         pads = None if view is None else self._overhangs(view)
-        if view is not None and pads is not None and any(p != (0, 0) for p in pads):
+        if view is not None and pads is not None and _leaves(pads):
             self._note_width((self.merged(name, view), ZEROS), pads, times)
 
     def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
@@ -134,7 +145,18 @@ class Accessor:
             if pad is None or not self._cheap(pad, g):
                 return None
             pads.append(pad)
-        return pads
+        return [self._crop(pad, g) for pad, g in zip(pads, view, strict=True)] if _leaves(pads) else pads
+
+    def _crop(self, pad: tuple[int, int], g: Group) -> tuple[int, int]:
+        """What a dimension is padded by, without what a view that moves never reads of it.
+
+        In a loop, XLA copies a buffer that it reads and stores to unless it sees that both are at the same places."""
+        if not g.axes or not g.size.is_const or self.is_static(g.start):
+            return pad
+        before, after = self.bounds.at_least(g.start), self.bounds.at_most(g.start + g.span - g.size)
+        low, high = pad[0] or -max(before or 0, 0), pad[1] or min(after or 0, 0)
+        read = g.size.const + min(low, 0) + min(high, 0)
+        return (low, high) if 0 < read < g.size.const else pad
 
     def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads] | None:
         """The view that clamped indices are, and by how much it leaves the buffer; None if that is not clamped."""
@@ -173,7 +195,7 @@ class Accessor:
         pads = self._overhangs(view)
         if pads is None:
             return None
-        if any(p != (0, 0) for p in pads):
+        if _leaves(pads):
             pads = self.widths.get((code, ZEROS), pads)
             code = self._wide(name, code, pads, ZEROS, view)
         elif self.moves(view):
@@ -213,11 +235,19 @@ class Accessor:
             return False
         # What leaves a dimension of several that are merged is in the next row; an element alone is not padded.
         split = all(g.dims == 1 and (g.axes or self._inside(g)) for g in view)
-        return split and any(p != (0, 0) for p in pads)
+        return split and _leaves(pads)
 
     def _inside(self, g: Group) -> bool:
         low, high = self.bounds.at_least(g.start), self.bounds.at_most(g.start - g.size)
         return low is not None and low >= 0 and high is not None and high < 0
+
+    def _cropped(self, code: str, pads: Pads, view: Sequence[Group]) -> str:
+        """A buffer without what the negative ones of its pads leave out."""
+        marks: list[str] = []
+        for g, (low, high) in zip(view, pads, strict=True):
+            first, stop = (str(-low) if low < 0 else ""), (self.size(g.size + high) if high < 0 else "")
+            marks.append(f"{first}:{stop}")
+        return indexed(code, marks)
 
     def _cheap(self, pad: tuple[int, int], g: Group) -> bool:
         return sum(pad) <= 64 or (g.size.is_const and sum(pad) <= MAX_PADDING * g.size.const)
@@ -237,8 +267,9 @@ class Accessor:
         if not g.axes:
             return self.size(start)
         stop = start + g.span
-        low = "" if start.equals(0) else self.size(start)
-        high = "" if stop.equals(size) else self.size(stop)
+        out = any(a.var in self.bounds.cut for a in g.axes)
+        low = "" if start.equals(0) and not out else self.size(start)
+        high = "" if stop.equals(size) and not out else self.size(stop)
         return f"{low}:{high}" + (f":{g.step}" if g.step != 1 else "")
 
     def _split(self, code: str, view: Sequence[Group]) -> Value:
@@ -306,6 +337,11 @@ class Accessor:
             values[0] = self.translator.select(mask, values[0], end, DType.INT32)
         axes = union(self.order, *(v.axes for v in values))
         return ", ".join(aligned(v, axes).code for v in values), axes
+
+
+def _leaves(pads: Pads) -> bool:
+    """Whether there is anything to pad."""
+    return any(p > 0 for pad in pads for p in pad)
 
 
 def _turned(code: str, view: Sequence[Group]) -> str:

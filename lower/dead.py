@@ -27,6 +27,9 @@ def _mark(body: Sequence[ast.stmt], dead: set[int]) -> set[str]:
         if isinstance(stmt, ast.FunctionDef):
             live |= _mark(stmt.body, dead) - {a.arg for a in stmt.args.args}
         else:
+            for inner in ast.iter_child_nodes(stmt):  # of a loop over phases
+                if isinstance(inner, ast.FunctionDef):
+                    _mark(inner.body, dead)
             live |= {n.id for n in ast.walk(stmt) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return live
 

@@ -19,15 +19,18 @@ from lower.delays import read_past_values
 from lower.donation import Donate, donated_buffers
 from lower.filters import FILTER_HELPERS
 from lower.finite import Finite
+from lower.folding import folded
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
 from lower.layout import laid_out
-from lower.linear import linear, to_expr
+from lower.linear import linear, number, to_expr
 from lower.nest import (
     ArrayStatement,
     Box,
     Node,
+    Phase,
     Plan,
+    Section,
     SequentialLoop,
     Versions,
     inner_statements,
@@ -35,6 +38,7 @@ from lower.nest import (
     own_bounds,
 )
 from lower.normalize import Check, Program, normalize
+from lower.phases import phased
 from lower.plan import plan, users_of
 from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scanning import HELPERS
@@ -93,7 +97,7 @@ def emit_function(
     hoist_invariants(program)
     read_past_values(program)
     schedule = laid_out(program, plan(program, target), target)
-    schedule = with_turned_copies(program, schedule, target)
+    schedule = phased(program, with_turned_copies(program, schedule, target), target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)
 
 
@@ -108,6 +112,7 @@ class _Emitter:
         self.report: list[str] = []
         self.helpers: set[str] = set()
         self.static = schedule.static
+        self.phase: Phase | None = None  # of the loop that is being written
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
         self.locals = {self.expanded.get(b, b) for b in program.depth}
@@ -309,8 +314,9 @@ class _Emitter:
             else:
                 self._loop(node, scope)
 
-    def _bounds(self, scope: Scope) -> Bounds:
-        return Bounds(scope.around, self.static, self.shape_variables)
+    def _bounds(self, scope: Scope, node: ArrayStatement) -> Bounds:
+        axes = {} if self.phase is None else self.phase.axes.get(node, {})
+        return Bounds(scope.around, self.static, self.shape_variables, frozenset(loop.var for loop in axes))
 
     def _statement(self, node: ArrayStatement, scope: Scope) -> None:
         statement = node.statement
@@ -318,23 +324,35 @@ class _Emitter:
         guards: list[Expr] = []
         boxes: list[Box] = []
         for loop in statement.loops:
-            box = self.plan.boxes.get(loop)
+            box = self._box(loop, node)
             if loop.var in axes:
                 assert box is not None
                 boxes.append(box)
             if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
                 guards += map(self._resolve_expr, own_bounds(loop))
+        if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
+            self.report.append(f"{_describe(statement)}: never executed")
+            return
         resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
         scan = None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
+        bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)
         writer = StatementWriter(
-            job, node, self._bounds(scope), scope, self.names, self.finite, self.target, self.only, self.keep_nan
+            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan
         )
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
         self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")
+
+    def _box(self, loop: Loop, node: ArrayStatement | None = None) -> Box | None:
+        """The static bounds of a loop, or of an axis of a statement, in this phase."""
+        box = self.plan.boxes.get(loop)
+        if self.phase is None or box is None:
+            return box
+        own = self.phase.axes.get(node, {}) if node is not None else {}
+        return own.get(loop) or self.phase.loops.get(loop, box)
 
     def _boxed(self, loop: Loop, scope: Scope) -> bool:
         """Whether a sequential loop runs over its box since its bounds depend on array axes."""
@@ -370,14 +388,53 @@ class _Emitter:
         return self.expanded[buffer], (*prefix, *indices)
 
     def _loop(self, node: SequentialLoop, scope: Scope) -> None:
-        loop = node.loop
+        box = self._box(node.loop)
+        if box is not None and box.extent.is_const and box.extent.const <= 0:
+            self.report.append(f"loop {node.loop.var.name}: never executed")
+            return
         inside = [n.statement for n in inner_statements(node.body)]
         touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
         written = {self.expanded.get(s.buffer, s.buffer) for s in inside}
-        own = self._own_locals(inside, lambda loops: loop in loops)
+        own = self._own_locals(inside, lambda loops: node.loop in loops)
         for buffer in sorted(touched - own, key=lambda b: b.name):
             scope.current(buffer)
         carried = sorted(written - own, key=lambda b: self.names.of(b))
+        if not node.phases:
+            self._steps(node, scope, own, carried)
+            return
+        self.report.append(f"loop {node.loop.var.name} runs in {len(node.phases)} phases, each with its own extents")
+        at, texts, known = len(scope.lines), list[list[str]](), len(self.report)
+        for phase in node.phases:
+            self.phase = phase
+            with self.names.local():
+                self._phase(replace(node, body=phase.body), phase.sections, scope, own, carried)
+            texts.append(scope.lines[at:])
+            del scope.lines[at:]
+        self.phase = None
+        self.report[known:] = dict.fromkeys(self.report[known:])
+        scope.lines += folded(texts, [(p.low, p.stop) for p in node.phases], scope.indent, self.names)
+
+    def _phase(
+        self,
+        node: SequentialLoop,
+        sections: tuple[Section, ...],
+        scope: Scope,
+        own: set[Buffer],
+        carried: list[Buffer],
+    ) -> None:
+        """A phase of a loop, on sections of the buffers that have some."""
+        for s in sections:
+            scope.add(f"{self.names.of(s.part)} = {self.names.of(s.whole)}[{_slices(s)}]")
+        parts = {s.whole: s.part for s in sections}
+        self._steps(node, scope, own, [parts.get(b, b) for b in carried])
+        for s in sections:
+            whole = self.names.of(s.whole)
+            scope.add(f"{whole} = {whole}.at[{_slices(s)}].set({self.names.of(s.part)})")
+            scope.written(whole)
+
+    def _steps(self, node: SequentialLoop, scope: Scope, own: set[Buffer], carried: list[Buffer]) -> None:
+        """A loop, or a phase of one."""
+        loop = node.loop
         child = scope.child()
         child.loop_vars |= {loop.var}
         child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
@@ -432,7 +489,11 @@ class _Emitter:
     def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
         """Source of the first and one-past-last value; records what is known of the variable inside."""
         loop = node.loop
-        box = self.plan.boxes.get(loop)
+        if self.phase is not None and node.phases:
+            low, stop = self.phase.low, self.phase.stop
+            child.around[loop.var] = Box(number(low), number(stop - low), exact=True)
+            return str(low), str(stop)
+        box = self._box(loop)
         start, extent = self._resolve_expr(loop.start), self._resolve_expr(loop.extent)
         known = scope.loop_vars | self.static | set(self.func.scalars)
         stop = to_expr(linear(Binary("add", start, extent)), loop.var)
@@ -455,6 +516,11 @@ class _Emitter:
             if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
                 own.add(self.expanded.get(buffer, buffer))
         return own
+
+
+def _slices(section: Section) -> str:
+    """Where a section is."""
+    return ", ".join(f"{low}:{stop}" for low, stop in section.ranges)
 
 
 def _names(names: Iterable[str]) -> str:

@@ -162,7 +162,7 @@ def _shrink(job: Job, bounds: Bounds) -> Job | None:
                     rest = number(least)
                 if rest.has_loads() or not rest.vars() <= bounds.static:
                     continue
-                smaller = _restrict(axis, c, rest)
+                smaller = restrict(axis, c, rest)
                 # in a loop a slice is a copy each time: where the guard stays anyway, a row less is not worth it
                 anyway = len(parts[0]) == 1 or bounds.boxes.keys() <= {a.var for a in job.axes}
                 if smaller is not None and (anyway or _much_smaller(smaller, axis)):
@@ -175,7 +175,7 @@ def _much_smaller(smaller: Axis, axis: Axis) -> bool:
     return less.is_const and axis.extent.is_const and less.const * WORTH > axis.extent.const
 
 
-def _restrict(axis: Axis, c: int, rest: Linear) -> Axis | None:
+def restrict(axis: Axis, c: int, rest: Linear) -> Axis | None:
     """The axis within `c * var + rest <= 0`, when that is smaller for certain."""
     if not rest.is_const and abs(c) != 1:
         return None

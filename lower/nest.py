@@ -149,13 +149,36 @@ class ArrayStatement:
     scan: Scan | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a buffer, `ranges` of its dimensions from the first to behind the last position, and its own buffer."""
+
+    whole: Buffer
+    part: Buffer
+    ranges: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Iterations `low <= var < stop` of a loop, with tighter boxes while they run: of loops in it that stay loops, and
+    of the axes of each statement. The body works on sections of the buffers that are stored to."""
+
+    low: int
+    stop: int
+    body: tuple[Node, ...]
+    loops: Mapping[Loop, Box]
+    axes: Mapping[ArrayStatement, Mapping[Loop, Box]]
+    sections: tuple[Section, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SequentialLoop:
-    """A loop that stays one, and why."""
+    """A loop that stays one, and why. It runs in `phases`, one after the other, if there are any."""
 
     loop: Loop
     body: tuple[Node, ...]
     reason: str
+    phases: tuple[Phase, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ir.nodes import Buffer, Var
@@ -53,6 +54,13 @@ class Names:
         if key not in self._of:
             self._of[key] = self.fresh(thing.name)
         return self._of[key]
+
+    @contextmanager
+    def local(self) -> Generator[None]:
+        """Names of helpers that are made meanwhile may be made again; buffers and variables keep theirs."""
+        before = set(self._used)
+        yield
+        self._used = before | set(self._of.values())
 
     def fresh(self, wish: str) -> str:
         """A new name close to `wish`."""

@@ -170,7 +170,7 @@ class ValueWriter:
         return Value(name, (axis,))
 
     def _positions(self, axis: Axis) -> str:
-        low = "" if axis.low.equals(0) else f"{self.accessor.size(axis.low)}, "
+        low = "" if axis.low.equals(0) and axis.var not in self.around.cut else f"{self.accessor.size(axis.low)}, "
         stop = self.accessor.size(axis.low + axis.extent)
         return f"jnp.arange({low}{stop}, dtype=jnp.{axis.var.dtype})"
 
@@ -244,7 +244,7 @@ class ValueWriter:
         static = around.static | {a.var for a in taps}
         self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
         self.apart = frozenset(boxes)
-        self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables)
+        self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables, around.cut)
         self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
         self.bounds = self.accessor.bounds = self.around.with_axes(self.job.axes)
         part = self._part(op, job.value, guards, reduced)
