@@ -308,6 +308,7 @@ class _Scheduler:
         copies = [b for b, filled in wave.copies.items() if filled]
         self.program.depth.update(dict.fromkeys([*copies, *locals_], 0 if pending else level))
         self.program.raw.update(copies)
+        self.program.tiles.update(wave.copies)
         return nodes
 
     def _in_steps(self, wave: Wavefront, level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
