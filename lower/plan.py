@@ -307,7 +307,8 @@ class _Scheduler:
         nodes, locals_ = contracted(nodes, locals_, self.boxes, self.target)
         copies = [b for b, filled in wave.copies.items() if filled]
         self.program.depth.update(dict.fromkeys([*copies, *locals_], 0 if pending else level))
-        self.program.raw.update(copies)
+        self.program.depth.update(wave.rows)
+        self.program.raw.update([*copies, *wave.rows])
         self.program.tiles.update(wave.copies)
         return nodes
 
@@ -315,7 +316,7 @@ class _Scheduler:
         """The loop over a skewed time, with what is around it; None if what is inside needs new arrays."""
         depth, anti_self = dict(self.program.depth), self.anti_self
         self.by_position.update({s.position: s for s in wave.statements if s.position not in self.by_position})
-        deps = dependences(wave.statements, {**depth, **dict.fromkeys(wave.copies, level)})
+        deps = dependences(wave.statements, {**depth, **dict.fromkeys(wave.copies, level), **wave.rows})
         self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
         rest = [e for e in self.ordering(deps) if e.level is None or e.level > level]
         body = tuple(self.schedule(wave.statements, level + 1, pending, rest))

@@ -100,7 +100,6 @@ class Held:
     fresh: Callable[[], str]
     everywhere: Callable[[Value], str] | None = None
     named: Value | None = None
-    moving: bool = False  # to a row of a buffer that each step has another of
 
     @property
     def whole(self) -> bool:
@@ -207,17 +206,6 @@ class Scope:
             held.named = Value(held.fresh(), held.value.axes)
             self.insert(held, f"{held.named.code} = {held.value.code}")
         return held.named
-
-    def together(self) -> None:
-        """Work out the rows of several buffers before any of them is stored.
-
-        XLA works out a value again where it is stored; if that reads another buffer which has its row by then, each
-        step copies that buffer.
-        """
-        rows = [held for buffer, held in self.held.items() if held.moving and buffer not in self.parked]
-        if len(rows) > 1:
-            names = ", ".join(self.take(held).code for held in rows)
-            self.add(f"{names} = lax.optimization_barrier(({names}))")
 
     def forget(self, buffer: Buffer) -> None:
         """Nobody looks at a buffer any more."""

@@ -193,7 +193,9 @@ class StoreWriter(ValueWriter):
         """
         line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
         masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 1
-        if not self.shape or not (place.marks or masked):
+        # a row that is only copied is stored at once: XLA would copy a buffer of which others are read before that
+        copied = isinstance(self.job.value, Load) and self.job.op is None and bool(self._starts(place))
+        if not self.shape or copied or not (place.marks or masked):
             if self.job.buffer in self.scope.parked:  # what they leave as it is this one may change
                 self.scope.flush(self.job.buffer)
             self.scope.add(line)
@@ -220,7 +222,6 @@ class StoreWriter(ValueWriter):
         self.scope.held[job.buffer] = Held(
             key, job, (*nodes, self.node), value, at, line, assign, number, raw, late if steady else None, fresh
         )
-        self.scope.held[job.buffer].moving = bool(place.starts or self._starts(place))
         if not place.starts and all(map(_row_or_all, place.view)):
             self.scope.held[job.buffer].everywhere = lambda values: self._everywhere(place, values, mask)
 

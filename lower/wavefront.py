@@ -19,6 +19,7 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, domain, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, loads, map_expr, substitute_expr
+from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
 from lower.nest import ArrayStatement, Box, extreme, own_bounds
@@ -33,7 +34,8 @@ _TIMES = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))  # the fewest steps
 class Wavefront:
     """Statements in the iterations of a loop over `time`, and what comes before and after it.
 
-    `copies` are new arrays, with whether they hold what a buffer held before. `diagonals` elements are moved, besides
+    `copies` are new arrays, with whether they hold what a buffer held before; of `rows` it is said how many loops have
+    one of their own. `diagonals` elements are moved, besides
     those of the statements, that are not in the order in which they lie in memory.
     """
 
@@ -42,6 +44,7 @@ class Wavefront:
     before: tuple[ArrayStatement, ...]
     after: tuple[ArrayStatement, ...]
     copies: Mapping[Buffer, bool]
+    rows: Mapping[Buffer, int]
     diagonals: float
     reason: str
 
@@ -149,10 +152,9 @@ class _Skewer:
         later = self._followers(moved)
         if later is None or not self._made():
             return None
-        statements = [necessary(self._relaid(s)) for s in (*moved, *later)]
-        return self._around(statements)
+        return self._around(moved, [necessary(self._relaid(s)) for s in (*moved, *later)])
 
-    def _around(self, statements: list[Statement]) -> Wavefront:
+    def _around(self, moved: Sequence[Statement], statements: list[Statement]) -> Wavefront | None:
         """The statements with what fills copies before them, and what takes them back."""
         nest, before, after = self.nest, list[ArrayStatement](), list[ArrayStatement]()
         for (buffer, rows), copy in self.copies.items():
@@ -165,11 +167,36 @@ class _Skewer:
                 after.append(copy.returned(nest.sequential, self.boxes, self.new))
                 self.diagonals += self._elements(buffer) if across else 0.0
         made = {copy.new: copy.old not in nest.arrays for copy in self.copies.values()}
+        steps = Carried(statements)
+        if len(made.keys() & {s.buffer for s in statements}) > 1:
+            found = None
+            if len(self.nest.sequential) == self.level and self._finished(moved):
+                found = carried(statements, made, self.following, self.time, self.boxes, self.new)
+            if found is None:
+                return None
+            steps = found
         first, second = (loop.var.name for loop in self.loops)
         form = f"{first if self.a == 1 else f'{self.a} * {first}'} {'+' if self.b > 0 else '-'} "
         form += second if abs(self.b) == 1 else f"{abs(self.b)} * {second}"
         reason = f"each of its steps works out all elements of one {form}, and needs those of earlier steps"
-        return Wavefront(self.time, statements, tuple(before), tuple(after), made, self.diagonals, reason)
+        before, after = [*before, *steps.before], [*steps.after, *after]
+        return Wavefront(
+            self.time, steps.statements, tuple(before), tuple(after), made, steps.depth, self.diagonals, reason
+        )
+
+    def _finished(self, moved: Sequence[Statement]) -> bool:
+        """Whether what a step reads of diagonals is always of the same one before it, or never of its own."""
+        for s in moved:
+            for load in self._loads(s):
+                if load.buffer in self.base:
+                    store = next(o for o in moved if o.buffer == load.buffer).store
+                    here, there = (
+                        combined(self.base[load.buffer], [linear(i) for i in indices])[0]
+                        for indices in (store.indices, load.indices)
+                    )
+                    if not ((here - there).is_const or _apart(s, here, there, self.time.var)):
+                        return False
+        return True
 
     # Loops.
 
@@ -317,8 +344,11 @@ class _Skewer:
                         if not _apart(s, here, combined(base, forms)[0], self.time.var):
                             return None
             loops = (*store.loops[: self.level], self.time, self.along)
-            self._note((buffer, rows), [linear(i) for i in store.store.indices], self._boxes_around(loops))
             place = store.store.indices
+            last = {self.time.var: to_expr(atom(self.time.var) - 1, self.time.var)}
+            for indices in (place, tuple(substitute_expr(i, last) for i in place)):  # at the end, or in the next step
+                for key in ((buffer, rows), (buffer, base)):
+                    self._note(key, [linear(i) for i in indices], self._boxes_around(loops))
             value = Store(buffer, place, Load(buffer, place), store.store.span)
             found.append(Statement(self.new.position(), loops, (), value))
             self.following[found[-1].position] = rows
