@@ -158,7 +158,9 @@ class _Carrier:
     def _begun(self, table: _Table) -> Statement:
         """Begin with what the table holds in the row of this step."""
         axis = self._axis(table)
-        return self._in_step(axis, Store(table.rows[0], (axis.var,), Load(table.buffer, (self._place(table.at), axis.var))))
+        return self._in_step(
+            axis, Store(table.rows[0], (axis.var,), Load(table.buffer, (self._place(table.at), axis.var)))
+        )
 
     def _handed(self, table: _Table) -> list[Statement]:
         """Hand rows on to the next step, the oldest first."""

@@ -18,7 +18,7 @@ from egraph_rules.cost import Target
 from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, domain, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
-from ir.traverse import free_vars, loads, map_expr, substitute_expr
+from ir.traverse import loads, map_expr, substitute_expr
 from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
@@ -226,7 +226,9 @@ class _Skewer:
         box = self.boxes[self.time]
         if not (box.low.is_const and box.extent.is_const):
             return
-        found = presburger.within_budget(lambda: [presburger.extremes(domain(s), self.time.var.name) for s in moved], [])
+        found = presburger.within_budget(
+            lambda: [presburger.extremes(domain(s), self.time.var.name) for s in moved], []
+        )
         ends = [e for e in found if e is not None]
         if ends:
             low, high = min(e[0] for e in ends), max(e[1] for e in ends)
@@ -254,7 +256,9 @@ class _Skewer:
         if shift.terms and self.along.var not in start.terms:
             start, shift = start - follows, shift + follows
         count = linear(substitute_expr(loop.extent, values))
-        around = self._boxes_around([*(self.inner[o][0] for o in before), *s.loops[: self.level], self.time, self.along])
+        around = self._boxes_around(
+            [*(self.inner[o][0] for o in before), *s.loops[: self.level], self.time, self.along]
+        )
         low = extreme(start, around, self.nest.static, unbounded, upper=False)
         high = extreme(start + count, around, self.nest.static, unbounded, upper=True)
         if low is None or high is None:
@@ -340,9 +344,9 @@ class _Skewer:
                 inside = {loop.var for loop in s.loops[self.level + 2 :]}
                 for load in self._loads(s):
                     forms = [linear(i) for i in load.indices]
-                    if load.buffer == buffer and self._rows(buffer, forms, inside) == rows:
-                        if not _apart(s, here, combined(base, forms)[0], self.time.var):
-                            return None
+                    read = load.buffer == buffer and self._rows(buffer, forms, inside) == rows
+                    if read and not _apart(s, here, combined(base, forms)[0], self.time.var):
+                        return None
             loops = (*store.loops[: self.level], self.time, self.along)
             place = store.store.indices
             last = {self.time.var: to_expr(atom(self.time.var) - 1, self.time.var)}
