@@ -25,7 +25,7 @@ from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
 from lower.nest import ArrayStatement, Box, extreme, own_bounds
 from lower.normalize import mapped
 from lower.reschedule import Fresh, necessary
-from lower.skewed import Rows, Skewed, combined, layouts, sized, slides
+from lower.skewed import Rows, Skewed, Spread, combined, layouts, sized, slides, spread
 
 _TIMES = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))  # the fewest steps first
 
@@ -74,6 +74,8 @@ def wavefronts(nest: Nest, target: Target, new: Fresh) -> Iterator[Wavefront]:
     if any(loop not in nest.boxes or not loop.var.dtype.is_signed for s in nest.statements for loop in s.loops[level:]):
         return
     outer, inner = first.loops[level : level + 2]
+    if outer.var.dtype is not inner.var.dtype:
+        return
     order = relations(nest.statements, level)
     for a, b in _TIMES if order is not None else ():
         assert order is not None
@@ -100,6 +102,7 @@ def _legal(order: Sequence[Relation], outer: Var, inner: Var, a: int, b: int) ->
 
 
 _Key = tuple[Buffer, Rows]
+_Mixed = tuple[Buffer, int, int]  # a dimension along which several loops run, and how fast a wavefront does
 _Access = tuple[list[Linear], dict[Var, Box]]  # indices, and the boxes around
 
 
@@ -116,6 +119,8 @@ class _Skewer:
         self.inner: dict[Loop, tuple[Loop, Expr]] = {}  # loops inside with what stands for their variables
         self.accesses: dict[_Key, list[_Access]] = {}
         self.copies: dict[_Key, Skewed] = {}
+        self.mixed: dict[_Mixed, list[tuple[Linear, dict[Var, Box]]]] = {}
+        self.spreads: dict[_Mixed, Spread] = {}
         self.following: dict[int, Rows] = {}  # the layouts that further statements bring up to date
         self.diagonals = 0.0
         self.a, self.b = times
@@ -166,7 +171,11 @@ class _Skewer:
             if buffer in self.written and rows == self.base[buffer]:
                 after.append(copy.returned(nest.sequential, self.boxes, self.new))
                 self.diagonals += self._elements(buffer) if across else 0.0
-        made = {copy.new: copy.old not in nest.arrays for copy in self.copies.values()}
+        copies = [*self.copies.values(), *self.spreads.values()]
+        made = {copy.new: copy.old not in nest.arrays for copy in copies}
+        for spread_ in self.spreads.values():
+            before.append(spread_.filled(nest.sequential, self.boxes, self.new))
+            self.diagonals += self._elements(spread_.new)
         steps = Carried(statements)
         if len(made.keys() & {s.buffer for s in statements}) > 1:
             found = None
@@ -324,11 +333,25 @@ class _Skewer:
         self._note((s.buffer, self.base[s.buffer]), stored, around)
         for load in dict.fromkeys(self._loads(s)):
             forms = [linear(i) for i in load.indices]
+            mixed = self._mixed(load.buffer, forms, inside)
+            if mixed is not None:
+                self.mixed.setdefault(mixed, []).append((forms[mixed[1]], around))
+                continue
             rows = self._rows(load.buffer, forms, inside)
             if rows is not None:
                 self._note((load.buffer, rows), forms, around)
             if not self._window(forms if rows is None else combined(rows, forms), inside):
                 self.diagonals += prod(extent(self.boxes.get(o), self.target) for o in s.loops[self.level :])
+
+    def _mixed(self, buffer: Buffer, forms: Sequence[Linear], inside: set[Var]) -> _Mixed | None:
+        """The dimension in which an access to what is only read runs along a wavefront and a loop inside at once."""
+        var = self.along.var
+        using = [d for d, form in enumerate(forms) if var in form.vars()]
+        if buffer in self.written or len(using) != 1:
+            return None
+        form = forms[using[0]]
+        plain = not form.has_loads() and all(isinstance(term, Var) for term in form.terms)
+        return (buffer, using[0], form.terms[var]) if plain and form.vars() & inside else None
 
     def _note(self, key: _Key, forms: list[Linear], around: dict[Var, Box]) -> None:
         self.accesses.setdefault(key, []).append((forms, around))
@@ -368,6 +391,11 @@ class _Skewer:
             if copy is None:
                 return False
             self.copies[buffer, rows] = copy
+        for key, forms in self.mixed.items():
+            found = spread(key[0], key[1], self.along, forms, self.nest.static, self.new)
+            if found is None:
+                return False
+            self.spreads[key] = found
         return True
 
     def _relaid(self, s: Statement) -> Statement:
@@ -377,7 +405,11 @@ class _Skewer:
         def one(e: Expr) -> Expr:
             if not isinstance(e, Load):
                 return e
-            rows = self._rows(e.buffer, [linear(i) for i in e.indices], inside)
+            forms = [linear(i) for i in e.indices]
+            mixed = self._mixed(e.buffer, forms, inside)
+            if mixed is not None:
+                return Load(self.spreads[mixed].new, self.spreads[mixed].place(e.indices), e.span)
+            rows = self._rows(e.buffer, forms, inside)
             copy = None if rows is None else self.copies.get((e.buffer, rows))
             return e if copy is None else Load(copy.new, copy.place(e.indices), e.span)
 

@@ -182,6 +182,41 @@ for i in T.serial(10):
             id="all splits of an interval",
         ),
         pytest.param(
+            'A: T.Buffer((9, 9), "float32"), p: T.Buffer((10,), "float32")',
+            """
+for i in T.serial(9):
+    for j in T.serial(9 - i, 9):
+        for k in T.serial(8 - i, j):
+            A[8 - i, j] = T.min(A[8 - i, j], A[8 - i, k] + A[k + 1, j] + p[8 - i] * p[k + 1] * p[j + 1])
+""",
+            "i + j",
+            id="splits with a price",
+        ),
+        pytest.param(
+            'A: T.Buffer((9, 9), "float32")',
+            """
+for i in T.serial(9):
+    for j in T.serial(9 - i, 9):
+        A[8 - i, j] = 0.0
+        for k in T.serial(9 - i, j):
+            A[8 - i, j] = A[8 - i, j] + 0.25 * A[8 - i, k] * A[k + 1, j]
+""",
+            "i + j",
+            id="sums over splits",
+        ),
+        pytest.param(
+            'A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "int32")',
+            """
+for i in T.serial(7):
+    for j in T.serial(1, 12):
+        if B[6 - i, j] % 3 > 0:
+            A[6 - i, j] = T.max(A[7 - i, j], A[6 - i, j - 1] * 0.5)
+        B[6 - i, j] = B[7 - i, j] // 2 + B[6 - i, j - 1] % 5 + T.Select(A[7 - i, j - 1] > 0.5, 2, 0)
+""",
+            "i + j",
+            id="tables of several kinds",
+        ),
+        pytest.param(
             'A: T.Buffer((10, 10), "int32"), best: T.Buffer((1,), "int32")',
             """
 for i in T.serial(1, 10):
@@ -325,3 +360,27 @@ for i in T.serial(1, {n}):
     assert hasattr(function, "lower")
     compiled = function.lower(*[jax.ShapeDtypeStruct((n, n), np.float32)] * 2).compile().as_text()
     assert f"f32[{2 * n - 1},{n}]{{1,0}} copy(" not in compiled
+
+
+def test_what_is_never_read_may_hold_anything() -> None:
+    body = """
+for i in T.serial(9):
+    for j in T.serial(9 - i, 9):
+        for k in T.serial(9 - i, j):
+            A[8 - i, j] = A[8 - i, j] + 0.25 * A[8 - i, k] * A[k + 1, j]
+"""
+    func = read('A: T.Buffer((9, 9), "float32")', body)
+    given = np.random.default_rng(0).uniform(-1, 1, (9, 9)).astype(np.float32)
+    given[np.tril_indices(9, -1)] = np.nan
+    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
+    assert is_wavefront(kernel, "i + j"), kernel.source
+    ((want, _),) = interpret_with_undef(func, given)
+    np.testing.assert_allclose(np.asarray(kernel(given)[0]), want, rtol=1e-5)
+
+
+def test_extremes_run_along_arrays_as_they_lie() -> None:
+    func = read(
+        'X: T.Buffer((40, 30), "float32"), Z: T.Buffer((40, 30), "float32"), Y: T.Buffer((30,), "float32")',
+        "for j, i in T.grid(30, 40):\n    Y[j] = T.max(Y[j], X[i, j] + Z[i, j])",
+    )
+    assert "jnp.max(X + Z, axis=0)" in check(func).source
