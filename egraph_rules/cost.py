@@ -35,6 +35,7 @@ class Target:
     for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops,
     where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
     (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
+    `gather`: an element that is read along a diagonal of an array, besides what else is moved.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
     for each element of the image under the filter there, besides the products.
@@ -74,6 +75,7 @@ class Target:
     dispatch: float = 14_000.0
     scatter: float = 60.0
     phase: float = 200_000.0
+    gather: float = 5.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -98,6 +100,7 @@ GPU = Target(
     convolution_patch=0.5,
     banded_contraction=0.05,
     scatter=4.0,
+    gather=1.0,
     product=2000.0,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array

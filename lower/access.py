@@ -234,10 +234,11 @@ class Accessor:
         if view is None or pads is None:
             return False
         # What leaves a dimension of several that are merged is in the next row; an element alone is not padded.
-        split = all(g.dims == 1 and (g.axes or self._inside(g)) for g in view)
+        split = all(g.dims == 1 and (g.axes or self.inside(g)) for g in view)
         return split and _leaves(pads)
 
-    def _inside(self, g: Group) -> bool:
+    def inside(self, g: Group) -> bool:
+        """Whether one position of a dimension surely is in it."""
         low, high = self.bounds.at_least(g.start), self.bounds.at_most(g.start - g.size)
         return low is not None and low >= 0 and high is not None and high < 0
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from math import log2, prod
 
 from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Binary, Load, Unary
-from ir.traverse import free_vars, loads, walk_expr
+from ir.nodes import Binary, Expr, Load, Unary
+from ir.traverse import children, free_vars, loads
 from lower.filters import filter_price
 from lower.linear import Linear
 from lower.nest import ArrayStatement, Box, Filter, Node, Recurrence, SequentialLoop, Solve, Span, Versions
@@ -80,6 +81,7 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
     """The price of an array statement's elements; in a sum of products only results are moved."""
     statement = node.statement
     used = {v for i in statement.store.indices for v in free_vars(i)}
+    inner = {loop.var for loop in node.axes} - used
     kept = reduced = 1.0
     for loop in node.axes:
         if loop.var in used:
@@ -90,8 +92,11 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
         case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0:
             moved = sum(_touched(load, node.axes, boxes, target) for load in loads(product)) * target.load
             return kept * (element(statement, target) + reduced * target.contraction) + moved
-        case _:
-            return kept * reduced * element(statement, target)
+        case _:  # what guards a result is not asked of each of its terms
+            outer = tuple(g for g in statement.guards if inner and not free_vars(g) & inner)
+            terms = replace(statement, guards=tuple(g for g in statement.guards if g not in outer))
+            asked = sum(work(g, target) for g in outer)
+            return kept * (reduced * element(terms, target) + asked)
 
 
 def _system(solve: Solve, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
@@ -118,11 +123,16 @@ def _number(form: Linear, target: Target) -> int:
 
 def element(statement: Statement, target: Target) -> float:
     """The price of one element."""
-    total = target.store
-    for expr in (statement.store.value, *statement.guards):
-        for e in walk_expr(expr):
-            if isinstance(e, Load):
-                total += target.load
-            elif isinstance(e, Binary | Unary):
-                total += operator_cost(target, e.op)
-    return total
+    return target.store + sum(work(e, target) for e in (statement.store.value, *statement.guards))
+
+
+def work(expr: Expr, target: Target) -> float:
+    """The price of an expression for one element."""
+    match expr:
+        case Load(indices=indices):
+            return target.load + target.index * sum(work(i, target) for i in indices)
+        case Binary() | Unary():
+            own = operator_cost(target, expr.op)
+        case _:
+            own = 0.0
+    return own + sum(work(e, target) for e in children(expr))

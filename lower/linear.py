@@ -7,7 +7,7 @@ that are constant. Pure Python on purpose: a kernel asks hundreds of these quest
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -228,6 +228,17 @@ def to_expr(form: Linear, like: Expr) -> Expr:
         op = "add" if form.const > 0 else "sub"
         result = Binary(op, result, const(abs(form.const), like.dtype))
     return result
+
+
+def least(forms: Sequence[Linear]) -> Linear | None:
+    """The smallest of forms that differ by numbers; None for others."""
+    least = forms[0]
+    for form in forms[1:]:
+        difference = form - least
+        if not difference.is_const:
+            return None
+        least = form if difference.const < 0 else least
+    return least
 
 
 def tidy(condition: Expr) -> Expr:

@@ -24,6 +24,7 @@ from lower.linear import Linear, atom, linear, number, to_expr
 from lower.nest import (
     ArrayStatement,
     Box,
+    Filter,
     Node,
     Phase,
     Pick,
@@ -290,7 +291,7 @@ def _fixed(node: ArrayStatement) -> tuple[Loop, ...]:
     match node.scan:
         case None:
             return ()
-        case Recurrence() | Solve():
+        case Recurrence() | Filter() | Solve():
             return tuple(loop for loop in node.axes if loop is node.scan.loop)
         case Pick() | Span():
             return node.axes

@@ -45,6 +45,7 @@ from lower.selection import Selected, selection
 from lower.strips import in_strips
 from lower.tiles import Tiler
 from lower.versions import WORTH, assumptions, test
+from lower.wavefront import Nest, Wavefront, wavefronts
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -248,6 +249,7 @@ class _Scheduler:
         if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
             best = self._reordered(group, level, pending, in_order) or self._in_strips(in_order) or (in_order,)
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
+            best = self._skewed(group, level, pending, in_order, best) or best
         else:
             changed = dict(self.program.depth)
             self.program.depth.clear()
@@ -332,6 +334,58 @@ class _Scheduler:
         self.program.tiles.update(tiler.depth)
         self.program.raw.update(tiler.depth)
         return found
+
+    def _skewed(
+        self,
+        group: list[Statement],
+        level: int,
+        pending: frozenset[Loop],
+        in_order: SequentialLoop,
+        best: tuple[Node, ...],
+    ) -> tuple[Node, ...] | None:
+        """Wavefronts in place of loops that all carry dependences, where that is cheaper."""
+        shared = None
+        if any(isinstance(n, SequentialLoop) for n in in_order.body):
+            shared = self._locals_as_arrays(group, level, pending)
+        if shared is None:
+            return None
+        around = tuple(loop for loop in group[0].loops[:level] if loop not in pending)
+        names = frozenset(self.program.names) | {v.name for v in shape_vars(self.program.func)}
+        nest = Nest(shared[0], level, around, shared[1], self.boxes, static_names(self.program), names)
+        least, found = self._price(best), None
+        for wave in wavefronts(nest, self.target, Fresh(self.program.fresh, self._position)):
+            if pending and any(self.program.depth.get(b) for n in wave.before for b in n.statement.buffers()):
+                continue  # such a local has an axis for each of the pending loops
+            nodes = self._in_steps(wave, level, pending)
+            price = least if nodes is None else self._price(nodes) + wave.diagonals * self.target.gather
+            if nodes is not None and price < least:
+                least, found = price, (wave, nodes)
+        if found is None:
+            return None
+        wave, nodes = found
+        locals_ = [*shared[1], *(b for b, filled in wave.copies.items() if not filled)]
+        nodes, locals_ = contracted(nodes, locals_, self.boxes, self.target)
+        copies = [b for b, filled in wave.copies.items() if filled]
+        self.program.depth.update(dict.fromkeys([*copies, *locals_], 0 if pending else level))
+        self.program.depth.update(wave.rows)
+        self.program.raw.update([*copies, *wave.rows])
+        self.program.tiles.update(wave.copies)
+        return nodes
+
+    def _in_steps(self, wave: Wavefront, level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
+        """The loop over a skewed time, with what is around it; None if what is inside needs new arrays."""
+        depth, anti_self = dict(self.program.depth), self.anti_self
+        self.by_position.update({s.position: s for s in wave.statements if s.position not in self.by_position})
+        deps = dependences(wave.statements, {**depth, **dict.fromkeys(wave.copies, level), **wave.rows})
+        self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
+        rest = [e for e in self.ordering(deps) if e.level is None or e.level > level]
+        body = tuple(self.schedule(wave.statements, level + 1, pending, rest))
+        self.anti_self = anti_self
+        if self.program.depth != depth:
+            self.program.depth.clear()
+            self.program.depth.update(depth)
+            return None
+        return (*wave.before, SequentialLoop(wave.time, body, wave.reason), *wave.after)
 
     def _position(self) -> int:
         """A position that no statement has."""

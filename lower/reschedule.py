@@ -21,7 +21,7 @@ from ir.traverse import substitute_expr
 from lower.blocking import LEAST, Block, Part, in_blocks, width
 from lower.components import components
 from lower.estimate import estimate
-from lower.linear import Linear, atom, linear, number, tidy, to_expr
+from lower.linear import Linear, atom, least, linear, number, tidy, to_expr
 from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Versions, own_bounds
 from lower.normalize import mapped
 from lower.solve import solve
@@ -182,7 +182,7 @@ class _Builder:
         if len({p.inner.get(chosen[p.statement.position], 0) for p in parts}) > 1:
             return None
         own = [self.boxes[chosen[p.statement.position]] for p in parts]
-        low, stop = _least([b.low for b in own]), _least([(b.low + b.extent) * -1 for b in own])
+        low, stop = least([b.low for b in own]), least([(b.low + b.extent) * -1 for b in own])
         return None if low is None or stop is None else (low, stop * -1)
 
     def _around(self, parts: Sequence[Part], order: Sequence[Relation], chosen: Mapping[int, Loop]) -> Node | None:
@@ -261,13 +261,13 @@ class _Builder:
 def _tidied(node: Node) -> Node:
     """A node whose statements have no guards that say nothing."""
     if isinstance(node, ArrayStatement):
-        return replace(node, statement=_necessary(node.statement))
+        return replace(node, statement=necessary(node.statement))
     if isinstance(node, Versions):
         return node
     return replace(node, body=tuple(map(_tidied, node.body)))
 
 
-def _necessary(statement: Statement) -> Statement:
+def necessary(statement: Statement) -> Statement:
     """The statement without guards that its loops and other guards imply."""
     kept = statement
     for guard in statement.guards:
@@ -311,15 +311,3 @@ def _times(relation: Relation, chosen: Mapping[int, Loop]) -> tuple[presburger.i
     """The steps of both ends of a dependence."""
     source, sink = chosen[relation.source.position].var, chosen[relation.sink.position].var
     return presburger.symbol(source.name), presburger.symbol(f"{sink.name}'")
-
-
-def _least(forms: Sequence[Linear]) -> Linear | None:
-    """The smallest of forms that differ by numbers; None for others."""
-    least = forms[0]
-    for form in forms[1:]:
-        difference = form - least
-        if not difference.is_const:
-            return None
-        if difference.const < 0:
-            least = form
-    return least

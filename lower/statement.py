@@ -8,7 +8,7 @@ from math import prod
 
 from ir.nodes import Const, Expr, Load
 from ir.traverse import free_vars, loads, substitute_expr
-from lower.access import buffer_shape, find_view
+from lower.access import Bounds, buffer_shape, find_view
 from lower.job import (
     Job,
     fuse_reductions,
@@ -318,7 +318,7 @@ class StatementWriter(StoreWriter):
         return Extent(sizes[along], rows, along == len(axes) - 1, bool(self.scope.loop_vars))
 
     def _ordered(self, job: Job) -> Job:
-        """Axes in the order in which the store lays them out, reductions last."""
+        """Axes in the order in which the store lays them out; reductions last, or first where arrays have them so."""
         bounds = self.around.with_axes(job.axes)
         reduced = job.reduced()
         kept = [a for a in job.axes if a not in reduced]
@@ -326,7 +326,22 @@ class StatementWriter(StoreWriter):
         if view is not None:
             stored = [a for g in view for a in g.axes]
             kept = [*(a for a in kept if a not in stored), *stored]
-        return replace(job, axes=(*kept, *reduced))
+        first = job.op in ("min", "max") and self._leading(job, reduced, kept, bounds)
+        return replace(job, axes=(*reduced, *kept) if first else (*kept, *reduced))
+
+    def _leading(self, job: Job, reduced: Sequence[Axis], kept: Sequence[Axis], bounds: Bounds) -> bool:
+        """Whether all arrays with axes of both kinds have those that are reduced further out in memory.
+
+        An extreme of several arrays that are turned for it is worked out element by element, far apart.
+        """
+        found: list[bool] = []
+        for load in {load for e in job.exprs() for load in loads(e)}:
+            view = find_view(buffer_shape(load.buffer, bounds), load.indices, job.axes, bounds)
+            axes = [a for g in view for a in g.axes] if view is not None else []
+            places = [[d for d, a in enumerate(axes) if a in some] for some in (reduced, kept)]
+            if all(places):
+                found.append(max(places[0]) < min(places[1]))
+        return bool(found) and all(found)
 
 
 def _all_of(g: Group) -> bool:

@@ -193,7 +193,9 @@ class StoreWriter(ValueWriter):
         """
         line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
         masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 1
-        if not self.shape or not (place.marks or masked):
+        # a row that is only copied is stored at once: XLA would copy a buffer of which others are read before that
+        copied = isinstance(self.job.value, Load) and self.job.op is None and bool(self._starts(place))
+        if not self.shape or copied or not (place.marks or masked):
             if self.job.buffer in self.scope.parked:  # what they leave as it is this one may change
                 self.scope.flush(self.job.buffer)
             self.scope.add(line)
@@ -290,13 +292,25 @@ class StoreWriter(ValueWriter):
 
     def _set(self, place: Place, value: Value, method: str) -> str:
         merged = self.accessor.merged(self.name, place.view)
-        if place.starts:
-            starts = ", ".join(place.starts) + ("," if len(place.starts) == 1 else "")
+        places = place.starts or (self._starts(place) if method == "set" else ())
+        if places:
+            starts = ", ".join(places) + ("," if len(places) == 1 else "")
             return f"{self.name} = lax.dynamic_update_slice({self.name}, {self._window(place, value)}, ({starts}))"
         line = f"{self.name} = {merged}.at{place.marks}.{method}({self._laid_out(place, value, fill=False)})"
         if merged != self.name:
             line += f".reshape({', '.join(self.accessor.size(s) for s in self.shape)})"
         return line
+
+    def _starts(self, place: Place) -> tuple[str, ...]:
+        """Where a part of a buffer begins at a position that is known only as it runs, and surely inside.
+
+        Measured on CPU, a step of a loop over rows that stores so takes half as long as with `.at[...].set`.
+        """
+        rows = [g for g in place.view if not g.axes and not self.accessor.is_static(g.start)]
+        plain = all(g.dims == 1 and len(g.axes) < 2 and g.step == 1 and not any(g.flipped) for g in place.view)
+        if not (rows and place.axes and plain and all(map(self.accessor.inside, rows))):
+            return ()
+        return tuple(self.accessor.size(g.start) for g in place.view)
 
     def _window(self, place: Place, value: Value) -> str:
         """A value with all dimensions of a place, which a window is stored by."""

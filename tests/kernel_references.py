@@ -330,6 +330,15 @@ def sobel(X: Array) -> Arrays:
     return (np.hypot(np.tensordot(windows, filter_, 2), np.tensordot(windows, filter_.T, 2)),)
 
 
+def edit_distance(n: int, m: int, a: Array, b: Array) -> Arrays:
+    column = np.arange(m + 1)
+    rows = [column]
+    for letter in a:  # insertions: the least so far along a row, where each column costs one
+        kept = np.minimum(rows[-1][1:] + 1, rows[-1][:-1] + (b != letter))
+        rows.append(np.minimum.accumulate(np.concatenate(([len(rows)], kept)) - column) + column)
+    return (np.stack(rows),)
+
+
 REFERENCES: dict[str, Callable[..., Arrays]] = {
     f.__name__: f
     for f in (
@@ -338,6 +347,6 @@ REFERENCES: dict[str, Callable[..., Arrays]] = {
         *(correlation, covariance, floyd_warshall, nussinov),
         *(deriche, jacobi_1d, jacobi_2d, heat_3d, seidel_2d, fdtd_2d, adi),
         *(conv1d, conv1d_padded, conv2d, conv2d_padded, depthwise_conv, max_pool, softmax, layer_norm, attention),
-        *(prefix_sum, histogram, spmv, embedding_gather, blur, sobel),
+        *(prefix_sum, histogram, spmv, embedding_gather, blur, sobel, edit_distance),
     )
 }

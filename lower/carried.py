@@ -1,0 +1,197 @@
+"""Rows of tables that the steps of a loop hand on, so that tables are only stored to from what an earlier step gave.
+
+XLA works out a value again in each place where it is stored. Where a step stores to several tables and reads rows of
+them, such a place may read one table after another has its new row, and every step copies a whole table. Here a step
+works on single rows: it reads those that the last steps worked out, and stores the last of them to its table. Reads of
+other rows, which no step has got to or which are finished, stay reads of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
+from ir.traverse import loads, map_expr, substitute_expr
+from lower.linear import Linear, linear, number, to_expr
+from lower.nest import ArrayStatement, Box
+from lower.normalize import mapped
+from lower.reschedule import Fresh
+
+_PAST = 4  # rows of a table that are handed on
+
+
+@dataclass(slots=True)
+class Carried:
+    """Statements of a step in terms of rows. `depth` says of each how many loops have one of their own."""
+
+    statements: list[Statement]
+    before: list[ArrayStatement] = field(default_factory=list[ArrayStatement])
+    after: list[ArrayStatement] = field(default_factory=list[ArrayStatement])
+    depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table that step `time` stores to in row `at`; `rows[c]` is the row of c steps ago, the present one first.
+
+    It is not `kept` where only those rows are looked at.
+    """
+
+    buffer: Buffer
+    at: Linear
+    rows: list[Buffer]
+    kept: bool
+
+    def ago(self, load: Load) -> int | None:
+        """How many steps ago the row of a load was stored to; None if that is not the same for all steps."""
+        distance = self.at - linear(load.indices[0])
+        return distance.const if distance.is_const and 0 <= distance.const <= _PAST else None
+
+
+def carried(
+    statements: Sequence[Statement],
+    copies: Mapping[Buffer, bool],
+    later: Collection[int],
+    time: Loop,
+    boxes: dict[Loop, Box],
+    new: Fresh,
+) -> Carried | None:
+    """The statements of a loop over `time` with rows of `copies` handed on; None if those are no such tables.
+
+    Tables have rank 2, and their first index is the step's; whether what they hold is needed but for its rows is said
+    of each. Statements at positions `later` bring further copies of tables up to date at the end of a step; here they
+    do so at the beginning of the next.
+    """
+    tables: dict[Buffer, _Table] = {}
+    for s in statements:
+        if s.position in later or s.buffer not in copies:
+            continue
+        at = linear(s.store.indices[0]) if len(s.buffer.shape) == 2 else number(0)
+        if at.terms.get(time.var, 0) != 1 or at.vars() != {time.var}:
+            return None
+        table = tables.setdefault(s.buffer, _Table(s.buffer, at, [], _kept(s.buffer, at, statements, copies)))
+        if not table.at.equals(at):
+            return None
+    return _Carrier(statements, later, time, tables, boxes, new).carried()
+
+
+class _Carrier:
+    def __init__(
+        self,
+        statements: Sequence[Statement],
+        later: Collection[int],
+        time: Loop,
+        tables: Mapping[Buffer, _Table],
+        boxes: dict[Loop, Box],
+        new: Fresh,
+    ) -> None:
+        self.statements, self.later, self.time = statements, later, time
+        self.tables, self.boxes, self.new = tables, boxes, new
+        loops = statements[0].loops
+        self.around = loops[: loops.index(time)]
+        self.result = Carried([])
+
+    def carried(self) -> Carried:
+        """The statements in terms of rows."""
+        last = Binary("sub", self.time.var, const(1, self.time.var.dtype))
+        previous = partial(substitute_expr, values={self.time.var: last})
+        moved = [mapped(s, previous) if s.position in self.later else s for s in self.statements]
+        for table in self.tables.values():
+            found = [table.ago(load) for s in moved for load in _reads(s) if load.buffer == table.buffer]
+            self._rows(table, max(1, *(c for c in found if c is not None), 0))
+        kept = [t for t in self.tables.values() if t.kept]
+        first = [self._stored(t) for t in kept]
+        first += [self._present(s) for s in moved if s.position in self.later]
+        first += [self._begun(t) for t in kept]
+        work = [self._present(s) for s in moved if s.position not in self.later]
+        last_ = [s for t in self.tables.values() for s in self._handed(t)]
+        # their order is that of the text, which positions stand for
+        self.result.statements = [replace(s, position=self.new.position()) for s in (*first, *work, *last_)]
+        return self.result
+
+    def _rows(self, table: _Table, past: int) -> None:
+        """Rows for the present and for steps before."""
+        level, name = len(self.around), table.buffer.name
+        for c in range(past + 1):
+            row = replace(
+                table.buffer, name=self.new.name(f"{name}_past" if c else f"{name}_row"), shape=table.buffer.shape[1:]
+            )
+            table.rows.append(row)
+            self.result.depth[row] = level if c else level + 1
+        if not table.kept:
+            return
+        for c, row in enumerate(table.rows[1:], 1):
+            begin = substitute_expr(self._place(table.at - c), {self.time.var: self.time.start})
+            axis = self._axis(table)
+            store = Store(row, (axis.var,), Load(table.buffer, (begin, axis.var)))
+            self.result.before.append(self._alone(axis, store))
+        end = to_expr(linear(self.time.start) + linear(self.time.extent) - 1, self.time.var)
+        at = substitute_expr(self._place(table.at), {self.time.var: end})
+        axis = self._axis(table)
+        store = Store(table.buffer, (at, axis.var), Load(table.rows[1], (axis.var,)))
+        self.result.after.append(self._alone(axis, store))
+
+    def _place(self, form: Linear) -> Expr:
+        return to_expr(form, self.time.var)
+
+    def _axis(self, table: _Table) -> Loop:
+        size = table.buffer.shape[1]
+        loop = Loop(Var(self.new.name(f"{table.buffer.name}_place"), size.dtype), const(0, size.dtype), size)
+        self.boxes[loop] = Box(number(0), linear(size), exact=True)
+        return loop
+
+    def _alone(self, axis: Loop, store: Store) -> ArrayStatement:
+        return ArrayStatement(Statement(self.new.position(), (*self.around, axis), (), store), (axis,))
+
+    def _in_step(self, axis: Loop, store: Store) -> Statement:
+        return Statement(self.new.position(), (*self.around, self.time, axis), (), store)
+
+    def _stored(self, table: _Table) -> Statement:
+        """Store what the last step worked out."""
+        axis = self._axis(table)
+        store = Store(table.buffer, (self._place(table.at - 1), axis.var), Load(table.rows[1], (axis.var,)))
+        return self._in_step(axis, store)
+
+    def _begun(self, table: _Table) -> Statement:
+        """Begin with what the table holds in the row of this step."""
+        axis = self._axis(table)
+        return self._in_step(
+            axis, Store(table.rows[0], (axis.var,), Load(table.buffer, (self._place(table.at), axis.var)))
+        )
+
+    def _handed(self, table: _Table) -> list[Statement]:
+        """Hand rows on to the next step, the oldest first."""
+        found: list[Statement] = []
+        for newer, older in reversed(list(zip(table.rows, table.rows[1:], strict=False))):
+            axis = self._axis(table)
+            found.append(self._in_step(axis, Store(older, (axis.var,), Load(newer, (axis.var,)))))
+        return found
+
+    def _present(self, s: Statement) -> Statement:
+        """A statement with rows in place of what it accesses of tables in these steps."""
+
+        def one(e: Expr) -> Expr:
+            table = self.tables.get(e.buffer) if isinstance(e, Load) else None
+            ago = table.ago(e) if table is not None and isinstance(e, Load) else None
+            if table is None or ago is None or not isinstance(e, Load):
+                return e
+            return Load(table.rows[ago], e.indices[1:], e.span)
+
+        changed = mapped(s, lambda e: map_expr(e, one))
+        store = changed.store
+        if s.position in self.later or store.buffer not in self.tables:
+            return changed
+        row = self.tables[store.buffer].rows[0]
+        return replace(changed, store=Store(row, store.indices[1:], store.value, store.span))
+
+
+def _kept(table: Buffer, at: Linear, statements: Sequence[Statement], copies: Mapping[Buffer, bool]) -> bool:
+    own = [load for s in statements for load in _reads(s) if load.buffer == table]
+    return copies[table] or any(_Table(table, at, [], True).ago(load) is None for load in own)
+
+
+def _reads(s: Statement) -> list[Load]:
+    return [load for e in (s.store.value, *s.store.indices, *s.guards) for load in loads(e)]
