@@ -223,7 +223,8 @@ class _Builder:
     def _at_once(self, node: SequentialLoop) -> tuple[Node, ...]:
         """A loop, or what does the same with its updates put off, where that is cheaper."""
         delays = self._may_delay([n.statement for n in inner_statements((node,))])
-        form = delayed(_tidied(node), self.boxes, self.new) if delays else None
+        tidied = replace(node, body=tuple(map(_tidied, node.body)))
+        form = delayed(tidied, self.boxes, self.new) if delays else None
         return (node,) if form is None or self._price(form) >= self._price((node,)) else form
 
     def _name(self, parts: Sequence[Part], chosen: Mapping[int, Loop]) -> Var:
