@@ -29,8 +29,9 @@ class Target:
     `guarded`: the part of guarded work that is paid for; vector code pays all of it. `loop`: a loop, once. `kernel`: a
     store statement or an allocation, once. `default_extent`: assumed where an extent is symbolic.
     In a loop that stays one, each time: `step` for the iteration, `launch` for an array statement besides its elements;
-    `scalar`: factor for the work of a statement on single elements. `contraction`: a multiplication and addition of a
-    product of arrays; `product`: such a product once, since it is compiled into no other statement; `product_rows`:
+    `scalar`: factor for the work of a statement on single elements. `library`: how many times `launch` a call of a
+    library is, as for a product of two matrices or a triangular system. `contraction`: a multiplication and addition of
+    a product of arrays; `product`: such a product once, since it is compiled into no other statement; `product_rows`:
     rows of one below which it is slower than a part of a larger one. `scan`: factor
     for the work of a statement that continues itself along an axis. `dispatch`: an array statement outside of loops,
     where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
@@ -64,6 +65,7 @@ class Target:
     step: float = 10.0
     launch: float = 300.0
     scalar: float = 20.0
+    library: float = 25.0
     contraction: float = 0.2
     product: float = 50.0
     product_rows: int = 240
@@ -94,6 +96,7 @@ GPU = Target(
     launch=10_000.0,
     dispatch=10_000.0,
     scalar=5_000.0,
+    library=1.0,
     contraction=0.02,
     padded_read=0.05,
     convolution_position=2.0,
@@ -128,6 +131,7 @@ TPU = Target(
     launch=195_000.0,
     dispatch=195_000.0,
     scalar=65_000.0,
+    library=1.0,
     contraction=0.012,
     padded_read=0.05,
     convolution_position=2.0,

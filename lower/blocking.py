@@ -89,14 +89,16 @@ def in_blocks(
     block: Block,
     boxes: dict[Loop, Box],
     position: Callable[[], int],
+    uncut: bool = False,
 ) -> tuple[list[Part], list[Relation]] | None:
-    """The parts cut for one block of the loop that each has `chosen`, and what orders the cuts; None if nothing is cut.
+    """The parts cut for one block of the loop that each has `chosen`, and what orders the cuts; None if nothing is cut,
+    unless parts may stay `uncut`.
 
     Within the parts the chosen loop is open again, and has the iterations of the block.
     """
     cutter = _Cutter(block, boxes, position)
     pieces = {p.statement.position: cutter.pieces(p, chosen[p.statement.position]) for p in parts}
-    if all(len(found) == 1 for found in pieces.values()):
+    if not uncut and all(len(found) == 1 for found in pieces.values()):
         return None
     inside: list[Relation] = []
     for r in order:

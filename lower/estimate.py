@@ -26,16 +26,29 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
         elif isinstance(node.scan, Solve):
-            total += steps * (target.launch + _system(node.scan, node.axes, boxes, target))
+            total += steps * (target.launch * target.library + _system(node.scan, node.axes, boxes, target))
         elif isinstance(node.scan, Span):
             total += steps * _ranges(node, node.scan, boxes, target)
         elif node.axes:
             scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence | Filter) else 0.0
             factor = target.scatter if _scatters(node) else 1.0
-            total += steps * (target.launch + scan + factor * _elements(node, boxes, target))
+            launch = target.launch * (target.library if _matrices(node) else 1.0)
+            total += steps * (launch + scan + factor * _elements(node, boxes, target))
         else:
             total += steps * target.scalar * element(node.statement, target)
     return total
+
+
+def _matrices(node: ArrayStatement) -> bool:
+    """Whether a statement sums up products of matrices: each factor has an axis that the other one has not."""
+    match node.statement.update:
+        case ("add" | "sub", Binary(op="mul", lhs=a, rhs=b)):
+            axes = {loop.var for loop in node.axes}
+            kept = {v for i in node.statement.store.indices for v in free_vars(i)} & axes
+            mine, other = free_vars(a) & axes, free_vars(b) & axes
+            return bool(kept & mine - other and kept & other - mine and mine & other - kept)
+        case _:
+            return False
 
 
 def _continued(node: ArrayStatement, scan: Recurrence | Filter, boxes: Mapping[Loop, Box], target: Target) -> float:

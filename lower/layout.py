@@ -19,13 +19,14 @@ from lower.estimate import extent
 from lower.nest import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
 from lower.normalize import Program, relocated
 
+_LINE = 2.0  # times the price of a transposition is that of taking one element from each line of memory
 GAIN = 0.8  # part of the price below which another order is worth its change
 
 
 def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
     """The plan with the locals of a program in the cheapest order of their dimensions; changes the program alike."""
     nodes = plan.nodes
-    locals_ = [b for b in program.depth if b not in program.tiles and not plan.expanded.get(b)]
+    locals_ = [b for b in program.depth if not plan.expanded.get(b)]
     for buffer in [b for b in locals_ if len(b.shape) > 1]:
         order = _best(buffer, nodes, plan.boxes, target)
         if order is None:
@@ -53,7 +54,7 @@ def costs(
     rank = len(buffer.shape)
     uses = [use for n in inner_statements(nodes) for use in _uses(n, buffer, boxes, target)]
     orders = [tuple(sorted(range(rank), key=lambda d, last=last: (d == last, d))) for last in range(rank)]
-    return {order: sum(weight for places, weight in uses if not _together(places, order)) for order in orders}
+    return {order: sum(weight * _apart(places, order) for places, weight in uses) for order in orders}
 
 
 _Places = tuple[int, ...]  # for each dimension which of a statement's axes it has, -1 for none
@@ -67,13 +68,15 @@ def _uses(
     if buffer not in statement.buffers():
         return
     found = [load.indices for load in statement.reads() if load.buffer == buffer]
-    others = [store.indices, *(load.indices for load in statement.reads())]
+    several = len(set(found)) > 1  # one access goes with any order, if nothing else does not
+    others = [store.indices, *(load.indices for load in statement.reads() if several or load.buffer != buffer)]
     if store.buffer == buffer:
         found.append(store.indices)
         others = [load.indices for load in loads(store.value) if load.buffer != buffer]
-    leading = dict.fromkeys(v for indices in others for i in indices for v in free_vars(i))
     axes = [loop.var for loop in node.axes]
-    ranks = {v: k for k, v in enumerate(dict.fromkeys([*(v for v in leading if v in axes), *axes]))}
+    along = [[v for i in indices for v in free_vars(i) if v in axes] for indices in others]
+    leading = dict.fromkeys(v for names in along if len(names) > 1 for v in names)  # a vector goes with any order
+    ranks = {v: k for k, v in enumerate(dict.fromkeys([*leading, *axes]))} if leading else dict.fromkeys(axes, 0)
     steps = prod(extent(boxes.get(o), target) for o in statement.loops if o not in node.axes)
     sizes = {loop.var: extent(boxes.get(loop), target) for loop in node.axes}
     for places, used in (_places(indices, ranks) for indices in dict.fromkeys(found)):
@@ -86,12 +89,12 @@ def _places(indices: Iterable[Expr], ranks: Mapping[Var, int]) -> tuple[_Places,
     return tuple(max((ranks[v] for v in names), default=-1) for names in along), frozenset(v for n in along for v in n)
 
 
-def _together(places: _Places, order: Sequence[int]) -> bool:
-    """Whether a statement that runs along dimensions finds its elements in the order in which it takes them."""
+def _apart(places: _Places, order: Sequence[int]) -> float:
+    """How dear it is for a statement that runs along dimensions that its elements lie in this order."""
     if places[order[-1]] < 0:
-        return False
+        return _LINE
     axes = [places[d] for d in order if places[d] >= 0]
-    return axes == sorted(axes)
+    return 0.0 if axes == sorted(axes) else 1.0
 
 
 def ordered(order: Sequence[int], items: Sequence[Expr]) -> tuple[Expr, ...]:

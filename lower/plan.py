@@ -18,6 +18,7 @@ from lower.absorption import always_unchanged
 from lower.blocking import follows
 from lower.components import components
 from lower.contraction import contracted
+from lower.delayed import Fresh, may_delay
 from lower.estimate import estimate
 from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened, price
@@ -40,7 +41,7 @@ from lower.nest import (
 from lower.normalize import Program, moved
 from lower.ragged import bounded, span
 from lower.recurrence import Unrolled, recurrence, with_history
-from lower.reschedule import Fresh, rescheduled, split_at
+from lower.reschedule import rescheduled, split_at
 from lower.selection import Selected, selection
 from lower.strips import in_strips
 from lower.tiles import Tiler
@@ -309,7 +310,9 @@ class _Scheduler:
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
     ) -> tuple[Node, ...] | None:
         """Another order for a nest of loops that must stay loops, where that is cheaper."""
-        if not any(isinstance(n, SequentialLoop) for n in in_order.body) and not follows(group, group[0].loops[level]):
+        nested = any(isinstance(n, SequentialLoop) for n in in_order.body)
+        orders = nested or follows(group, group[0].loops[level])
+        if not orders and not may_delay(group):
             return None
         shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
@@ -325,6 +328,11 @@ class _Scheduler:
         found = min((f for f in forms if f is not None), key=self._price, default=None)
         if found is None or self._price(found) >= self._price((in_order,)):
             return None
+        known = {*self.program.func.buffers, *self.program.depth, *arrays}
+        made = {b for n in inner_statements(found) for b in n.statement.buffers()} - known
+        if not orders and not made:
+            return None
+        arrays += sorted(made, key=lambda b: b.name)
         found, arrays = contracted(found, arrays, self.boxes, self.target)
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))

@@ -9,7 +9,7 @@ vectors. This is unimodular loop permutation with distribution and fusion (Wolf 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 
@@ -20,22 +20,15 @@ from ir.nodes import Binary, Var, const
 from ir.traverse import substitute_expr
 from lower.blocking import LEAST, Block, Part, in_blocks, width
 from lower.components import components
+from lower.delayed import Fresh, delayed, may_delay
 from lower.estimate import estimate
 from lower.linear import Linear, atom, least, linear, number, tidy, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Versions, own_bounds
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Versions, inner_statements, own_bounds
 from lower.normalize import mapped
 from lower.solve import solve
 
 _OPERATIONS = 2_000_000  # isl's steps for one nest; factorizations take some ten thousand
 _CHOICES = 12  # ways to give loops away that are priced
-
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """Where names and positions of statements come from that nothing has yet."""
-
-    name: Callable[[str], str]
-    position: Callable[[], int]
 
 
 def rescheduled(
@@ -129,9 +122,9 @@ class _Builder:
         for k, chosen in enumerate(_choices(parts, order, {}, {})):
             if k == _CHOICES:
                 break
-            node = self._around(parts, order, chosen)
-            if node is not None:
-                found.append((self._price((node,)), (node,), chosen))
+            nodes = self._around(parts, order, chosen)
+            if nodes is not None:
+                found.append((self._price(nodes), nodes, chosen))
         self.blocking = blocking
         if not found:
             return None
@@ -141,8 +134,7 @@ class _Builder:
         form = self._in_blocks(parts, order, chosen)
         if form is not None and self._price(form) < price:
             return form
-        node = self._around(parts, order, chosen)  # what is inside may be cut
-        return best if node is None else (node,)
+        return self._around(parts, order, chosen) or best  # what is inside may be cut
 
     def _price(self, nodes: Sequence[Node]) -> float:
         return estimate(nodes, self.boxes, self.target)
@@ -175,7 +167,12 @@ class _Builder:
     ) -> tuple[Node, ...] | None:
         """The iterations of one block."""
         cut = in_blocks(parts, order, chosen, block, self.boxes, self.new.position)
+        if cut is None and self._may_delay([p.statement for p in parts]):
+            cut = in_blocks(parts, order, chosen, block, self.boxes, self.new.position, uncut=True)
         return None if cut is None else self.arranged(*cut)
+
+    def _may_delay(self, statements: Sequence[Statement]) -> bool:
+        return not self.pending and may_delay(statements)
 
     def _span(self, parts: Sequence[Part], chosen: Mapping[int, Loop]) -> tuple[Linear, Linear] | None:
         """From where to where the chosen loops of all parts run; None if they count from different places."""
@@ -185,8 +182,10 @@ class _Builder:
         low, stop = least([b.low for b in own]), least([(b.low + b.extent) * -1 for b in own])
         return None if low is None or stop is None else (low, stop * -1)
 
-    def _around(self, parts: Sequence[Part], order: Sequence[Relation], chosen: Mapping[int, Loop]) -> Node | None:
-        """A loop in the place of one loop of each part."""
+    def _around(
+        self, parts: Sequence[Part], order: Sequence[Relation], chosen: Mapping[int, Loop]
+    ) -> tuple[Node, ...] | None:
+        """A loop in the place of one loop of each part, or what does the same at once."""
         span = self._span(parts, chosen)
         if span is None:
             return None
@@ -218,7 +217,15 @@ class _Builder:
         if body is None:
             return None
         node = SequentialLoop(loop, body, "its steps depend on each other")
-        return solve(node) or node
+        solution = solve(node)
+        return self._at_once(node) if solution is None else (solution,)
+
+    def _at_once(self, node: SequentialLoop) -> tuple[Node, ...]:
+        """A loop, or what does the same with its updates put off, where that is cheaper."""
+        delays = self._may_delay([n.statement for n in inner_statements((node,))])
+        tidied = replace(node, body=tuple(map(_tidied, node.body)))
+        form = delayed(tidied, self.boxes, self.new) if delays else None
+        return (node,) if form is None or self._price(form) >= self._price((node,)) else form
 
     def _name(self, parts: Sequence[Part], chosen: Mapping[int, Loop]) -> Var:
         """A name for a loop: that of a loop in whose place it comes, if no other is called so."""

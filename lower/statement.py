@@ -63,7 +63,7 @@ class StatementWriter(StoreWriter):
             self.forms.append("never executed")
             return
         job = fuse_reductions(split_quotients(job, self.around), self.around)
-        wide = widened(job, self.around, stored=not self.scope.loop_vars)
+        wide = self._wide(job)
         job = wide if wide is job or self._as_finite(wide, job) else job
         chosen = taps(job, self.around)
         if chosen:
@@ -76,6 +76,18 @@ class StatementWriter(StoreWriter):
                     self._emit(settled, ())
         else:
             self._emit(job, chosen)
+
+    def _wide(self, job: Job) -> Job:
+        """A job over whole dimensions, unless that parts it from a store in a loop that is held back for it."""
+        wide = widened(job, self.around)
+        if wide is job or not self.scope.loop_vars:
+            return wide
+        parted: list[set[Load]] = []
+        for form in (wide, job):
+            self._use(form)
+            read = {Load(form.buffer, form.indices), *(load for e in form.exprs() for load in loads(e))}
+            parted.append({load for load in read if self.scope.held.get(load.buffer) and self._pending(load)[0]})
+        return wide if parted[0] <= parted[1] else job
 
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
         self._use(self._ordered(job), chosen)
@@ -241,6 +253,7 @@ class StatementWriter(StoreWriter):
 
     def _solve(self, system: Solve) -> None:
         """A statement that stores the solution of a triangular system."""
+        self._use(self._wide(self.job))
         self._release()
         row = next(a for a in self.job.axes if a.var == system.loop.var)
         column = Axis(system.column, row.low, row.extent)

@@ -16,7 +16,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import has_loads
 from lower.linear import Linear, atom, linear, number, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, extreme, inner_statements, relocated_node
+from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Solve, extreme, inner_statements, relocated_node
 
 _SHARE = 4  # a tile is this many times smaller than its buffer
 
@@ -98,6 +98,8 @@ class Tiler:
         if has_loads(index):
             return None
         inside = {o.var: self.boxes[o] for o in (loop, *node.axes)}
+        if isinstance(node.scan, Solve):
+            inside[node.scan.column] = self.boxes[node.scan.loop]
         form = linear(index)
         outer = frozenset(form.vars() - inside.keys())
         low, high = (extreme(form, inside, outer, unbounded, upper) for upper in (False, True))

@@ -17,13 +17,9 @@ from lower.views import Axis
 _PART = 16  # an axis may grow by its own size over this number
 
 
-def widened(job: Job, around: Bounds, stored: bool) -> Job:
-    """The job with axes that run through whole dimensions, where they almost do and its guards hide the rest.
-
-    Axes along which it stores only where these are `stored` to whole arrays anyway: within loops, parts of an array are
-    updated in place.
-    """
-    for axis in job.axes if stored else job.reduced():
+def widened(job: Job, around: Bounds) -> Job:
+    """The job with axes that run through whole dimensions, where they almost do and its guards hide the rest."""
+    for axis in job.axes:
         size = _dimension(job, axis, around.with_axes(job.axes))
         if size is None:
             continue
