@@ -28,7 +28,7 @@ from egraph_rules.rule import (
     rule,
 )
 from ir import presburger
-from ir.analysis.dependence import Statement, domain
+from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
 from ir.nodes import Binary, Expr, Load, Select, binary
 from ir.traverse import has_loads, loads, map_expr
@@ -223,7 +223,7 @@ def always_unchanged(statements: Iterable[Statement]) -> dict[int, isl.Set]:
 
 def _same_place(statement: Statement, own: Load, other: Load) -> isl.Set | None:
     """Where two loads read one element; None if that is nowhere or not known."""
-    same = domain(statement)
+    same = statement.domain
     for x, y in zip(own.indices, other.indices, strict=True):
         px, py = presburger.affine(x), presburger.affine(y)
         if px is None or py is None:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ir import presburger
-from ir.analysis.dependence import Loop, Statement, domain, may_meet
+from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Unary, Var, const
 from ir.traverse import free_vars, loads, map_expr, substitute_expr
@@ -230,7 +230,7 @@ class _Delay:
                 self._follow(node)
         updates = [self._update(n) for n in self.updates]
         first = self.results[0].statement
-        every = domain(replace(first, loops=(*self.around, self.loop, *self.rows), guards=self.outer))
+        every = replace(first, loops=(*self.around, self.loop, *self.rows), guards=self.outer).domain
         _require(every.is_subset(self.touched))  # else a system of all steps would have in it what no step reads
         return self._written(reads, updates)
 
@@ -314,7 +314,7 @@ class _Delay:
         rows = self._same_results(node, names, tuple(new(g) for g in s.guards if g not in inner))
         if all(presburger.condition(g).exact for g in inner):
             all_ = replace(s, loops=(*self.around, self.loop, *rows, *others), guards=(*self.outer, *inner))
-            self.touched = self.touched.union(presburger.forget(domain(all_), [o.var.name for o in others]))
+            self.touched = self.touched.union(presburger.forget(all_.domain, [o.var.name for o in others]))
         store, there = (tuple(map(new, i)) for i in (s.store.indices, load.indices))
         return _Member(node, store, new(value), Load(load.buffer, there), others, inner, names)
 
@@ -331,7 +331,7 @@ class _Delay:
         if not self.places:
             self.rows, self.outer = tuple(rows), outer
         own, all_ = (
-            domain(replace(node.statement, loops=(*self.around, *loops), guards=guards))
+            replace(node.statement, loops=(*self.around, *loops), guards=guards).domain
             for loops, guards in ((rows, outer), (self.rows, self.outer))
         )
         _require(own.is_equal(all_))

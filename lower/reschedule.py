@@ -15,7 +15,7 @@ from itertools import product
 
 from egraph_rules.cost import Target
 from ir import presburger
-from ir.analysis.dependence import Loop, Relation, Statement, domain, relations
+from ir.analysis.dependence import Loop, Relation, Statement, relations
 from ir.nodes import Binary, Var, const
 from ir.traverse import substitute_expr
 from lower.blocking import LEAST, Block, Part, in_blocks, width
@@ -54,7 +54,7 @@ def rescheduled(
         if order is None:
             return None
         nodes = builder.arranged([Part(s, s.loops[:level], s.loops[level:]) for s in statements], order)
-        return None if nodes is None else tuple(_tidied(n) for n in nodes)
+        return None if nodes is None else tuple(map(builder.tidied, nodes))
 
     return presburger.within_budget(question, None, _OPERATIONS)
 
@@ -96,6 +96,7 @@ class _Builder:
         self.target = target
         self.new = new
         self.blocking = True
+        self.necessary: dict[Statement, Statement] = {}
 
     def arranged(self, parts: Sequence[Part], order: Sequence[Relation]) -> tuple[Node, ...] | None:
         """Nodes for parts that the decided loops leave unordered but for `order`."""
@@ -223,9 +224,21 @@ class _Builder:
     def _at_once(self, node: SequentialLoop) -> tuple[Node, ...]:
         """A loop, or what does the same with its updates put off, where that is cheaper."""
         delays = self._may_delay([n.statement for n in inner_statements((node,))])
-        tidied = replace(node, body=tuple(map(_tidied, node.body)))
+        tidied = replace(node, body=tuple(map(self.tidied, node.body)))
         form = delayed(tidied, self.boxes, self.new) if delays else None
         return (node,) if form is None or self._price(form) >= self._price((node,)) else form
+
+    def tidied(self, node: Node) -> Node:
+        """A node whose statements have no guards that say nothing."""
+        if isinstance(node, Versions):
+            return node
+        if isinstance(node, SequentialLoop):
+            return replace(node, body=tuple(map(self.tidied, node.body)))
+        found = self.necessary.get(node.statement)
+        if found is None:
+            found = self.necessary[node.statement] = necessary(node.statement)
+            self.necessary[found] = found
+        return replace(node, statement=found)
 
     def _name(self, parts: Sequence[Part], chosen: Mapping[int, Loop]) -> Var:
         """A name for a loop: that of a loop in whose place it comes, if no other is called so."""
@@ -265,21 +278,12 @@ class _Builder:
         return ArrayStatement(replace(moved, loops=loops), tuple(axes))
 
 
-def _tidied(node: Node) -> Node:
-    """A node whose statements have no guards that say nothing."""
-    if isinstance(node, ArrayStatement):
-        return replace(node, statement=necessary(node.statement))
-    if isinstance(node, Versions):
-        return node
-    return replace(node, body=tuple(map(_tidied, node.body)))
-
-
 def necessary(statement: Statement) -> Statement:
     """The statement without guards that its loops and other guards imply."""
     kept = statement
     for guard in statement.guards:
         less = replace(kept, guards=tuple(g for g in kept.guards if g is not guard))
-        if domain(less).is_subset(presburger.condition(guard).must):
+        if less.domain.is_subset(presburger.condition(guard).must):
             kept = less
     return kept
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from ir import presburger
-from ir.analysis.dependence import Loop, Statement, domain, may_meet
+from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Load, Unary, Var
 from ir.traverse import free_vars, loads, substitute_expr
@@ -66,7 +66,7 @@ def _solve(loop: Loop, update: ArrayStatement, scale: ArrayStatement | None) -> 
 def _same_domain(a: Statement, b: Statement, outer: Sequence[Expr]) -> bool:
     """Whether two statements run for the same iterations; both have the guards `outer`."""
     exact = all(presburger.condition(g).exact for s in (a, b) for g in s.guards if g not in outer)
-    return exact and bool(domain(a).is_equal(domain(b)))
+    return exact and bool(a.domain.is_equal(b.domain))
 
 
 def _divides(scale: ArrayStatement, whole: Statement, diagonal: Load) -> bool:

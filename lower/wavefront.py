@@ -16,7 +16,7 @@ from math import prod
 
 from egraph_rules.cost import Target
 from ir import presburger
-from ir.analysis.dependence import Loop, Relation, Statement, common_loops, domain, relations
+from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.carried import Carried, carried
@@ -235,9 +235,7 @@ class _Skewer:
         box = self.boxes[self.time]
         if not (box.low.is_const and box.extent.is_const):
             return
-        found = presburger.within_budget(
-            lambda: [presburger.extremes(domain(s), self.time.var.name) for s in moved], []
-        )
+        found = presburger.within_budget(lambda: [presburger.extremes(s.domain, self.time.var.name) for s in moved], [])
         ends = [e for e in found if e is not None]
         if ends:
             low, high = min(e[0] for e in ends), max(e[1] for e in ends)
@@ -441,6 +439,6 @@ def _apart(s: Statement, stored: Linear, read: Linear, like: Expr) -> bool:
 
     def question() -> bool:
         x, y = presburger.affine(to_expr(stored, like)), presburger.affine(to_expr(read, like))
-        return x is not None and y is not None and bool(domain(s).intersect(x.eq_set(y)).is_empty())
+        return x is not None and y is not None and bool(s.domain.intersect(x.eq_set(y)).is_empty())
 
     return presburger.within_budget(question, False)

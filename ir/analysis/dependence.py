@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import islpy as isl
@@ -38,7 +39,7 @@ class Loop:
         return Loop(loop.var, loop.start, loop.extent, loop.kind)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Statement:
     """A store in its place. `update` is set when it is `B[f] = B[f] op value` with a value that does not read B."""
 
@@ -61,18 +62,31 @@ class Statement:
             yield loop.start
             yield loop.extent
 
+    @cached_property
+    def _reads(self) -> tuple[Load, ...]:
+        return tuple(dict.fromkeys(load for expr in self.exprs() for load in loads(expr)))
+
+    @cached_property
+    def _buffers(self) -> frozenset[Buffer]:
+        return frozenset((self.buffer, *(load.buffer for load in self._reads)))
+
+    @cached_property
+    def domain(self) -> isl.Set:
+        """The iterations in which it may run: exact where its guards are affine."""
+        return _domain(self, {}, must=False)
+
     def reads(self) -> tuple[Load, ...]:
         """Distinct loads."""
-        return tuple(dict.fromkeys(load for expr in self.exprs() for load in loads(expr)))
+        return self._reads
 
     def places(self, buffer: Buffer) -> list[tuple[Expr, ...]]:
         """Indices of the accesses to a buffer, the store first."""
         own = [self.store.indices] if self.buffer == buffer else []
         return own + [load.indices for load in self.reads() if load.buffer == buffer]
 
-    def buffers(self) -> set[Buffer]:
+    def buffers(self) -> frozenset[Buffer]:
         """Buffers read or written."""
-        return {self.buffer, *(load.buffer for load in self.reads())}
+        return self._buffers
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +175,6 @@ def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool, give
         condition = presburger.condition(substitute_expr(guard, renaming))
         inside = inside.intersect(condition.must if must else condition.may)
     return inside
-
-
-def domain(statement: Statement) -> isl.Set:
-    """The iterations in which a statement may run: exact where its guards are affine."""
-    return _domain(statement, {}, must=False)
 
 
 def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
@@ -336,7 +345,7 @@ def may_meet(writer: Statement, reader: Statement, load: Load, around: Collectio
 
     def question() -> bool:
         pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
-        pairs = pairs.intersect(_domain(writer, {}, must=False)).intersect(_domain(reader, primes, must=False))
+        pairs = pairs.intersect(writer.domain).intersect(_domain(reader, primes, must=False))
         return not pairs.is_empty()
 
     return presburger.within_budget(question, True)
@@ -357,7 +366,7 @@ def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth:
 
 
 def _covered(reader: Statement, load: Load, writers: Iterable[Statement], depth: int) -> bool:
-    rest = _domain(reader, {}, must=False)
+    rest = reader.domain
     indices: list[Expr] = []
     for k, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
         if presburger.affine(index) is None:  # it may be any that is inside
