@@ -30,6 +30,8 @@ RESERVED = {
     "in_turn",
     "reduce_ranges",
     "reduce_rows",
+    "cholesky_factor",
+    "cholesky_factor_jvp",
     "first_best",
     "last_best",
     "state",

@@ -152,9 +152,9 @@ def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool, give
     return inside
 
 
-def domain(statement: Statement) -> isl.Set:
-    """The iterations in which a statement may run: exact where its guards are affine."""
-    return _domain(statement, {}, must=False)
+def domain(statement: Statement, names: Mapping[Var, Expr] | None = None) -> isl.Set:
+    """The iterations in which a statement may run: exact where its guards are affine. Loops may get other `names`."""
+    return _domain(statement, names or {}, must=False)
 
 
 def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
