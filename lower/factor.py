@@ -48,8 +48,6 @@ def factorization(
 
     Nothing else of what they do matters: of `private` buffers nobody knows before or afterwards.
     """
-    if not any(_has_root(s.store.value) for s in statements):
-        return None
     written = {s.buffer for s in statements} - set(private)
     if len(written) != 1 or any(len(s.loops) < level for s in statements):
         return None
@@ -72,8 +70,9 @@ def factorization(
     return presburger.within_budget(question, None, _OPERATIONS)
 
 
-def _has_root(value: Expr) -> bool:
-    return isinstance(value, Unary) and value.op == "sqrt"
+def takes_roots(statements: Sequence[Statement]) -> bool:
+    """Whether some statement stores a root: without one, nothing is a factorization."""
+    return any(isinstance(s.store.value, Unary) and s.store.value.op == "sqrt" for s in statements)
 
 
 def _views(s: Statement, level: int, boxes: Mapping[Loop, Box]) -> Iterator[tuple[Loop, Place]]:

@@ -19,7 +19,7 @@ from lower.cholesky import factored
 from lower.components import components
 from lower.contraction import contracted
 from lower.estimate import estimate
-from lower.factor import factorization
+from lower.factor import factorization, takes_roots
 from lower.flattening import Ranges, flattened, price
 from lower.flattening import ranges as flat_ranges
 from lower.linear import Bound, atom, linear, to_expr
@@ -268,7 +268,7 @@ class _Scheduler:
 
     def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
         """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
-        shared = self._locals_as_arrays(group, level, pending)
+        shared = self._locals_as_arrays(group, level, pending) if takes_roots(group) else None
         if shared is None:
             return None
         group, arrays = shared
