@@ -12,7 +12,7 @@ from ir.nodes import Binary, Expr, Load, Unary
 from ir.traverse import children, free_vars, loads
 from lower.filters import filter_price
 from lower.linear import Linear
-from lower.nest import ArrayStatement, Box, Filter, Node, Recurrence, SequentialLoop, Solve, Span, Versions
+from lower.nest import ArrayStatement, Box, Factor, Filter, Node, Recurrence, SequentialLoop, Solve, Span, Versions
 from lower.scanning import Extent, cheapest
 
 
@@ -27,6 +27,8 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
         elif isinstance(node.scan, Solve):
             total += steps * (target.launch * target.library + _system(node.scan, node.axes, boxes, target))
+        elif isinstance(node.scan, Factor):
+            total += steps * (target.dispatch + _factor(node.scan, node.axes, boxes, target))
         elif isinstance(node.scan, Span):
             total += steps * _ranges(node, node.scan, boxes, target)
         elif node.axes:
@@ -117,6 +119,13 @@ def _system(solve: Solve, axes: Iterable[Loop], boxes: Mapping[Loop, Box], targe
     rows = extent(boxes.get(solve.loop), target)
     columns = prod(extent(boxes.get(a), target) for a in axes if a is not solve.loop)
     return rows * (rows + 2 * columns) * target.load + rows * rows * columns * target.contraction
+
+
+def _factor(factor: Factor, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of factorizations: a sixth of a product each, and elements that a library wants in its own layout."""
+    rows = extent(boxes.get(factor.row), target)
+    times = prod(extent(boxes.get(a), target) for a in axes if a not in (factor.row, factor.column))
+    return times * rows * rows * (2 * (target.load + target.store) + rows * target.contraction / 6)
 
 
 def _touched(load: Load, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:

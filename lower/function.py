@@ -13,6 +13,7 @@ from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.calls import without_bodies
+from lower.cholesky import CHOLESKY
 from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
@@ -61,6 +62,7 @@ _HELPERS = {
     **FILTER_HELPERS,
     "reduce_ranges": REDUCE_RANGES,
     "reduce_rows": REDUCE_ROWS,
+    "cholesky_factor": CHOLESKY,
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
 }

@@ -111,7 +111,15 @@ class Solve:
     unit: bool
 
 
-Scan = Recurrence | Filter | Pick | Solve | Span
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """The Cholesky factor of the lower triangle of a matrix, and zeros above it."""
+
+    row: Loop
+    column: Loop
+
+
+Scan = Recurrence | Filter | Pick | Solve | Span | Factor
 
 
 def mapped_scan(scan: Scan, expr: Callable[[Expr], Expr]) -> Scan:
@@ -122,6 +130,8 @@ def mapped_scan(scan: Scan, expr: Callable[[Expr], Expr]) -> Scan:
         assert isinstance(new, Load)
         return new
 
+    if isinstance(scan, Factor):
+        return scan
     if isinstance(scan, Pick):
         return replace(scan, value=expr(scan.value), conditions=tuple(map(expr, scan.conditions)))
     if isinstance(scan, Span):
@@ -141,7 +151,7 @@ class ArrayStatement:
     """A statement over array axes (outermost first); with none it is a scalar statement.
 
     `scan` says how it continues along one of its axes, at which position of it the best value is, what ranges of it are
-    combined, or of which system it stores the solution.
+    combined, of which system it stores the solution, or of which matrix the factor.
     """
 
     statement: Statement

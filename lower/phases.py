@@ -24,6 +24,7 @@ from lower.linear import Linear, atom, linear, number, to_expr
 from lower.nest import (
     ArrayStatement,
     Box,
+    Factor,
     Filter,
     Node,
     Phase,
@@ -293,7 +294,7 @@ def _fixed(node: ArrayStatement) -> tuple[Loop, ...]:
             return ()
         case Recurrence() | Filter() | Solve():
             return tuple(loop for loop in node.axes if loop is node.scan.loop)
-        case Pick() | Span():
+        case Pick() | Span() | Factor():
             return node.axes
 
 

@@ -16,10 +16,12 @@ from ir.nodes import Buffer, Load, Var
 from ir.traverse import free_vars, shape_vars
 from lower.absorption import always_unchanged
 from lower.blocking import follows
+from lower.cholesky import factored
 from lower.components import components
 from lower.contraction import contracted
 from lower.delayed import Fresh, may_delay
 from lower.estimate import estimate
+from lower.factor import factorization, takes_roots
 from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened, price
 from lower.flattening import ranges as flat_ranges
@@ -248,7 +250,8 @@ class _Scheduler:
         depth = dict(self.program.depth)
         in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
         if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
-            best = self._reordered(group, level, pending, in_order) or self._in_strips(in_order) or (in_order,)
+            best = self._factored(group, level, pending) or self._reordered(group, level, pending, in_order)
+            best = best or self._in_strips(in_order) or (in_order,)
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
             best = self._skewed(group, level, pending, in_order, best) or best
         else:
@@ -318,9 +321,7 @@ class _Scheduler:
         if shared is None:
             return None
         group, arrays = shared
-        names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
-        names |= {loop.var.name for loop in group[0].loops[:level]}
-        new = Fresh(self.program.fresh, self._position)
+        names, new = self._taken(group, level), Fresh(self.program.fresh, self._position)
         forms = [rescheduled(group, level, pending, self.boxes, names, self.target, new)]
         cut = split_at(group, level, self._position)
         if cut is not None:
@@ -328,11 +329,49 @@ class _Scheduler:
         found = min((f for f in forms if f is not None), key=self._price, default=None)
         if found is None or self._price(found) >= self._price((in_order,)):
             return None
-        known = {*self.program.func.buffers, *self.program.depth, *arrays}
-        made = {b for n in inner_statements(found) for b in n.statement.buffers()} - known
-        if not orders and not made:
+        if not orders and not self._made(found, arrays):
             return None
-        arrays += sorted(made, key=lambda b: b.name)
+        return self._adopted(found, arrays, level, pending)
+
+    def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
+        """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
+        shared = self._locals_as_arrays(group, level, pending) if takes_roots(group) else None
+        if shared is None:
+            return None
+        group, arrays = shared
+        positions = {s.position for s in group}
+        private = {*arrays, *(b for b, users in self.users.items() if users <= positions)}
+        found = factorization(group, level, self.boxes, private)
+        if found is None:
+            return None
+        around = group[0].loops[:level]
+        new = Fresh(self.program.fresh, self._position)
+        parts = factored(found, around, pending, self.boxes, new.name, new.position)
+        exact = rescheduled(
+            group, level, pending, self.boxes, self._taken(group, level), self.target, new, blocks=False
+        )
+        if parts is None or exact is None or self._price(parts.nodes(())) >= self._price(exact):
+            return None
+        self.program.depth.update(dict.fromkeys(parts.arrays, 0 if pending else level))
+        self.program.raw.update(parts.arrays)
+        return parts.nodes(self._adopted(exact, arrays, level, pending))
+
+    def _taken(self, group: list[Statement], level: int) -> set[str]:
+        """Names that new loops inside a level may not have."""
+        names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
+        return names | {loop.var.name for loop in group[0].loops[:level]}
+
+    def _made(self, nodes: Iterable[Node], arrays: Iterable[Buffer]) -> list[Buffer]:
+        """Locals that only these nodes know, besides some arrays."""
+        known = {*self.program.func.buffers, *self.program.depth, *arrays}
+        made = {b for n in inner_statements(nodes) for b in n.statement.buffers()} - known
+        return sorted(made, key=lambda b: b.name)
+
+    def _adopted(
+        self, found: tuple[Node, ...], arrays: Iterable[Buffer], level: int, pending: frozenset[Loop]
+    ) -> tuple[Node, ...]:
+        """Nodes in another order as a part of the plan, with the arrays that they need, as small as may be."""
+        arrays = [*arrays, *self._made(found, arrays)]
         found, arrays = contracted(found, arrays, self.boxes, self.target)
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))

@@ -39,15 +39,16 @@ def rescheduled(
     taken: set[str],
     target: Target,
     new: Fresh,
+    blocks: bool = True,
 ) -> tuple[Node, ...] | None:
     """The cheapest order found for statements that share the outer `level` loops; None if isl gives up.
 
-    Outer loops that are `pending` become axes. Bounds of new loops are added to `boxes`; `taken` are names that new
-    loops may not have.
+    Steps run in `blocks` only if they may. Outer loops that are `pending` become axes. Bounds of new loops are added to
+    `boxes`; `taken` are names that new loops may not have.
     """
     if any(loop not in boxes for s in statements for loop in s.loops[level:]):
         return None
-    builder = _Builder(boxes, taken, pending, target, new)
+    builder = _Builder(boxes, taken, pending, target, new, blocks)
 
     def question() -> tuple[Node, ...] | None:
         order = relations(statements, level)
@@ -88,14 +89,20 @@ def _passes(statement: Statement, inner: Var, outer: Var) -> bool:
 
 class _Builder:
     def __init__(
-        self, boxes: dict[Loop, Box], taken: set[str], pending: frozenset[Loop], target: Target, new: Fresh
+        self,
+        boxes: dict[Loop, Box],
+        taken: set[str],
+        pending: frozenset[Loop],
+        target: Target,
+        new: Fresh,
+        blocking: bool,
     ) -> None:
         self.boxes = boxes
         self.taken = taken
         self.pending = pending
         self.target = target
         self.new = new
-        self.blocking = True
+        self.blocking = blocking
         self.necessary: dict[Statement, Statement] = {}
 
     def arranged(self, parts: Sequence[Part], order: Sequence[Relation]) -> tuple[Node, ...] | None:

@@ -33,6 +33,8 @@ RESERVED = {
     "filtered_in_blocks",
     "reduce_ranges",
     "reduce_rows",
+    "cholesky_factor",
+    "cholesky_factor_jvp",
     "first_best",
     "last_best",
     "state",

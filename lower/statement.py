@@ -18,7 +18,7 @@ from lower.job import (
     unrolled,
 )
 from lower.linear import atom, to_expr
-from lower.nest import Filter, Pick, Recurrence, Solve, Span
+from lower.nest import Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
 from lower.rows import function_of
@@ -52,6 +52,8 @@ class StatementWriter(StoreWriter):
                 self._pick(pick)
             case Solve() as system:
                 self._solve(system)
+            case Factor() as factor:
+                self._factor(factor)
             case Span() as span:
                 self._ranges(span)
             case None:
@@ -272,6 +274,18 @@ class StatementWriter(StoreWriter):
         options = f"lower={turned == system.backward}" + (", unit_diagonal=True" if system.unit else "")
         value = triangular(code, right, row, turned, options, self._extents)
         self._put(value, self.job.guards)
+
+    def _factor(self, factor: Factor) -> None:
+        """A statement that stores the Cholesky factor of a matrix, or of one for each position of other axes."""
+        self._release()
+        inner = [next(a for a in self.job.axes if a.var == loop.var) for loop in (factor.row, factor.column)]
+        axes = (*(a for a in self.job.axes if a not in inner), *inner)
+        self._use(replace(self.job, axes=axes))
+        square = self._spread(self.translator.expr(self.job.value), axes)
+        self.helpers.add("cholesky_factor")
+        self._note(f"Cholesky factor over {axis_names(inner)}")
+        self._use(self._ordered(self.job))
+        self._put(ordered(f"cholesky_factor({square})", axes, self.job.axes), self.job.guards)
 
     def _continued(self, scan: Recurrence, axis: Axis) -> tuple[Form, Value]:
         """The values of a recurrence along an axis, from the element before the first, and the form they take."""

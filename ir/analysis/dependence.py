@@ -177,6 +177,11 @@ def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool, give
     return inside
 
 
+def domain(statement: Statement, names: Mapping[Var, Expr]) -> isl.Set:
+    """The iterations in which a statement may run, with other names for its loops."""
+    return _domain(statement, names, must=False)
+
+
 def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
     """Where two index tuples may be equal."""
     meet = presburger.always()

@@ -98,7 +98,7 @@ CHOLESKY = """for i in range({n}):
         A[i, j] = A[i, j] / A[j, j]
     for k in range(i):
         A[i, i] = A[i, i] - A[i, k] * A[i, k]
-    A[i, i] = T.sqrt(A[i, i])"""
+    A[i, i] = T.sqrt(T.abs(A[i, i]))"""  # whatever the pivots: no library does that
 FORWARD = """for i in range({n}):
     for j in range(i):
         x[i] = x[i] - A[i, j] * x[j]
