@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 
 import islpy as isl
 
 from egraph_rules.rule import (
+    ANY,
     BOOL,
     FLOAT,
     INTEGER,
@@ -30,11 +32,10 @@ from ir.analysis.dependence import Statement, domain
 from ir.dtypes import Kind
 from ir.nodes import Binary, Expr, Load, Select, binary
 from ir.traverse import has_loads, loads, map_expr
-from lower.normalize import conjunction
+from lower.choices import as_extreme, conjunction
 
 _FINITE = Floats.FINITE | Floats.NO_SIGNED_ZEROS
 _COMMUTING = {"add", "mul", "min", "max", "and", "or", "bitand", "bitor"}
-_EXTREMES = {"lt": "min", "le": "min", "gt": "max", "ge": "max"}
 _KINDS = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
 
 
@@ -138,6 +139,11 @@ def and_absorbs(x: Truth, y: Truth):
     return x & (x | y), x, defined(y)
 
 
+@rule(on=ANY, because="both choices are x")
+def choice_of_same(c: Truth, x: Term):
+    return Select(c, x, x), x, defined(c)
+
+
 @rule(on=INTEGER, because="x is the larger of x and x")
 def max_of_same(x: Term):
     return binary("max", x, x), x
@@ -172,8 +178,8 @@ LAWS = (
     min_of_longer, max_of_smaller, min_of_less, max_of_less, max_of_part, min_of_multiple,
     min_of_longer_float, max_of_smaller_float, min_of_less_float, max_of_less_float, max_of_part_float,
     min_of_multiple_float, max_absorbs, min_absorbs, max_absorbs_float, min_absorbs_float, bits_absorb_common,
-    bits_absorb_more, or_absorbs, and_absorbs, max_of_same, min_of_same, max_of_same_float, min_of_same_float, or_same,
-    and_same,
+    bits_absorb_more, or_absorbs, and_absorbs, choice_of_same, max_of_same, min_of_same, max_of_same_float,
+    min_of_same_float, or_same, and_same,
 )  # fmt: skip
 
 
@@ -230,7 +236,7 @@ def absorbed(value: Expr, own: Expr) -> list[tuple[Expr, ...]]:
     """The conditions under which a value is `own`, one tuple for each law that says so."""
     if value.same(own):
         return [()]
-    value = _as_extreme(value)
+    value = as_extreme(value)
     found: list[tuple[Expr, ...]] = []
     for law in LAWS:
         assert law.pattern is not None
@@ -244,17 +250,24 @@ def absorbed(value: Expr, own: Expr) -> list[tuple[Expr, ...]]:
     return found
 
 
-def _as_extreme(value: Expr) -> Expr:
-    """The smaller or larger of two where a comparison of them selects one, which is that of numbers."""
-    match value:
-        case Select(cond=Binary(op=op, lhs=a, rhs=b), then=x, other=y) if op in _EXTREMES:
-            if x.same(a) and y.same(b):
-                return Binary(_EXTREMES[op], a, b)  # pyright: ignore[reportArgumentType]
-            if x.same(b) and y.same(a):
-                return Binary("max" if _EXTREMES[op] == "min" else "min", a, b)
-        case _:
-            pass
-    return value
+def _sides(expr: Binary) -> list[tuple[Expr, Expr]]:
+    """The operands of an operator in every way that one may take them: one and all others of a chain, if it allows."""
+    if expr.op not in _COMMUTING:
+        return [(expr.lhs, expr.rhs)]
+    if expr.dtype.is_float and expr.op in ("add", "mul"):  # in another order they round otherwise
+        return [(expr.lhs, expr.rhs), (expr.rhs, expr.lhs)]
+    parts = _chain(expr, expr.op)
+    sides: list[tuple[Expr, Expr]] = []
+    for k, part in enumerate(parts):
+        rest = reduce(lambda a, b: Binary(expr.op, a, b), (*parts[:k], *parts[k + 1 :]))
+        sides += [(part, rest), (rest, part)]
+    return sides
+
+
+def _chain(expr: Expr, op: str) -> tuple[Expr, ...]:
+    if isinstance(expr, Binary) and expr.op == op:
+        return (*_chain(expr.lhs, op), *_chain(expr.rhs, op))
+    return (expr,)
 
 
 def _matches(pattern: Expr, expr: Expr, values: Mapping[str, Expr]) -> Iterator[Mapping[str, Expr]]:
@@ -268,11 +281,13 @@ def _matches(pattern: Expr, expr: Expr, values: Mapping[str, Expr]) -> Iterator[
         case Binary(op=op, lhs=a, rhs=b):
             if not isinstance(expr, Binary) or expr.op != op:
                 return
-            sides = [(expr.lhs, expr.rhs)]
-            if op in _COMMUTING:
-                sides.append((expr.rhs, expr.lhs))
-            for left, right in sides:
+            for left, right in _sides(expr):
                 for partial in _matches(a, left, values):
                     yield from _matches(b, right, partial)
+        case Select(cond=c, then=a, other=b):
+            if isinstance(expr, Select):
+                for partial in _matches(c, expr.cond, values):
+                    for both in _matches(a, expr.then, partial):
+                        yield from _matches(b, expr.other, both)
         case _:
             raise TypeError(f"no pattern of a law: {pattern}")

@@ -6,9 +6,8 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce
 from typing import assert_never, cast
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
@@ -40,6 +39,7 @@ from ir.nodes import (
     Var,
 )
 from ir.traverse import all_exprs, buffers_written, has_loads, loads, map_expr, shape_vars, walk_expr
+from lower.choices import as_choices, as_extreme, conjuncts
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
@@ -135,6 +135,11 @@ class _Builder:
         def go(s: Stmt) -> None:
             self.visit(s, loops, guards, values, buffers)
 
+        choices = as_choices(stmt)
+        if choices is not None:
+            for choice in choices:
+                go(choice)
+            return
         match cast(AnyStmt, stmt):
             case Store() as s:
                 self._store(s, loops, guards, tuple(map(expr, s.indices)), expr(s.value), buffers)
@@ -172,6 +177,7 @@ class _Builder:
     ) -> None:
         if isinstance(value, Undef):
             return
+        value = value if value.dtype.is_float else as_extreme(value)
         store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
         if value.same(Load(store.buffer, indices)):
             return
@@ -307,18 +313,6 @@ def negate(cond: Expr) -> Expr:
             return Binary(NEGATED[op], a, b)
         case _:
             return Unary("not", cond)
-
-
-def conjunction(conditions: Sequence[Expr]) -> Expr:
-    """All of some conditions, of which there is at least one."""
-    return reduce(lambda a, b: Binary("and", a, b), conditions)
-
-
-def conjuncts(cond: Expr) -> tuple[Expr, ...]:
-    """The conditions of which one is the conjunction."""
-    if isinstance(cond, Binary) and cond.op == "and":
-        return (*conjuncts(cond.lhs), *conjuncts(cond.rhs))
-    return () if isinstance(cond, Const) and cond.value else (cond,)
 
 
 def update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -> tuple[UpdateOp, Expr] | None:

@@ -14,9 +14,10 @@ from typing import Literal
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from lower.choices import conjunction
 from lower.linear import Linear, atom, linear, to_expr
 from lower.nest import Box, Recurrence
-from lower.normalize import conjunction, split_update
+from lower.normalize import split_update
 from lower.reduce import neutral_number
 
 

@@ -8,8 +8,8 @@ from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
 from ir.traverse import substitute_expr
+from lower.choices import conjunction
 from lower.linear import atom, to_expr
-from lower.normalize import conjunction
 from lower.reduce import neutral
 from lower.scope import Names, Scope
 from lower.values import Translator, Value, typed

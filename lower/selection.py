@@ -16,9 +16,10 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from lower.choices import conjuncts
 from lower.linear import atom, to_expr
 from lower.nest import Box, Pick
-from lower.normalize import conjuncts, mapped
+from lower.normalize import mapped
 
 _OF: dict[str, tuple[UpdateOp, bool]] = {
     "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),

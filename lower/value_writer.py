@@ -12,6 +12,7 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Var
 from ir.traverse import free_vars, loads
 from lower.access import Accessor, Bounds, buffer_shape, find_view
+from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
 from lower.finite import Finite, outside_unless
 from lower.job import (
@@ -24,7 +25,6 @@ from lower.job import (
 )
 from lower.linear import number
 from lower.nest import ArrayStatement, Box
-from lower.normalize import conjunction
 from lower.recall import Recall
 from lower.reduce import neutral, reduction
 from lower.scope import Held, Names, Scope

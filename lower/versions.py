@@ -1,6 +1,6 @@
 """Two versions of statements: where the data are within bounds, some stores change nothing and hold nobody up.
 
-`s` is `if c: s else: s` for any c. A c is worth inventing where it makes instances of statements idle: the conditions of
+`s` is `if c: s else: s` for any c. A c is worth inventing where it makes instances of statements idle: conditions of
 the laws in `lower/absorption.py`. It is tested once, before the loops, of all that a buffer holds, since the statements
 themselves keep it true: the shortest of ways of no negative length has none. NaN is within no bounds.
 """

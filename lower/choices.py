@@ -1,0 +1,115 @@
+"""Stores under conditions that they change themselves: `if v < x: x = v`, with v from other elements of the buffer.
+
+A condition is taken before the branch runs, which in general takes a local that holds it. Where all is evaluated before
+the one store that changes it, a choice between the new and the old value says the same, and dependences see what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Literal
+
+from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store
+from ir.traverse import loads, substitute, walk_expr
+
+_EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
+    "lt": ("min", "max"),
+    "le": ("min", "max"),
+    "gt": ("max", "min"),
+    "ge": ("max", "min"),
+}
+_SHORT = 16  # nodes of an expression that may be evaluated in several places
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of some conditions, of which there is at least one."""
+    return reduce(lambda a, b: Binary("and", a, b), conditions)
+
+
+def conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    """The conditions of which one is the conjunction."""
+    if isinstance(cond, Binary) and cond.op == "and":
+        return (*conjuncts(cond.lhs), *conjuncts(cond.rhs))
+    return () if isinstance(cond, Const) and cond.value else (cond,)
+
+
+def as_extreme(value: Expr) -> Expr:
+    """The smaller or larger of two numbers where a comparison of them selects one."""
+    match value:
+        case Select(cond=Binary(op=op, lhs=a, rhs=b), then=x, other=y) if op in _EXTREMES:
+            smaller, larger = _EXTREMES[op]
+            if x.same(a) and y.same(b):
+                return Binary(smaller, a, b)
+            if x.same(b) and y.same(a):
+                return Binary(larger, a, b)
+        case _:
+            pass
+    return value
+
+
+def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
+    """Statements for a branch, or names around one, without a condition to be taken before: stores that choose.
+
+    None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
+    says more to those who look for the best element.
+    """
+    branch = _without_names(stmt)
+    if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
+        return None
+    stores = _ordered(branch)
+    if stores is None:
+        return None
+    *first, last = stores
+    own = Load(last.buffer, last.indices)
+    if all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond)):
+        return None
+    parts = conjuncts(branch.cond)
+    data = [c for c in parts if last.buffer in _read(c)]
+    if parts[-len(data) :] != tuple(data) or not _evaluates(data[0], own):
+        return None  # the choice would read an element that the branch does not
+    chosen = replace(last, value=Select(conjunction(data), last.value, own))
+    plain = parts[: -len(data)]
+    late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
+    early = (If(branch.cond, s, branch.other, branch.span) for s in first)
+    return (*early, late)
+
+
+def _without_names(stmt: Stmt) -> Stmt:
+    """A statement with short values in place of their names, outermost ones only."""
+    while isinstance(stmt, Let) and sum(1 for _ in walk_expr(stmt.value)) <= _SHORT:
+        stmt = substitute(stmt.body, {stmt.var: stmt.value})
+    return stmt
+
+
+def _ordered(branch: If) -> list[Store] | None:
+    """The stores of a branch, the only one to what the condition reads last; None where that is another program."""
+    stmts = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
+    stores = [s for s in stmts if isinstance(s, Store)]
+    late = [k for k, s in enumerate(stores) if s.buffer in _read(branch.cond)]
+    if len(stores) < len(stmts) or len(late) != 1:
+        return None
+    last = stores[late[0]]
+    if not all(_commute(last, s) for s in stores[late[0] + 1 :]):
+        return None
+    return [*(s for s in stores if s is not last), last]
+
+
+def _read(*exprs: Expr) -> set[Buffer]:
+    return {load.buffer for e in exprs for load in loads(e)}
+
+
+def _commute(a: Store, b: Store) -> bool:
+    return (
+        a.buffer != b.buffer
+        and a.buffer not in _read(b.value, *b.indices)
+        and b.buffer not in _read(a.value, *a.indices)
+    )
+
+
+def _evaluates(cond: Expr, own: Load) -> bool:
+    """Whether a comparison reads an element whatever its other operands are."""
+    parts = list(walk_expr(cond))
+    lazy = any(isinstance(e, Select) or (isinstance(e, Binary) and e.op in ("and", "or")) for e in parts)
+    return not lazy and any(load.same(own) for load in loads(cond))
