@@ -42,7 +42,7 @@ from lower.reschedule import Fresh, rescheduled, split_at
 from lower.selection import Selected, selection
 from lower.strips import in_strips
 from lower.tiles import Tiler
-from lower.versions import assumptions, test
+from lower.versions import WORTH, assumptions, test
 
 
 def static_names(program: Program) -> frozenset[Var]:
@@ -274,7 +274,7 @@ class _Scheduler:
             self.anti_self = held
             flag, nodes = test(assumption, around, self.boxes, self.program.fresh, self._position)
             best = (*nodes, Versions(Load(flag, ()), fast, exact, f"where {assumption}, some stores change nothing"))
-            if self._price(best) < self._price(exact):
+            if self._price(best) < WORTH * self._price(exact):
                 self.program.depth[flag] = len(around)
                 break
             best = None

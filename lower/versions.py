@@ -21,6 +21,7 @@ from lower.assumed import Bounds, holds, kept
 from lower.linear import linear, number
 from lower.nest import ArrayStatement, Box
 
+WORTH = 0.7  # the part of the price of one version below which two are taken: they are compiled both
 _BOUNDS: tuple[Bounds, ...] = ((0.0, math.inf), (0.0, 1.0), (-math.inf, 0.0), (1.0, math.inf))
 
 
