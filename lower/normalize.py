@@ -40,6 +40,7 @@ from ir.nodes import (
 )
 from ir.traverse import all_exprs, buffers_written, has_loads, loads, map_expr, shape_vars, walk_expr
 from lower.choices import as_choices, as_extreme, conjuncts
+from lower.collected import collected
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
@@ -177,7 +178,7 @@ class _Builder:
     ) -> None:
         if isinstance(value, Undef):
             return
-        value = value if value.dtype.is_float else as_extreme(value)
+        value = collected(value) if value.dtype.is_float else as_extreme(value)
         store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
         if value.same(Load(store.buffer, indices)):
             return
