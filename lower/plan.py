@@ -262,14 +262,18 @@ class _Scheduler:
         """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
         if self.assuming or any(self.program.depth.get(b, 0) > level for s in group for b in s.buffers()):
             return None
+        options = list(assumptions(group, self._tested))
+        if not options:
+            return None
         self.assuming, kept = True, self.program.copied()
         around = tuple(o for o in group[0].loops[:level] if o not in pending)
         outer = {k for k, o in enumerate(group[0].loops[:level]) if o in around}
+        exact = tuple(self.schedule(group, level, pending, edges))
+        made, held = self.program.copied(), self.anti_self
         best: tuple[Node, ...] | None = None
-        for assumption in assumptions(group, self._tested):
-            exact = tuple(self.schedule(group, level, pending, edges))
+        for assumption in options:
             deps = dependences(group, self.program.depth, assumption.idle)
-            held, self.anti_self = self.anti_self, own_reads(deps)
+            self.anti_self = own_reads(deps)
             fast = tuple(self.schedule(group, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
             self.anti_self = held
             flag, nodes = test(assumption, around, self.boxes, self.program.fresh, self._position)
@@ -278,8 +282,10 @@ class _Scheduler:
                 self.program.depth[flag] = len(around)
                 break
             best = None
-            self.program.restore(kept)
+            self.program.restore(made)
         self.assuming = False
+        if best is None:
+            self.program.restore(kept)
         return best
 
     def _tested(self, buffer: Buffer) -> bool:

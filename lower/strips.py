@@ -79,8 +79,11 @@ class _Steps:
         if axes is None or box is None or not (box.exact and box.low.is_const and box.extent.is_const):
             return None
         fixed: dict[Load, Dims] = {}
+        sizes = [linear(d).const for d in s.buffer.shape]
         for load in {x for e in (s.store.value, *s.guards) for x in loads(e) if x.buffer == s.buffer}:
             at = frozenset(d for d, i in enumerate(load.indices) if linear(i).equals(linear(node.loop.var)))
+            if any(box.low.const < 0 or (box.low + box.extent).const > sizes[d] for d in at):
+                return None  # rows or columns that are not there cannot go ahead
             rest = (d for d in range(len(axes)) if d not in at)
             if any(not linear(load.indices[d]).equals(linear(axes[d].var)) for d in rest):
                 return None

@@ -273,6 +273,12 @@ def test_several_steps_in_a_pass_and_those_that_are_left(n: int) -> None:
     assert any("loop k stays a loop" in line for line in k.report) == (n % width > 0)
 
 
+def test_steps_beyond_the_buffer_do_not_go_ahead() -> None:
+    guarded = "if k < 15:\n        X[i, j] = T.max(X[i, j], T.min(X[i, k], X[k, j]))"
+    func = read("int32", f"for k, i, j in T.grid(18, 15, 15):\n    {guarded}", n=15)
+    check(func, {"X": np.random.default_rng(0).integers(0, 99, (15, 15)).astype(np.int32)}, target=DEAR)
+
+
 def test_strips_of_several_matrices_in_a_loop() -> None:
     text = """
 @T.prim_func
