@@ -119,7 +119,6 @@ FACTORS = {
     "rows, backward": "for i in T.serial(5):\n    for j in range(9):\n        B[4 - i, j] = A[i, j] - B[5 - i, j] / 3.0",
     "kept": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = A[i, j] - B[i, j - 1]",
     "vanishing": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] * 1e-30 + A[i, j]",
-    "none": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] * 0.0 + A[i, j]",
     "halves of halves": "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = (B[i, j - 1] / 2.0 + A[i, j]) / 2.0",
     "a sweep": (
         "for t in T.serial(2):\n    for i in T.serial(1, 5):\n        for j in T.serial(1, 8):\n"
@@ -134,6 +133,12 @@ def test_constant_factors(body: str, target: Target) -> None:
     report = check(read(TABLES, body), target=target)
     assert scans(report) == 1, report
     assert (target is PASSES) == any("(doubling)" in line for line in report), report
+
+
+def test_a_factor_of_zero_continues_nothing() -> None:
+    body = "for i in range(6):\n    for j in T.serial(1, 9):\n        B[i, j] = B[i, j - 1] * 0.0 + A[i, j]"
+    report = check(read(TABLES, body), target=LEVELS)
+    assert scans(report) == loops(report) == 0, report
 
 
 def test_windows_that_double_stop_where_nothing_is_left() -> None:
