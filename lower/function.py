@@ -17,6 +17,7 @@ from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.donation import Donate, donated_buffers
 from lower.finite import Finite
+from lower.inlined import inline_values
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
 from lower.layout import laid_out
@@ -87,6 +88,7 @@ def emit_function(
     program = normalize(without_bodies(func), checks)
     work_in_place(program)
     hoist_invariants(program)
+    inline_values(program)
     schedule = laid_out(program, plan(program, target), target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)
 
