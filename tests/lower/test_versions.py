@@ -32,7 +32,7 @@ Array = npt.NDArray[Any]
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_laws_hold(law: Rule) -> None:
-    assert check_rule(law, examples=24).status != "refuted"
+    assert check_rule(law, examples=12).status != "refuted"
 
 
 @rule(on=SIGNED, because="wrong: y may be negative", family="wrong")
