@@ -30,7 +30,7 @@ from egraph_rules.rule import (
 from ir import presburger
 from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
-from ir.nodes import Binary, Expr, Load, Select, binary
+from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.traverse import has_loads, loads, map_expr
 from lower.choices import as_extreme, conjunction
 
@@ -144,6 +144,31 @@ def choice_of_same(c: Truth, x: Term):
     return Select(c, x, x), x, defined(c)
 
 
+@rule(on=INTEGER, because="where y is chosen, it is x")
+def choice_of_equal(c: Truth, x: Term, y: Term):
+    return Select((x == y) & c, y, x), x, defined(c), defined(y)
+
+
+@rule(on=INTEGER, because="where y is chosen, it is x")
+def choice_if_equal(x: Term, y: Term):
+    return Select(x == y, y, x), x, defined(y)
+
+
+@rule(on=BOOL, because="where x holds, so does x or y")
+def choice_of_more(x: Truth, y: Truth):
+    return Select(x, x | y, x), x, defined(y)
+
+
+@rule(on=BOOL, because="where x and y hold, x holds")
+def choice_if_both(x: Truth, y: Truth):
+    return Select(x & y, TRUE, x), x, defined(y)
+
+
+@rule(on=BOOL, because="where x holds, it is true")
+def choice_if_true(x: Truth):
+    return Select(x, TRUE, x), x
+
+
 @rule(on=INTEGER, because="x is the larger of x and x")
 def max_of_same(x: Term):
     return binary("max", x, x), x
@@ -178,8 +203,8 @@ LAWS = (
     min_of_longer, max_of_smaller, min_of_less, max_of_less, max_of_part, min_of_multiple,
     min_of_longer_float, max_of_smaller_float, min_of_less_float, max_of_less_float, max_of_part_float,
     min_of_multiple_float, max_absorbs, min_absorbs, max_absorbs_float, min_absorbs_float, bits_absorb_common,
-    bits_absorb_more, or_absorbs, and_absorbs, choice_of_same, max_of_same, min_of_same, max_of_same_float,
-    min_of_same_float, or_same, and_same,
+    bits_absorb_more, or_absorbs, and_absorbs, choice_of_same, choice_of_equal, choice_if_equal, choice_of_more,
+    choice_if_both, choice_if_true, max_of_same, min_of_same, max_of_same_float, min_of_same_float, or_same, and_same,
 )  # fmt: skip
 
 
@@ -238,6 +263,8 @@ def absorbed(value: Expr, own: Expr) -> list[tuple[Expr, ...]]:
         return [()]
     value = as_extreme(value)
     found: list[tuple[Expr, ...]] = []
+    if isinstance(value, Select) and value.other.same(own):
+        found += absorbed(value.then, own)
     for law in LAWS:
         assert law.pattern is not None
         if _KINDS[value.dtype.kind] not in law.kinds.value:
@@ -252,6 +279,8 @@ def absorbed(value: Expr, own: Expr) -> list[tuple[Expr, ...]]:
 
 def _sides(expr: Binary) -> list[tuple[Expr, Expr]]:
     """The operands of an operator in every way that one may take them: one and all others of a chain, if it allows."""
+    if expr.op == "eq":
+        return [(expr.lhs, expr.rhs), (expr.rhs, expr.lhs)]
     if expr.op not in _COMMUTING:
         return [(expr.lhs, expr.rhs)]
     if expr.dtype.is_float and expr.op in ("add", "mul"):  # in another order they round otherwise
@@ -284,6 +313,9 @@ def _matches(pattern: Expr, expr: Expr, values: Mapping[str, Expr]) -> Iterator[
             for left, right in _sides(expr):
                 for partial in _matches(a, left, values):
                     yield from _matches(b, right, partial)
+        case Const():
+            if expr.same(pattern):
+                yield values
         case Select(cond=c, then=a, other=b):
             if isinstance(expr, Select):
                 for partial in _matches(c, expr.cond, values):

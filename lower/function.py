@@ -21,6 +21,7 @@ from lower.donation import Donate, donated_buffers
 from lower.filters import FILTER_HELPERS
 from lower.finite import Finite
 from lower.folding import folded
+from lower.inlined import inline_values
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
 from lower.layout import laid_out
@@ -98,6 +99,7 @@ def emit_function(
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
+    inline_values(program)
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)

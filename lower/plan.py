@@ -25,6 +25,7 @@ from lower.factor import factorization, takes_roots
 from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened, price
 from lower.flattening import ranges as flat_ranges
+from lower.inlined import all_inlined, inlined
 from lower.linear import Bound, atom, linear, to_expr
 from lower.nest import (
     ArrayStatement,
@@ -268,9 +269,17 @@ class _Scheduler:
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
     ) -> tuple[Node, ...] | None:
         """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
-        if self.assuming or any(self.program.depth.get(b, 0) > level for s in group for b in s.buffers()):
+        if self.assuming:
             return None
-        options = list(assumptions(group, self._tested))
+        inside = {b for s in group for b in s.buffers() if self.program.depth.get(b, 0) > level}
+        here = {s.position for s in group}
+        own = {b: self.program.depth[b] for b in inside if b in self.users and self.users[b] <= here}
+        bare = all_inlined(group, own)
+        if any(b in inside for s in bare for b in s.buffers()):
+            return None  # a local may be an array in one version, and not in the other
+        options = [
+            a for a in assumptions(bare, self._tested) if len(inlined(group, own, lambda _, a=a: a.idle)) == len(bare)
+        ]
         if not options:
             return None
         self.assuming, kept = True, self.program.copied()
@@ -280,9 +289,9 @@ class _Scheduler:
         made, held = self.program.copied(), self.anti_self
         best: tuple[Node, ...] | None = None
         for assumption in options:
-            deps = dependences(group, self.program.depth, assumption.idle)
+            deps = dependences(bare, self.program.depth, assumption.idle)
             self.anti_self = own_reads(deps)
-            fast = tuple(self.schedule(group, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
+            fast = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
             self.anti_self = held
             flag, nodes = test(assumption, around, self.boxes, self.program.fresh, self._position)
             best = (*nodes, Versions(Load(flag, ()), fast, exact, f"where {assumption}, some stores change nothing"))

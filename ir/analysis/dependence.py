@@ -356,6 +356,23 @@ def may_meet(writer: Statement, reader: Statement, load: Load, around: Collectio
     return presburger.within_budget(question, True)
 
 
+def may_change(writer: Statement, reader: Statement, load: Load, level: int, idle: Idle) -> bool:
+    """Whether an instance of `writer` may change what `load` stands for before one of `reader` runs.
+
+    Both are in one iteration of the outer `level` loops; instances that are `idle` change nothing.
+    """
+    primes = primed_loops(reader)
+
+    def question() -> bool:
+        pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
+        pairs = pairs.intersect(_domain(writer, {}, must=False)).intersect(_domain(reader, primes, must=False))
+        if writer.position in idle:
+            pairs = pairs.subtract(idle[writer.position])
+        return not pairs.intersect(_before(writer, reader, level)).is_empty()
+
+    return presburger.within_budget(question, True)
+
+
 def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth: int) -> bool:
     """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began."""
 
