@@ -11,7 +11,6 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop
@@ -220,8 +219,16 @@ class _Cutter:
             known = len(shape) == len(buffer.shape) > 0 and not any(n.scan for n in users)
             if not known or self.program.depth.get(buffer) or self.plan.expanded.get(buffer):
                 continue
-            ranges = [self._touched(buffer, list(map(int, shape)), users, phase, node.loop) for phase in phases]
-            if any(prod(b - a for a, b in r) <= _SHARE * prod(shape) for r in ranges):
+            touched = [self._touched(buffer, list(map(int, shape)), users, phase, node.loop) for phase in phases]
+            smaller = [
+                any(b - a <= _SHARE * size for a, b in several)
+                for several, size in zip(zip(*touched, strict=True), shape, strict=True)
+            ]
+            if any(smaller):
+                whole = [(0, int(size)) for size in shape]
+                ranges = [
+                    tuple(r if less else w for r, w, less in zip(t, whole, smaller, strict=True)) for t in touched
+                ]
                 name = self.program.fresh(f"{buffer.name}_part")
                 phases = tuple(self._in_section(p, buffer, name, r) for p, r in zip(phases, ranges, strict=True))
         return phases
