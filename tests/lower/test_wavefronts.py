@@ -209,7 +209,7 @@ for i in T.serial(9):
             """
 for i in T.serial(7):
     for j in T.serial(1, 12):
-        if B[6 - i, j] % 3 > 0:
+        if B[6 - i, j - 1] % 3 > 0:
             A[6 - i, j] = T.max(A[7 - i, j], A[6 - i, j - 1] * 0.5)
         B[6 - i, j] = B[7 - i, j] // 2 + B[6 - i, j - 1] % 5 + T.Select(A[7 - i, j - 1] > 0.5, 2, 0)
 """,
