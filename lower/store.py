@@ -295,6 +295,7 @@ class StoreWriter(ValueWriter):
         places = place.starts or (self._starts(place) if method == "set" else ())
         if places:
             starts = ", ".join(places) + ("," if len(places) == 1 else "")
+            value = typed(value, self.job.buffer.dtype)
             return f"{self.name} = lax.dynamic_update_slice({self.name}, {self._window(place, value)}, ({starts}))"
         line = f"{self.name} = {merged}.at{place.marks}.{method}({self._laid_out(place, value, fill=False)})"
         if merged != self.name:

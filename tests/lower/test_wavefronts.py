@@ -209,7 +209,7 @@ for i in T.serial(9):
             """
 for i in T.serial(7):
     for j in T.serial(1, 12):
-        if B[6 - i, j] % 3 > 0:
+        if B[6 - i, j - 1] % 3 > 0:
             A[6 - i, j] = T.max(A[7 - i, j], A[6 - i, j - 1] * 0.5)
         B[6 - i, j] = B[7 - i, j] // 2 + B[6 - i, j - 1] % 5 + T.Select(A[7 - i, j - 1] > 0.5, 2, 0)
 """,
@@ -384,3 +384,18 @@ def test_extremes_run_along_arrays_as_they_lie() -> None:
         "for j, i in T.grid(30, 40):\n    Y[j] = T.max(Y[j], X[i, j] + Z[i, j])",
     )
     assert "jnp.max(X + Z, axis=0)" in check(func).source
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float64", "int8", "float16"])
+def test_a_row_in_place_has_the_type_of_its_buffer(dtype: str) -> None:
+    """A literal row, and a product, in a loop that stays one."""
+    body = """
+for t in T.serial(1, 5):
+    for i in T.serial(1, 8):
+        A[t, i] = 2
+        B[t, i] = T.max(B[t - 1, i - 1] + A[t - 1, i], 1) // 2
+        A[t - 1, i] = B[t, i]
+"""
+    body = body if dtype.startswith("int") else body.replace(", 1) // 2", ", 1.0) * 0.5").replace("= 2", "= 2.0")
+    kernel = check(read(f'A: T.Buffer((5, 8), "{dtype}"), B: T.Buffer((5, 8), "{dtype}")', body))
+    assert "lax.dynamic_update_slice" in kernel.source
