@@ -211,6 +211,7 @@ class _Delay:
         self.boxes = boxes
         self.new = new
         _require(self.results and list(body) == [*self.results, *self.updates])
+        _require(all(n.statement.buffer.dtype is total.dtype for n in self.results))
         loops = body[0].statement.loops
         self.around = loops[: loops.index(loop)]
         self.rows: tuple[Loop, ...] = ()  # along results, as in the first statement, whose names all others take

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -129,6 +130,15 @@ for k in range({n}):
         r[0] = r[0] + A[k, i] * x[i]
     for i in range({m}):
         x[i] = x[i] - (r[0] - b[k]) / s[k] * A[k, i]"""
+KACZMARZ_FOR_MANY = """r = T.alloc_buffer(({p},), "float64")
+for t in range(2):
+    for k in range({n}):
+        for c in range({p}):
+            r[c] = 0.0
+            for i in range({m}):
+                r[c] = r[c] + A[k, i] * x[i, c]
+            for i in range({m}):
+                x[i, c] = x[i, c] - (r[c] - b[k, c]) / s[k] * A[k, i]"""
 PROGRAMS: dict[str, tuple[dict[str, str], str]] = {
     "columns": ({"A": "mn", "R": "nn", "Q": "mn"}, COLUMNS),
     "rows, in place": ({"A": "nm", "R": "nn"}, ROWS),
@@ -136,6 +146,7 @@ PROGRAMS: dict[str, tuple[dict[str, str], str]] = {
     "reflectors": ({"V": "nm", "tau": "n", "C": "mp"}, REFLECTORS),
     "reflectors as stored": ({"V": "mn", "tau": "n", "C": "mp"}, STORED_REFLECTORS),
     "kaczmarz": ({"A": "nm", "b": "n", "s": "n", "x": "m"}, KACZMARZ),
+    "kaczmarz twice, for many": ({"A": "nm", "b": "np", "s": "n", "x": "mp"}, KACZMARZ_FOR_MANY),
 }
 
 
@@ -151,6 +162,19 @@ def test_updates_wait_for_the_end_of_a_block(name: str, n: int) -> None:
     func = program(name, n=n, m=26, p=9)
     assert systems(func) >= 1
     agree(func)
+
+
+def test_prices_of_library_calls_decide() -> None:
+    func = program("reflectors", n=20, m=26, p=9)
+    dear = replace(EAGER, launch=1.0, library=1e9)
+    assert not any("triangular system" in line for line in emit_function(func, target=dear).report)
+
+
+def test_tiles_of_columns_are_carried_as_rows_and_masked_stores_are_to_whole_arrays() -> None:
+    source = emit_function(program("columns", n=40, m=26), target=EAGER).source
+    assert re.search(r"A_tile = lax.dynamic_slice\(A, .*\)\.T$", source, re.MULTILINE)
+    assert re.search(r"Q_tile = lax.dynamic_slice\(Q, .*\)\.T$", source, re.MULTILINE)
+    assert re.search(r"^ *A = jnp.where\(j >= ", source, re.MULTILINE)
 
 
 def test_single_precision() -> None:
