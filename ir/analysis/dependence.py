@@ -365,7 +365,7 @@ def may_change(writer: Statement, reader: Statement, load: Load, level: int, idl
 
     def question() -> bool:
         pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
-        pairs = pairs.intersect(_domain(writer, {}, must=False)).intersect(_domain(reader, primes, must=False))
+        pairs = pairs.intersect(writer.domain).intersect(_domain(reader, primes, must=False))
         if writer.position in idle:
             pairs = pairs.subtract(idle[writer.position])
         return not pairs.intersect(_before(writer, reader, level)).is_empty()
