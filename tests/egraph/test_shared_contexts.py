@@ -1,0 +1,44 @@
+"""What a rewrite in one place leaves as it was elsewhere is not searched again."""
+
+from __future__ import annotations
+
+from egraph_rules import optimize
+from ir import PrimFunc, parse, to_script
+
+RUNNING = """
+    s[0] = 0.0
+    for i in T.serial(16):
+        B{k}[i] = s[0] * w
+        s[0] = A[i]
+"""
+MERGED = """
+    for i in T.serial(16):
+        C[i] = A[i] + B0[i]
+    for i in T.serial(16):
+        D[i] = C[i] + B0[i]
+"""
+
+
+def program(loops: int, name: str = "w: T.float32", *, pair: bool = True) -> PrimFunc:
+    """Loops that have nothing to do with each other, and two that may be one."""
+    arrays = "".join(f', B{k}: T.Buffer((16,), "float32")' for k in range(loops))
+    head = f'A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32"){arrays}'
+    body = "".join(RUNNING.format(k=k) for k in range(loops)) + (MERGED if pair else "")
+    param, _, bound = name.partition("=")
+    binding = f"    w = {bound.strip()}\n" if bound else ""
+    param = param.strip() if not bound else "v: T.float32"
+    start = '    s = T.alloc_buffer((1,), "float32")\n'
+    return parse(f"@T.prim_func\ndef f({head}, {param}):\n{binding}{start}{body}").funcs[0]
+
+
+def test_loops_that_stay_are_searched_once() -> None:
+    """The two that are merged change what stands after all the others, but not what these may rely on."""
+    alone, merged = ([optimize(program(n, pair=pair)).report for n in (3, 6)] for pair in (False, True))
+    assert merged[1].matches["loops.merged"] > 0
+    assert merged[1].nodes - merged[0].nodes < 2 * (alone[1].nodes - alone[0].nodes)
+
+
+def test_a_name_for_a_name_is_no_second_program() -> None:
+    plain, named = optimize(program(4)), optimize(program(4, "w = v"))
+    assert "w = v" not in to_script(named.best)
+    assert named.report.nodes < 1.2 * plain.report.nodes
