@@ -127,7 +127,7 @@ class Contexts:
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
         self._permissions: list[Regions] = [{}]
-        self._alike: dict[Hashable, list[int]] = {}  # facts and permissions by all that is in them, regions by hash
+        self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
         self._asked_of: dict[int, Stmt] = {}
@@ -223,16 +223,9 @@ class Contexts:
         return replace(self._facts[facts], known={}, conditions=())
 
     def _add_facts(self, facts: Facts) -> int:
-        """The id of facts. Equal ones share it: a place that a rewrite elsewhere left as it was is not done again."""
+        """A new id. Domains are shared, since questions about values of variables have one answer for each."""
         home = self._home(facts.domain)
-        known = frozenset((b, v, hash(r)) for (b, v), r in facts.known.items())
-        key = (home, facts.priority, facts.scope, facts.trips, facts.conditions, facts.assumed, known)
-        same = self._alike.setdefault(key, [])
-        for number in same:
-            if _same_regions(self._facts[number].known, facts.known):
-                return number
         number = len(self._facts)
-        same.append(number)
         self._domain_of.append(number if home < 0 else home)
         self._facts.append(facts if home < 0 else replace(facts, domain=self._facts[home].domain))
         if home < 0:

@@ -43,26 +43,29 @@ class _Delay:
 
 def read_past_values(program: Program) -> None:
     """Replace variables that hold past values by reads of these; changes the program."""
-    done: set[Loop] = set()
-    while True:
-        loops = dict.fromkeys(loop for s in program.statements for loop in reversed(s.loops))
-        loop = next((o for o in loops if o not in done), None)
-        if loop is None:
+    done: set[tuple[Loop, ...]] = set()
+    while True:  # nests may share a loop where one of them left a loop around it
+        nests = dict.fromkeys(s.loops[: k + 1] for s in program.statements for k in reversed(range(len(s.loops))))
+        nest = next((n for n in nests if n not in done), None)
+        if nest is None:
             return
-        done.add(loop)
-        _in_loop(program, loop)
+        done.add(nest)
+        _in_nest(program, nest)
 
 
-def _in_loop(program: Program, loop: Loop) -> None:
-    body = [s for s in program.statements if loop in s.loops]
-    level = body[0].loops.index(loop)
+def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
+    level, loop = len(nest) - 1, nest[-1]
+    body = [s for s in program.statements if s.loops[: len(nest)] == nest]
     extent = linear(loop.extent)
-    if len(body) > _STATEMENTS or not extent.is_const:
+    together = body[-1].position - body[0].position < len(body)
+    if len(body) > _STATEMENTS or not together or not extent.is_const:
         return
     before = [s for s in program.statements if s.position < body[0].position]
     after = [s for s in program.statements if s.position > body[-1].position]
     body = _without_names(body, level, program)
     found = _delays(body, level, program)
+    if not any(load.buffer in found for s in body for load in s.reads() if s.buffer not in found):
+        return
     peeled = max((d.lag + 1 for d in found.values()), default=0)
     if not 0 < peeled <= _LONGEST or extent.const < (1 + _WORTH) * peeled:
         return
@@ -87,14 +90,16 @@ def _without_names(body: list[Statement], level: int, program: Program) -> list[
     for local in [b for b, depth in program.depth.items() if depth > level and not b.shape]:
         users = [s for s in body if local in s.buffers()]
         if len(users) > 2 and users == [s for s in program.statements if local in s.buffers()]:
-            body = _unnamed(body, local, users)
+            body = _unnamed(body, level, local, users)
     return body
 
 
-def _unnamed(body: list[Statement], local: Buffer, users: Sequence[Statement]) -> list[Statement]:
+def _unnamed(body: list[Statement], level: int, local: Buffer, users: Sequence[Statement]) -> list[Statement]:
     """A body without a local whose value one of its statements stores as it is; the same if that may not be."""
     maker = users[0]
-    keeper = next((s for s in users[1:] if isinstance(s.store.value, Load) and s.store.value.buffer == local), None)
+    var = maker.loops[level].var
+    keepers = (s for s in users[1:] if isinstance(s.store.value, Load) and s.store.value.buffer == local)
+    keeper = next((s for s in keepers if any(var in free_vars(i) for i in s.store.indices)), None)
     if keeper is None or keeper.buffer == local or any(s.buffer == local for s in users[1:]):
         return body
     target = keeper.store
