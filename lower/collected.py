@@ -9,7 +9,7 @@ added up exactly and rounded once. Half precision stays as it is: sums in anothe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
@@ -24,23 +24,34 @@ _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 
 def collected(expr: Expr) -> Expr:
     """An expression with the linear combinations in it collected where that takes fewer operations."""
-    if not _is_linear(expr):
-        return _with_parts(expr)
-    form = _Form()
-    form.add(expr, Fraction(1))
-    new = form.written(expr.dtype)
-    return new[0] if new is not None and new[1] < form.operations else _linear_parts(expr)
+    return _Collector().collected(expr)
 
 
-def _with_parts(expr: Expr) -> Expr:
-    return with_children(expr, tuple(collected(c) for c in children(expr)))
+class _Collector:
+    """Collects in all parts of an expression, in each of them once."""
 
+    def __init__(self) -> None:
+        self.done: dict[Expr, Expr] = {}
 
-def _linear_parts(expr: Expr) -> Expr:
-    """A combination as it is, with what it combines collected."""
-    if _is_linear(expr):
-        return with_children(expr, tuple(_linear_parts(c) for c in children(expr)))
-    return _with_parts(expr)
+    def collected(self, expr: Expr) -> Expr:
+        if not _is_linear(expr):
+            return self.with_parts(expr)
+        form = _Form(self.with_parts)
+        form.add(expr, Fraction(1))
+        new = form.written(expr.dtype)
+        return new[0] if new is not None and new[1] < form.operations else self._linear_parts(expr)
+
+    def with_parts(self, expr: Expr) -> Expr:
+        """What is no combination, with its parts collected."""
+        if expr not in self.done:
+            self.done[expr] = with_children(expr, tuple(map(self.collected, children(expr))))
+        return self.done[expr]
+
+    def _linear_parts(self, expr: Expr) -> Expr:
+        """A combination as it is, with what it combines collected."""
+        if _is_linear(expr):
+            return with_children(expr, tuple(map(self._linear_parts, children(expr))))
+        return self.with_parts(expr)
 
 
 def _is_linear(expr: Expr) -> bool:
@@ -64,6 +75,7 @@ def _number(expr: Expr) -> Fraction | None:
 class _Form:
     """A linear combination: coefficients of terms, in the order in which they appear, and how it was written."""
 
+    term: Callable[[Expr], Expr]
     terms: dict[Expr, Fraction] = field(default_factory=lambda: dict[Expr, Fraction]())
     constant: Fraction = Fraction(0)
     operations: int = 0
@@ -75,7 +87,7 @@ class _Form:
             self.constant += factor * number
             return
         if not _is_linear(expr):
-            term = _with_parts(expr)
+            term = self.term(expr)
             self.terms[term] = self.terms.get(term, Fraction(0)) + factor
             return
         self.operations += 1

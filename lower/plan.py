@@ -7,101 +7,31 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
-from ir.nodes import Buffer, Load, Var
-from ir.traverse import free_vars, shape_vars
+from ir.nodes import Buffer, Var
+from ir.traverse import free_vars
 from lower.absorption import always_unchanged
-from lower.blocking import follows
-from lower.cholesky import factored
+from lower.boxes import loop_boxes, static_names
 from lower.components import components
-from lower.contraction import contracted
-from lower.delayed import Fresh, may_delay
-from lower.estimate import estimate
-from lower.factor import factorization, takes_roots
-from lower.filters import WIDTH, filtering
-from lower.flattening import Ranges, flattened, price
+from lower.flattening import Ranges, price
 from lower.flattening import ranges as flat_ranges
-from lower.inlined import all_inlined, inlined
-from lower.linear import Bound, atom, linear, to_expr
+from lower.forms import Edge, Forms
+from lower.linear import to_expr
 from lower.nest import (
     ArrayStatement,
     Box,
-    Filter,
     Node,
-    Pick,
     Plan,
-    Recurrence,
-    Scan,
     SequentialLoop,
     Versions,
-    extreme,
     inner_statements,
 )
-from lower.normalize import Program, moved
+from lower.normalize import Program
 from lower.ragged import bounded, span
-from lower.recurrence import Unrolled, recurrence, with_history
-from lower.reschedule import rescheduled, split_at
-from lower.selection import Selected, selection
-from lower.strips import in_strips
-from lower.tiles import Tiler
-from lower.versions import WORTH, assumptions, test
-from lower.wavefront import Nest, Wavefront, wavefronts
-
-
-def static_names(program: Program) -> frozenset[Var]:
-    """Scalars that must be Python integers while tracing: those in shapes and loop bounds."""
-    scalars = set(program.func.scalars)
-    used: set[Var] = set()
-    for statement in program.statements:
-        for loop in statement.loops:
-            used |= free_vars(loop.start) | free_vars(loop.extent)
-    for buffer in (*program.func.buffers, *program.depth):
-        for dim in buffer.shape:
-            used |= free_vars(dim)
-    named = {v for v in used if v in scalars and v.dtype.is_integer}
-    return frozenset(named | set(shape_vars(program.func)))
-
-
-def loop_boxes(program: Program, static: frozenset[Var], given: Mapping[Loop, Box] | None = None) -> dict[Loop, Box]:
-    """Static bounds of every loop that has them, or for which they are `given`."""
-    boxes: dict[Loop, Box] = dict(given or {})
-    for statement in program.statements:
-        around: dict[Var, Box] = {}
-        for loop in statement.loops:
-            if loop not in boxes:
-                box = _box(loop, around, static, program)
-                if box is not None:
-                    boxes[loop] = box
-            if loop in boxes:
-                around[loop.var] = boxes[loop]
-    return boxes
-
-
-def _box(loop: Loop, around: Mapping[Var, Box], static: frozenset[Var], program: Program) -> Box | None:
-    def ranges(var: Var) -> tuple[Bound, Bound]:
-        return var_range(var, around, program)
-
-    start = linear(loop.start, ranges)
-    stop = start + linear(loop.extent, ranges)
-    low = extreme(start, around, static, ranges, upper=False)
-    high = extreme(stop, around, static, ranges, upper=True)
-    if low is None or high is None:
-        return None
-    return Box(low, high - low, exact=low.equals(start) and high.equals(stop))
-
-
-def var_range(var: Var, around: Mapping[Var, Box], program: Program) -> tuple[Bound, Bound]:
-    """Constant bounds of a loop or shape variable."""
-    box = around.get(var)
-    if box is None:
-        return (0, None) if var in shape_vars(program.func) else (None, None)
-    low = box.low.const if box.low.is_const else None
-    stop = box.low + box.extent
-    return low, stop.const - 1 if stop.is_const else None
 
 
 def plan(program: Program, target: Target = CPU) -> Plan:
@@ -122,20 +52,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     return result
 
 
-def own_reads(deps: Iterable[Dependence]) -> list[Dependence]:
-    """What a statement reads before another instance of it stores."""
-    return [d for d in deps if d.source == d.sink and d.kind == "anti"]
-
-
-@dataclass(frozen=True, slots=True)
-class _Edge:
-    source: int
-    sink: int
-    level: int | None
-    dependence: Dependence | None  # None: keeps the users of a local buffer together
-
-
-class _Scheduler:
+class _Scheduler(Forms):
     def __init__(
         self,
         program: Program,
@@ -145,19 +62,8 @@ class _Scheduler:
         ranges: Mapping[Loop, Box],
         flat: Mapping[Loop, Ranges],
     ) -> None:
-        self.program = program
-        self.target = target
-        self.added = 0
-        self.boxes = boxes
-        self.by_position = {s.position: s for s in program.statements}
-        self.users: dict[Buffer, set[int]] = {
-            b: {s.position for s in program.statements if b in s.buffers()} for b in program.depth
-        }
-        self.ranges = ranges
-        self.flat = flat
+        super().__init__(program, boxes, deps, target, ranges, flat)
         self.forced = self._forced(program.statements, {*ranges, *flat})
-        self.anti_self = own_reads(deps)
-        self.assuming = False  # whether the data are known to be within bounds, or not to be
 
     def _forced(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
         """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
@@ -186,39 +92,39 @@ class _Scheduler:
         self.boxes[whole] = replace(box, exact=True)
         loops = tuple(whole if o is loop else o for o in statement.loops)
         pending = frozenset(whole if o is loop else o for o in pending)
-        return self._over_all(replace(statement, loops=loops), level, pending, replace(found, loop=whole))
+        return self.over_all(replace(statement, loops=loops), level, pending, replace(found, loop=whole))
 
-    def ordering(self, deps: Iterable[Dependence]) -> list[_Edge]:
+    def ordering(self, deps: Iterable[Dependence]) -> list[Edge]:
         """Dependences that order statements: updates commute, and an array statement reads before it writes."""
-        edges: list[_Edge] = []
+        edges: list[Edge] = []
         for d in deps:
             carried_update = d.commuting and d.level is not None
             own_read = d.source == d.sink and d.kind == "anti"
             if not carried_update and not own_read:
-                edges.append(_Edge(d.source, d.sink, d.level, d))
+                edges.append(Edge(d.source, d.sink, d.level, d))
         for buffer, users in self.users.items():
             # A local cannot get an axis for a loop without static bounds: its users stay in one such loop.
             first = min(users)
             for level, loop in enumerate(self.by_position[first].loops[: self.program.depth[buffer]]):
                 if loop in self.forced:
                     for other in users - {first}:
-                        edges += [_Edge(first, other, level, None), _Edge(other, first, level, None)]
+                        edges += [Edge(first, other, level, None), Edge(other, first, level, None)]
             edges += self._search_edges(users)
         return edges
 
-    def _search_edges(self, users: set[int]) -> Iterator[_Edge]:
+    def _search_edges(self, users: set[int]) -> Iterator[Edge]:
         """Edges that keep a search together while loops around it become axes."""
         group = [self.by_position[p] for p in sorted(users)]
         depth = len(group[0].loops)
         for level in range(depth) if len(group) > 1 else ():
-            if self._search(group, level, str) is not None:
+            if self.search(group, level, str) is not None:
                 for s in group[1:]:
-                    yield _Edge(group[0].position, s.position, depth - 1, None)
-                    yield _Edge(s.position, group[0].position, depth - 1, None)
+                    yield Edge(group[0].position, s.position, depth - 1, None)
+                    yield Edge(s.position, group[0].position, depth - 1, None)
                 return
 
     def schedule(
-        self, statements: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
+        self, statements: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]
     ) -> Iterator[Node]:
         """Nodes for `statements`, whose outer `level` loops are decided: around us, or `pending` as axes."""
         edges = self._keep_locals_together(statements, level, edges)
@@ -227,12 +133,10 @@ class _Scheduler:
             own = [e for e in edges if e.source in inside and e.sink in inside]
             yield from self._group(group, level, pending, own)
 
-    def _group(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
-    ) -> Iterator[Node]:
+    def _group(self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]) -> Iterator[Node]:
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
         if not cyclic and self._forced(group).isdisjoint(group[0].loops[level:]):
-            yield self._over_all(group[0], level, pending)
+            yield self.over_all(group[0], level, pending)
             return
         over = None if cyclic else self._as_ranges(group[0], level, pending)
         if over is not None:
@@ -243,357 +147,9 @@ class _Scheduler:
         if reason is None:
             yield from self.schedule(group, level + 1, pending | {loop}, edges)
             return
-        versions = self._versions(group, level, pending, edges)
-        if versions is not None:
-            yield from versions
-            return
-        rest = [e for e in edges if e.level is None or e.level > level]
-        depth = dict(self.program.depth)
-        in_order = SequentialLoop(loop, tuple(self.schedule(group, level + 1, pending, rest)), reason)
-        if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
-            best = self._factored(group, level, pending) or self._reordered(group, level, pending, in_order)
-            best = best or self._in_strips(in_order) or (in_order,)
-            best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
-            best = self._skewed(group, level, pending, in_order, best) or best
-        else:
-            changed = dict(self.program.depth)
-            self.program.depth.clear()
-            self.program.depth.update(depth)
-            best = self._selected(group, level, pending, (in_order,))
-            if best is None:
-                self.program.depth.update(changed)
-                best = (in_order,)
-        yield from self._flattened(group, level, pending, best) or best
+        yield from self.best(group, level, pending, edges, reason)
 
-    def _versions(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[_Edge]
-    ) -> tuple[Node, ...] | None:
-        """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
-        if self.assuming:
-            return None
-        inside = {b for s in group for b in s.buffers() if self.program.depth.get(b, 0) > level}
-        here = {s.position for s in group}
-        own = {b: self.program.depth[b] for b in inside if b in self.users and self.users[b] <= here}
-        bare = all_inlined(group, own)
-        if any(b in inside for s in bare for b in s.buffers()):
-            return None  # a local may be an array in one version, and not in the other
-        options = [
-            a for a in assumptions(bare, self._tested) if len(inlined(group, own, lambda _, a=a: a.idle)) == len(bare)
-        ]
-        if not options:
-            return None
-        self.assuming, kept = True, self.program.copied()
-        around = tuple(o for o in group[0].loops[:level] if o not in pending)
-        outer = {k for k, o in enumerate(group[0].loops[:level]) if o in around}
-        exact = tuple(self.schedule(group, level, pending, edges))
-        made, held = self.program.copied(), self.anti_self
-        best: tuple[Node, ...] | None = None
-        for assumption in options:
-            deps = dependences(bare, self.program.depth, assumption.idle)
-            self.anti_self = own_reads(deps)
-            fast = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
-            self.anti_self = held
-            flag, nodes = test(assumption, around, self.boxes, self.program.fresh, self._position)
-            best = (*nodes, Versions(Load(flag, ()), fast, exact, f"where {assumption}, some stores change nothing"))
-            if self._price(best) < WORTH * self._price(exact):
-                self.program.depth[flag] = len(around)
-                break
-            best = None
-            self.program.restore(made)
-        self.assuming = False
-        if best is None:
-            self.program.restore(kept)
-        return best
-
-    def _tested(self, buffer: Buffer) -> bool:
-        """Whether a condition may speak of all elements of a buffer before a loop, and not of one of its copies."""
-        return self.program.depth.get(buffer, 0) == 0
-
-    def _in_strips(self, node: SequentialLoop) -> tuple[Node, ...] | None:
-        """Several steps of a loop in one pass, where that is cheaper."""
-        found = in_strips(node, self.boxes, self.target, self.program.fresh, self._position)
-        if found is None:
-            return None
-        self.program.depth.update(found.depth)
-        self.program.raw.update(found.depth)
-        return found.nodes
-
-    def _reordered(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
-    ) -> tuple[Node, ...] | None:
-        """Another order for a nest of loops that must stay loops, where that is cheaper."""
-        nested = any(isinstance(n, SequentialLoop) for n in in_order.body)
-        orders = nested or follows(group, group[0].loops[level])
-        if not orders and not may_delay(group):
-            return None
-        shared = self._locals_as_arrays(group, level, pending)
-        if shared is None:
-            return None
-        group, arrays = shared
-        names, new = self._taken(group, level), Fresh(self.program.fresh, self._position)
-        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, new)]
-        cut = split_at(group, level, self._position)
-        if cut is not None:
-            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, new))
-        found = min((f for f in forms if f is not None), key=self._price, default=None)
-        if found is None or self._price(found) >= self._price((in_order,)):
-            return None
-        if not orders and not self._made(found, arrays):
-            return None
-        return self._adopted(found, arrays, level, pending)
-
-    def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
-        """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
-        shared = self._locals_as_arrays(group, level, pending) if takes_roots(group) else None
-        if shared is None:
-            return None
-        group, arrays = shared
-        positions = {s.position for s in group}
-        private = {*arrays, *(b for b, users in self.users.items() if users <= positions)}
-        found = factorization(group, level, self.boxes, private)
-        if found is None:
-            return None
-        around = group[0].loops[:level]
-        new = Fresh(self.program.fresh, self._position)
-        parts = factored(found, around, pending, self.boxes, new.name, new.position)
-        exact = rescheduled(
-            group, level, pending, self.boxes, self._taken(group, level), self.target, new, blocks=False
-        )
-        if parts is None or exact is None or self._price(parts.nodes(())) >= self._price(exact):
-            return None
-        self.program.depth.update(dict.fromkeys(parts.arrays, 0 if pending else level))
-        self.program.raw.update(parts.arrays)
-        return parts.nodes(self._adopted(exact, arrays, level, pending))
-
-    def _taken(self, group: list[Statement], level: int) -> set[str]:
-        """Names that new loops inside a level may not have."""
-        names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
-        return names | {loop.var.name for loop in group[0].loops[:level]}
-
-    def _made(self, nodes: Iterable[Node], arrays: Iterable[Buffer]) -> list[Buffer]:
-        """Locals that only these nodes know, besides some arrays."""
-        known = {*self.program.func.buffers, *self.program.depth, *arrays}
-        made = {b for n in inner_statements(nodes) for b in n.statement.buffers()} - known
-        return sorted(made, key=lambda b: b.name)
-
-    def _adopted(
-        self, found: tuple[Node, ...], arrays: Iterable[Buffer], level: int, pending: frozenset[Loop]
-    ) -> tuple[Node, ...]:
-        """Nodes in another order as a part of the plan, with the arrays that they need, as small as may be."""
-        arrays = [*arrays, *self._made(found, arrays)]
-        found, arrays = contracted(found, arrays, self.boxes, self.target)
-        # an array with an axis for a loop that became an axis needs no further copies
-        self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
-        tiler = Tiler(self.boxes, self.program.fresh, self._position)
-        found = found if pending else tiler.nodes(found)
-        self.program.depth.update(tiler.depth)
-        self.program.tiles.update(tiler.depth)
-        self.program.raw.update(tiler.depth)
-        return found
-
-    def _skewed(
-        self,
-        group: list[Statement],
-        level: int,
-        pending: frozenset[Loop],
-        in_order: SequentialLoop,
-        best: tuple[Node, ...],
-    ) -> tuple[Node, ...] | None:
-        """Wavefronts in place of loops that all carry dependences, where that is cheaper."""
-        shared = None
-        if any(isinstance(n, SequentialLoop) for n in in_order.body):
-            shared = self._locals_as_arrays(group, level, pending)
-        if shared is None:
-            return None
-        around = tuple(loop for loop in group[0].loops[:level] if loop not in pending)
-        names = frozenset(self.program.names) | {v.name for v in shape_vars(self.program.func)}
-        nest = Nest(shared[0], level, around, shared[1], self.boxes, static_names(self.program), names)
-        least, found = self._price(best), None
-        for wave in wavefronts(nest, self.target, Fresh(self.program.fresh, self._position)):
-            if pending and any(self.program.depth.get(b) for n in wave.before for b in n.statement.buffers()):
-                continue  # such a local has an axis for each of the pending loops
-            nodes = self._in_steps(wave, level, pending)
-            price = least if nodes is None else self._price(nodes) + wave.diagonals * self.target.gather
-            if nodes is not None and price < least:
-                least, found = price, (wave, nodes)
-        if found is None:
-            return None
-        wave, nodes = found
-        locals_ = [*shared[1], *(b for b, filled in wave.copies.items() if not filled)]
-        nodes, locals_ = contracted(nodes, locals_, self.boxes, self.target)
-        copies = [b for b, filled in wave.copies.items() if filled]
-        self.program.depth.update(dict.fromkeys([*copies, *locals_], 0 if pending else level))
-        self.program.depth.update(wave.rows)
-        self.program.raw.update([*copies, *wave.rows])
-        self.program.tiles.update(wave.copies)
-        return nodes
-
-    def _in_steps(self, wave: Wavefront, level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
-        """The loop over a skewed time, with what is around it; None if what is inside needs new arrays."""
-        depth, anti_self = dict(self.program.depth), self.anti_self
-        self.by_position.update({s.position: s for s in wave.statements if s.position not in self.by_position})
-        deps = dependences(wave.statements, {**depth, **dict.fromkeys(wave.copies, level), **wave.rows})
-        self.anti_self = [d for d in deps if d.source == d.sink and d.kind == "anti"]
-        rest = [e for e in self.ordering(deps) if e.level is None or e.level > level]
-        body = tuple(self.schedule(wave.statements, level + 1, pending, rest))
-        self.anti_self = anti_self
-        if self.program.depth != depth:
-            self.program.depth.clear()
-            self.program.depth.update(depth)
-            return None
-        return (*wave.before, SequentialLoop(wave.time, body, wave.reason), *wave.after)
-
-    def _position(self) -> int:
-        """A position that no statement has."""
-        self.added += 1
-        return len(self.program.statements) + self.added
-
-    def _whole_box(self, loop: Loop) -> Box | None:
-        """The static bounds of a loop that may become an axis without guards."""
-        if any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in self.ranges):
-            return None
-        box = self.boxes.get(loop)
-        return box if box is not None and box.exact and loop not in self.forced else None
-
-    def _price(self, nodes: Sequence[Node]) -> float:
-        return estimate(nodes, self.boxes, self.target)
-
-    def _scanned(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
-    ) -> tuple[Node, ...] | None:
-        """Scans in place of a loop whose iterations continue each other, where that is cheaper."""
-        loop = group[0].loops[level]
-        box = self._whole_box(loop)
-        if box is None:
-            return None
-        statements, unrolled = list(group), list[Unrolled]()
-        for buffer in sorted({s.buffer for s in group}, key=lambda b: b.name):
-            found = with_history(statements, buffer, loop, box, self.program.fresh, self._position)
-            if found is not None:
-                statements = found.statements
-                unrolled.append(found)
-        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
-        axes = {o.var for o in (*pending, *(o for s in statements for o in s.loops[level + 1 :]))}
-        long = box.extent.is_const and box.extent.const >= WIDTH
-        scans = {
-            s.position: found
-            for s in statements
-            if (found := recurrence(s, loop, depth) or (filtering(s, loop, axes, depth) if long else None)) is not None
-        }
-        if not scans:
-            return None
-        free = {*scans, *(s.position for s in statements if any(u.numbers(s, level) for u in unrolled))}
-        deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in free and d.level == level)]
-        outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
-        edges = [e for e in self.ordering(deps) if e.level not in outer]
-        nodes: list[Node] = [self._over_all(u.first, level, pending) for u in unrolled]
-        for part in components(statements, ((e.source, e.sink) for e in edges)):
-            inside = {s.position for s in part}
-            own = [e for e in edges if e.source in inside and e.sink in inside]
-            if any(e.level is not None and e.level <= level for e in own):
-                return None
-            if len(part) == 1 and part[0].position in scans:
-                if own:
-                    return None
-                nodes.append(self._over_all(part[0], level, pending, scans[part[0].position]))
-            else:
-                nodes += self.schedule(part, level + 1, pending | {loop}, own)
-        nodes += [self._over_all(u.last, level, pending) for u in unrolled]
-        if self._price(nodes) >= self._price(in_order):
-            return None
-        self.program.depth.update(depth)
-        self.program.raw.update(u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers)
-        return tuple(nodes)
-
-    def _selected(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
-    ) -> tuple[Node, ...] | None:
-        """An argmax or argmin in place of loops that look for it, where that is cheaper."""
-        found = self._search(group, level, self.program.fresh)
-        if found is None:
-            return None
-        nodes = (
-            *(self._over_all(s, level, pending) for s in found.first),
-            self._over_all(found.where, level, pending, found.pick),
-            *(self._over_all(s, level, pending) for s in found.then),
-        )
-        if self._price(nodes) >= self._price(in_order):
-            return None
-        self.program.depth |= dict.fromkeys((found.place, *found.arrays), level)
-        return nodes
-
-    def _flattened(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
-    ) -> tuple[Node, ...] | None:
-        """One loop over all positions in place of two, for when ranges that rows give are in order."""
-        span = self._ranges_of(group, level)
-        if span is None or pending:
-            return None
-        boxes, depth = self.boxes, self.program.depth
-        found = flattened(group, level, span, boxes, depth, self.program.fresh, self._position)
-        if found is None:
-            return None
-        boxes.update(found.boxes)
-        depth |= found.depth
-        self.by_position |= {s.position: s for s in (*found.first, *found.statements, *found.testing)}
-
-        def nodes(statements: list[Statement]) -> tuple[Node, ...]:
-            deps = self.ordering(dependences(statements, depth))
-            return tuple(self.schedule(statements, level, pending, deps))
-
-        fast = nodes([*found.first, *found.statements])
-        reason = f"ranges of {span.inner.var.name} may be in order and apart"
-        return *nodes(found.testing), Versions(Load(found.ordered, ()), fast, in_order, reason)
-
-    def _ranges_of(self, group: Sequence[Statement], level: int) -> Ranges | None:
-        """The ranges that the next two loops of all statements go through."""
-        inner = {s.loops[level + 1] if len(s.loops) > level + 1 else None for s in group}
-        (loop, *more) = inner
-        span = None if loop is None or more else self.flat.get(loop)
-        return span if span is not None and span.outer is group[0].loops[level] else None
-
-    def _search(self, group: Sequence[Statement], level: int, fresh: Callable[[str], str]) -> Selected | None:
-        """The search that all loops from a level on are."""
-        loops = group[0].loops[level:]
-        boxes = [b for b in map(self._whole_box, loops) if b is not None]
-        test = min(group, key=lambda s: s.position)
-        if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
-            return None  # what the comparison gave is looked at elsewhere too
-        return selection(group, loops, boxes, self.program.depth, fresh, self._position)
-
-    def _over_all(
-        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Scan | None = None
-    ) -> ArrayStatement:
-        """An array statement over all loops but those around it."""
-        axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
-        if isinstance(scan, Recurrence | Filter | Pick):
-            statement = replace(statement, update=None)
-        return ArrayStatement(statement, axes, scan)
-
-    def _locals_as_arrays(
-        self, group: list[Statement], level: int, pending: frozenset[Loop]
-    ) -> tuple[list[Statement], list[Buffer]] | None:
-        """Statements with an axis for each loop whose iterations have a local of their own; None if one has no size."""
-        arrays: list[Buffer] = []
-        for local in sorted({b for s in group for b in s.buffers()}, key=lambda b: b.name):
-            depth = self.program.depth.get(local, 0)
-            if depth <= level:
-                continue
-            users = [s for s in group if local in s.buffers()]
-            if {s.position for s in users} != self.users[local]:
-                return None
-            own = [loop for k, loop in enumerate(users[0].loops[:depth]) if k >= level or loop in pending]
-            if any(loop not in self.boxes for loop in own):
-                return None
-            boxes = [self.boxes[loop] for loop in own]
-            extents = tuple(to_expr(b.extent, loop.var) for b, loop in zip(boxes, own, strict=True))
-            array = replace(local, name=self.program.fresh(local.name), shape=(*extents, *local.shape))
-            place = tuple(to_expr(atom(loop.var) - b.low, loop.var) for b, loop in zip(boxes, own, strict=True))
-            group = [moved(s, local, array, place) if s in users else s for s in group]
-            arrays.append(array)
-        return group, arrays
-
-    def _carried(self, group: list[Statement], level: int, edges: list[_Edge]) -> str | None:
+    def _carried(self, group: list[Statement], level: int, edges: list[Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""
         loop = group[0].loops[level]
         if loop in self._forced(group):
@@ -611,7 +167,7 @@ class _Scheduler:
                 return _explain(dep, self.by_position)
         return None
 
-    def _keep_locals_together(self, statements: list[Statement], level: int, edges: list[_Edge]) -> list[_Edge]:
+    def _keep_locals_together(self, statements: list[Statement], level: int, edges: list[Edge]) -> list[Edge]:
         """Add edges so that a loop that stays sequential holds all users of the locals of its body."""
         present = {s.position for s in statements}
         edges = list(edges)
@@ -632,17 +188,17 @@ class _Scheduler:
                         changed = changed or not here <= inside
                         first = min(here)
                         for other in here - {first}:
-                            edges += [_Edge(first, other, level, None), _Edge(other, first, level, None)]
+                            edges += [Edge(first, other, level, None), Edge(other, first, level, None)]
             if not changed:
                 return edges
 
-    def _stays(self, group: list[Statement], level: int, edges: list[_Edge]) -> bool:
-        if self._ranges_of(group, level) is not None:
+    def _stays(self, group: list[Statement], level: int, edges: list[Edge]) -> bool:
+        if self.ranges_of(group, level) is not None:
             return False
         if group[0].loops[level] in self._forced(group):
             return True
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
-        if not cyclic or self._search(group, level, str) is not None:
+        if not cyclic or self.search(group, level, str) is not None:
             return False
         return self._carried(group, level, edges) is not None
 
