@@ -41,7 +41,8 @@ class Target:
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
     for each element of the image under the filter there, besides the products.
     `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
-    `phase`: an array statement that is compiled once more, for some of the iterations of its loop.
+    `phase`: an array statement that is compiled once more, for some of the iterations of its loop; `section`: an
+    element of a part of an array that is copied for it and back, which goes through memory, not caches.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -77,6 +78,7 @@ class Target:
     dispatch: float = 14_000.0
     scatter: float = 60.0
     phase: float = 200_000.0
+    section: float = 24.0
     gather: float = 5.0
     calls: tuple[tuple[str, float], ...] = ()
 
@@ -102,6 +104,7 @@ GPU = Target(
     convolution_position=2.0,
     convolution_patch=0.5,
     banded_contraction=0.05,
+    section=2.0,
     scatter=4.0,
     gather=1.0,
     product=2000.0,
@@ -137,6 +140,7 @@ TPU = Target(
     convolution_position=2.0,
     convolution_patch=0.1,
     banded_contraction=0.03,
+    section=2.0,
     product=195_000.0,
 )
 

@@ -11,6 +11,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop
@@ -46,6 +47,8 @@ _COUNTS = (2, 3, 4)  # of phases, that are priced: each is compiled by itself
 _LEAST = 0.02  # of the price of a loop that each further phase must save, since prices are rough and compiling slow
 _SHARE = 0.9  # an extent that is left larger in all phases is not worth a slice
 _ROUNDS = 2  # through the axes of a statement, which may bound each other
+
+_Ranges = tuple[tuple[int, int], ...]  # of positions, by dimension
 
 
 def phased(program: Program, plan: Plan, target: Target) -> Plan:
@@ -97,6 +100,7 @@ class _Cutter:
             parts = _parts(box.low.const, box.extent.const, count)
             phases = self._worthwhile(node, [self._cut(node, around, *ends) for ends in parts])
             price = sum(self._price(node.body, p, steps * (p.stop - p.low)) for p in phases)
+            price += steps * self._copies(self._sections(node, phases))
             gain = whole - price - (count - 1) * (statements * self.target.phase + _LEAST * whole)
             if gain > best[1]:
                 best = phases, gain
@@ -211,31 +215,43 @@ class _Cutter:
         """Phases that carry only the sections of buffers that they touch, where these are smaller by enough.
 
         XLA stores in place to all of an array at the speed of its loads, but not always to a part of it."""
+        for buffer, sections in self._sections(node, phases):
+            name = self.program.fresh(f"{buffer.name}_part")
+            phases = tuple(self._in_section(p, buffer, name, r) for p, r in zip(phases, sections, strict=True))
+        return phases
+
+    def _copies(self, sections: Iterable[tuple[Buffer, Sequence[_Ranges]]]) -> float:
+        """The price of copying sections."""
+        elements = sum(prod(b - a for a, b in ranges) for _, several in sections for ranges in several)
+        return elements * self.target.section
+
+    def _sections(self, node: SequentialLoop, phases: Sequence[Phase]) -> list[tuple[Buffer, list[_Ranges]]]:
+        """Buffers that are stored to of which phases touch much less than all, with what each phase touches."""
+        found: list[tuple[Buffer, list[_Ranges]]] = []
         inside = list(inner_statements(node.body))
         cut = {n for phase in phases for n, axes in phase.axes.items() if axes}
         for buffer in sorted({n.statement.buffer for n in inside if n in cut}, key=lambda b: b.name):
             users = [n for n in inside if buffer in n.statement.buffers()]
-            shape = [d.value for d in buffer.shape if isinstance(d, Const)]
+            shape = [int(d.value) for d in buffer.shape if isinstance(d, Const)]
             known = len(shape) == len(buffer.shape) > 0 and not any(n.scan for n in users)
             if not known or self.program.depth.get(buffer) or self.plan.expanded.get(buffer):
                 continue
-            touched = [self._touched(buffer, list(map(int, shape)), users, phase, node.loop) for phase in phases]
+            touched = [self._touched(buffer, shape, users, phase, node.loop) for phase in phases]
             smaller = [
                 any(b - a <= _SHARE * size for a, b in several)
                 for several, size in zip(zip(*touched, strict=True), shape, strict=True)
             ]
             if any(smaller):
-                whole = [(0, int(size)) for size in shape]
+                whole = [(0, size) for size in shape]
                 ranges = [
                     tuple(r if less else w for r, w, less in zip(t, whole, smaller, strict=True)) for t in touched
                 ]
-                name = self.program.fresh(f"{buffer.name}_part")
-                phases = tuple(self._in_section(p, buffer, name, r) for p, r in zip(phases, ranges, strict=True))
-        return phases
+                found.append((buffer, ranges))
+        return found
 
     def _touched(
         self, buffer: Buffer, shape: Sequence[int], users: Iterable[ArrayStatement], phase: Phase, loop: Loop
-    ) -> tuple[tuple[int, int], ...]:
+    ) -> _Ranges:
         """From where to where accesses to a buffer go in a phase, by dimension."""
         found: list[tuple[int, int]] = []
         for d, size in enumerate(shape):
@@ -247,7 +263,7 @@ class _Cutter:
             found.append((max(low, 0), min(high, size - 1) + 1))
         return tuple(found)
 
-    def _in_section(self, phase: Phase, buffer: Buffer, name: str, ranges: tuple[tuple[int, int], ...]) -> Phase:
+    def _in_section(self, phase: Phase, buffer: Buffer, name: str, ranges: _Ranges) -> Phase:
         """The phase with a section in place of a buffer."""
         shape = tuple(const(b - a, d.dtype) for (a, b), d in zip(ranges, buffer.shape, strict=True))
         part = replace(buffer, name=name, shape=shape, scope="local")
