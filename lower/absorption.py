@@ -27,6 +27,10 @@ from egraph_rules.rule import (
     instantiate,
     rule,
 )
+from egraph_rules.rules.boolean import and_self, or_self
+from egraph_rules.rules.floating import max_self as max_self_float
+from egraph_rules.rules.floating import min_self as min_self_float
+from egraph_rules.rules.integer import max_self, min_self
 from ir import presburger
 from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
@@ -169,42 +173,12 @@ def choice_if_true(x: Truth):
     return Select(x, TRUE, x), x
 
 
-@rule(on=INTEGER, because="x is the larger of x and x")
-def max_of_same(x: Term):
-    return binary("max", x, x), x
-
-
-@rule(on=INTEGER, because="x is the smaller of x and x")
-def min_of_same(x: Term):
-    return binary("min", x, x), x
-
-
-@rule(on=FLOAT, because="x is the larger of x and x")
-def max_of_same_float(x: Term):
-    return binary("max", x, x), x, defined(x)
-
-
-@rule(on=FLOAT, because="x is the smaller of x and x")
-def min_of_same_float(x: Term):
-    return binary("min", x, x), x, defined(x)
-
-
-@rule(on=BOOL, because="x or x is x")
-def or_same(x: Truth):
-    return x | x, x
-
-
-@rule(on=BOOL, because="x and x is x")
-def and_same(x: Truth):
-    return x & x, x
-
-
 LAWS = (
     min_of_longer, max_of_smaller, min_of_less, max_of_less, max_of_part, min_of_multiple,
     min_of_longer_float, max_of_smaller_float, min_of_less_float, max_of_less_float, max_of_part_float,
     min_of_multiple_float, max_absorbs, min_absorbs, max_absorbs_float, min_absorbs_float, bits_absorb_common,
     bits_absorb_more, or_absorbs, and_absorbs, choice_of_same, choice_of_equal, choice_if_equal, choice_of_more,
-    choice_if_both, choice_if_true, max_of_same, min_of_same, max_of_same_float, min_of_same_float, or_same, and_same,
+    choice_if_both, choice_if_true, max_self, min_self, max_self_float, min_self_float, or_self, and_self,
 )  # fmt: skip
 
 

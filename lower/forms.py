@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
-from ir.nodes import Buffer, Load
+from ir.nodes import Buffer, Load, Var
 from ir.traverse import free_vars, shape_vars
 from lower.blocking import follows
 from lower.boxes import static_names
@@ -79,9 +79,22 @@ class Forms(ABC):
         }
         self.ranges = ranges
         self.flat = flat
-        self.forced: set[Loop] = set()
+        self.forced = self.forced_in(program.statements, {*ranges, *flat})
         self.anti_self = own_reads(deps)
         self.assuming = False  # whether the data are known to be within bounds, or not to be
+
+    def forced_in(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
+        """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
+        ranges = self.ranges if ranges is None else ranges
+        forced: set[Loop] = set()
+        for statement in statements:
+            needed: set[Var] = set()
+            for loop in reversed(statement.loops):
+                if loop not in self.boxes or loop.var in needed:
+                    forced.add(loop)
+                    if loop not in ranges:
+                        needed |= free_vars(loop.start) | free_vars(loop.extent)
+        return forced
 
     @abstractmethod
     def schedule(

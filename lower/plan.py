@@ -7,23 +7,21 @@ array statement over all its loops. Reductions `B[f] = B[f] op e` commute with t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
-from ir.nodes import Buffer, Var
-from ir.traverse import free_vars
+from ir.nodes import Buffer
 from lower.absorption import always_unchanged
 from lower.boxes import loop_boxes, static_names
 from lower.components import components
-from lower.flattening import Ranges, price
+from lower.flattening import price
 from lower.flattening import ranges as flat_ranges
 from lower.forms import Edge, Forms
 from lower.linear import to_expr
 from lower.nest import (
     ArrayStatement,
-    Box,
     Node,
     Plan,
     SequentialLoop,
@@ -53,34 +51,9 @@ def plan(program: Program, target: Target = CPU) -> Plan:
 
 
 class _Scheduler(Forms):
-    def __init__(
-        self,
-        program: Program,
-        boxes: dict[Loop, Box],
-        deps: Sequence[Dependence],
-        target: Target,
-        ranges: Mapping[Loop, Box],
-        flat: Mapping[Loop, Ranges],
-    ) -> None:
-        super().__init__(program, boxes, deps, target, ranges, flat)
-        self.forced = self._forced(program.statements, {*ranges, *flat})
-
-    def _forced(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
-        """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
-        ranges = self.ranges if ranges is None else ranges
-        forced: set[Loop] = set()
-        for statement in statements:
-            needed: set[Var] = set()
-            for loop in reversed(statement.loops):
-                if loop not in self.boxes or loop.var in needed:
-                    forced.add(loop)
-                    if loop not in ranges:
-                        needed |= free_vars(loop.start) | free_vars(loop.extent)
-        return forced
-
     def _as_ranges(self, statement: Statement, level: int, pending: frozenset[Loop]) -> ArrayStatement | None:
         """An array statement over ranges, if a loop that gives them is an axis and all others may be too."""
-        (loop, *more) = [o for o in statement.loops[level:] if o in self._forced([statement])]
+        (loop, *more) = [o for o in statement.loops[level:] if o in self.forced_in([statement])]
         if loop not in self.ranges or more:
             return None
         found = span(statement, loop, self.boxes, self.program.depth)
@@ -135,7 +108,7 @@ class _Scheduler(Forms):
 
     def _group(self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]) -> Iterator[Node]:
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
-        if not cyclic and self._forced(group).isdisjoint(group[0].loops[level:]):
+        if not cyclic and self.forced_in(group).isdisjoint(group[0].loops[level:]):
             yield self.over_all(group[0], level, pending)
             return
         over = None if cyclic else self._as_ranges(group[0], level, pending)
@@ -152,7 +125,7 @@ class _Scheduler(Forms):
     def _carried(self, group: list[Statement], level: int, edges: list[Edge]) -> str | None:
         """Why the loop at `level` must run in order; None when it may become an axis."""
         loop = group[0].loops[level]
-        if loop in self._forced(group):
+        if loop in self.forced_in(group):
             if loop not in self.boxes:
                 return "its bounds have no static limit"
             return "bounds without static limit depend on it"
@@ -195,7 +168,7 @@ class _Scheduler(Forms):
     def _stays(self, group: list[Statement], level: int, edges: list[Edge]) -> bool:
         if self.ranges_of(group, level) is not None:
             return False
-        if group[0].loops[level] in self._forced(group):
+        if group[0].loops[level] in self.forced_in(group):
             return True
         cyclic = len(group) > 1 or any(e.level is not None for e in edges)
         if not cyclic or self.search(group, level, str) is not None:

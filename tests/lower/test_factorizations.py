@@ -9,10 +9,10 @@ import pytest
 
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
-from ir.interpret import interpret_with_undef
 from lower import compile, emit
 from lower.function import emit_function
 from lower.kernel import Kernel
+from lowered import assert_agrees
 
 N = 18
 HEAD = "from __future__ import annotations\nimport numpy as np\nfrom ir import script as T\n\n@T.prim_func\n"
@@ -231,10 +231,7 @@ def is_factor(k: Kernel) -> bool:
 
 
 def equal_to_loops(func: PrimFunc, k: Kernel, inputs: dict[str, np.ndarray]) -> None:
-    expected = interpret_with_undef(func, **{n: v.copy() for n, v in inputs.items()})
-    for (want, undef), got in zip(expected, k(**inputs), strict=True):
-        have = np.asarray(got)
-        np.testing.assert_allclose(have[~undef], want[~undef], rtol=2e-3, atol=2e-4, err_msg=k.source)
+    assert_agrees(func, k, inputs, 2e-3, 2e-4)
 
 
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from egraph_rules.cost import CPU, Target
 from ir import PrimFunc, parse
 from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
 from lower.function import emit_function
 from lower.kernel import Kernel
+from lowered import assert_agrees
 
 EAGER = replace(CPU, name="eager", scalar=1e3)  # as if vectors were longer
 VECTORS = ", ".join(f'{name}: T.Buffer((150,), "float32")' for name in "AB")
@@ -37,11 +37,8 @@ def check(
 ) -> Kernel:
     """The kernel, after a comparison with the interpreter."""
     inputs = random_inputs(func, np.random.default_rng(0)) if inputs is None else inputs
-    expected = interpret_with_undef(func, **inputs)
     kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
-    for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
-        want, have = values[~undef], np.asarray(got)[~undef]
-        np.testing.assert_allclose(have, want, rtol=tolerance, atol=tolerance, err_msg=kernel.source)
+    assert_agrees(func, kernel, inputs, tolerance)
     return kernel
 
 

@@ -459,15 +459,18 @@ def test_exports_for_all_platforms() -> None:
     assert len(export(parse(CASES["matmul"][0]).funcs[0])) > 100
 
 
-def test_an_export_for_one_platform_has_the_forms_that_it_prefers() -> None:
-    (func,) = parse("""
+LONG_ROWS = """
 @T.prim_func
 def f(A: T.Buffer((30, 300), "float32"), B: T.Buffer((30,), "float32")):
     for i in T.serial(30):
         B[i] = 0.0
         for j in T.serial(300):
             B[i] = B[i] + A[i, j]
-""").funcs
+"""
+
+
+def test_an_export_for_one_platform_has_the_forms_that_it_prefers() -> None:
+    (func,) = parse(LONG_ROWS).funcs
     forms = {p: "dot_general" in stablehlo_text(func, (p,)) for p in ("cpu", "tpu")}
     assert forms == {p: "jnp.ones(" in emit(func, p) for p in forms}
     assert forms["cpu"] != forms["tpu"]
@@ -476,15 +479,7 @@ def f(A: T.Buffer((30, 300), "float32"), B: T.Buffer((30,), "float32")):
 
 
 def test_sums_of_long_rows_are_products_with_ones() -> None:
-    text = """
-@T.prim_func
-def f(A: T.Buffer((30, 300), "float32"), B: T.Buffer((30,), "float32")):
-    for i in T.serial(30):
-        B[i] = 0.0
-        for j in T.serial(300):
-            B[i] = B[i] + A[i, j]
-"""
-    (func,) = parse(text).funcs
+    (func,) = parse(LONG_ROWS).funcs
     kernel = compile(func)
     assert "jnp.ones(" in kernel.source
     A = np.random.default_rng(0).normal(size=(30, 300)).astype(np.float32)

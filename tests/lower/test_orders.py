@@ -15,9 +15,9 @@ from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
 from lower.function import emit_function
 from lower.kernel import Kernel
+from lowered import assert_agrees
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=1.0)  # any array statement is worth it
 N = 5
@@ -34,14 +34,8 @@ def check(func: PrimFunc, seed: int = 0) -> list[str]:
     for name, value in inputs.items():
         if np.ndim(value) == 2 and value.shape[0] == value.shape[1] and value.dtype.kind == "f":
             inputs[name] = (value / 4 + 4 * np.eye(len(value))).astype(value.dtype)
-    expected = interpret_with_undef(func, **inputs)
     kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
-    written = buffers_written(func.body)
-    names = [b.name for b in func.buffers if b in written]
-    for name, (values, undef), got in zip(names, expected, kernel(**inputs), strict=True):
-        want, have = values[~undef], np.asarray(got)[~undef]
-        same = np.allclose(want, have, rtol=2e-3, atol=2e-3, equal_nan=True)
-        assert same, f"{name}: {want} {have}\n{kernel.source}"
+    assert_agrees(func, kernel, inputs, 2e-3)
     return kernel.report
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
-from ir.interpret import interpret_with_undef
 from lower.function import emit_function
 from lower.kernel import Kernel
+from lowered import assert_agrees
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
 ROW = 'A: T.Buffer((20,), "int32"), M: T.Buffer((1,), "int32"), P: T.Buffer((1,), "int32")'
@@ -36,9 +36,7 @@ def check(params: str, body: str) -> list[str]:
         inputs = {
             b.name: rng.integers(-3, 4, s).astype(b.dtype.numpy) for b, s in zip(func.buffers, shapes, strict=True)
         }
-        expected = interpret_with_undef(func, **inputs)
-        for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
-            np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
+        assert_agrees(func, kernel, inputs)
     return kernel.report
 
 

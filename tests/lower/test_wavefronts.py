@@ -12,10 +12,10 @@ from egraph_rules.cost import CPU
 from ir import PrimFunc, parse, specialize
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
 from lower import emit
 from lower.function import emit_function
 from lower.kernel import Kernel
+from lowered import assert_agrees
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0)  # any array statement is worth it
 
@@ -29,14 +29,8 @@ def read(params: str, body: str) -> PrimFunc:
 def check(func: PrimFunc, seed: int = 0) -> Kernel:
     """Compare with the interpreter."""
     inputs = random_inputs(func, np.random.default_rng(seed))
-    expected = interpret_with_undef(func, **inputs)
     kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
-    written = buffers_written(func.body)
-    names = [b.name for b in func.buffers if b in written]
-    for name, (values, undef), got in zip(names, expected, kernel(**inputs), strict=True):
-        want, have = values[~undef], np.asarray(got)[~undef]
-        same = np.allclose(want, have, rtol=1e-4, atol=1e-4, equal_nan=True)
-        assert same, f"{name}: {want} {have}\n{kernel.source}"
+    assert_agrees(func, kernel, inputs, 1e-4)
     return kernel
 
 

@@ -1,0 +1,24 @@
+"""Kernels compared with the reference interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ir import PrimFunc
+from ir.interpret import interpret_with_undef
+from ir.traverse import buffers_written
+from lower.callable import Kernel
+
+
+def assert_agrees(
+    func: PrimFunc, kernel: Kernel, inputs: Mapping[str, np.ndarray], rtol: float = 0.0, atol: float | None = None
+) -> None:
+    """Results of a kernel are those of the interpreter, where that knows them: the same numbers, or about."""
+    names = [b.name for b in func.buffers if b in buffers_written(func.body)]
+    expected = interpret_with_undef(func, **{name: np.copy(value) for name, value in inputs.items()})
+    for name, (values, undef), got in zip(names, expected, kernel(**inputs), strict=True):
+        want, have = values[~undef], np.asarray(got)[~undef]
+        text = f"{name} of\n{kernel.source}"
+        np.testing.assert_allclose(have, want, rtol=rtol, atol=rtol if atol is None else atol, err_msg=text)
