@@ -19,7 +19,7 @@ from typing import Literal
 import islpy as isl
 
 from ir import presburger
-from ir.nodes import Buffer, Expr, For, Load, Store, Var, const
+from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Var, const
 from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
@@ -395,6 +395,9 @@ def _covered(reader: Statement, load: Load, writers: Iterable[Statement], depth:
             anywhere = Var(f"{load.buffer.name}[{k}]", index.dtype)
             rest = rest.intersect(presburger.loop_domain(anywhere, const(0, index.dtype), extent).may)
             index = anywhere
+        else:  # outside, a choice leaves it out
+            inside = Binary("and", Binary("ge", index, const(0, index.dtype)), Binary("lt", index, extent))
+            rest = rest.intersect(presburger.condition(inside).may)
         indices.append(index)
     load = Load(load.buffer, tuple(indices))
     for writer in writers:

@@ -459,6 +459,23 @@ def test_exports_for_all_platforms() -> None:
     assert len(export(parse(CASES["matmul"][0]).funcs[0])) > 100
 
 
+def test_what_a_choice_never_reads_may_be_left_out() -> None:
+    (func,) = parse("""
+@T.prim_func
+def f(X: T.Buffer((5, 7), "int32"), S: T.Buffer((5, 7), "int32")):
+    for i, j in T.grid(5, 7):
+        S[i, j] = (
+            X[i, j]
+            + T.if_then_else(i > 0, S[i - 1, j], 0)
+            + T.if_then_else(j > 0, S[i, j - 1], 0)
+            - T.if_then_else(i > 0 and j > 0, S[i - 1, j - 1], 0)
+        )
+""").funcs
+    X = np.random.default_rng(0).integers(-9, 9, (5, 7)).astype(np.int32)
+    (sums,) = compile(func)(X)
+    np.testing.assert_array_equal(np.asarray(sums), X.cumsum(0).cumsum(1))
+
+
 LONG_ROWS = """
 @T.prim_func
 def f(A: T.Buffer((30, 300), "float32"), B: T.Buffer((30,), "float32")):
