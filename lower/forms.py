@@ -34,7 +34,7 @@ from lower.nest import (
     Versions,
     inner_statements,
 )
-from lower.normalize import Program, moved
+from lower.normalize import Program, moved, read_by_bounds
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import rescheduled, split_at
 from lower.selection import Selected, selection
@@ -433,7 +433,7 @@ class Forms(ABC):
             if depth <= level:
                 continue
             users = [s for s in group if local in s.buffers()]
-            if {s.position for s in users} != self.users[local]:
+            if {s.position for s in users} != self.users[local] or local in read_by_bounds(users):
                 return None
             own = [loop for k, loop in enumerate(users[0].loops[:depth]) if k >= level or loop in pending]
             if any(loop not in self.boxes for loop in own):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer, Var
-from ir.traverse import free_vars
+from ir.traverse import free_vars, loads
 from lower.absorption import always_unchanged
 from lower.boxes import loop_boxes, static_names
 from lower.components import components
@@ -75,8 +75,14 @@ class _Scheduler(Forms):
                 if loop not in self.boxes or loop.var in needed:
                     forced.add(loop)
                     if loop not in ranges:
-                        needed |= free_vars(loop.start) | free_vars(loop.extent)
+                        needed |= free_vars(loop.start) | free_vars(loop.extent) | self._whose(loop, statement)
         return forced
+
+    def _whose(self, loop: Loop, statement: Statement) -> set[Var]:
+        """Variables of the loops each iteration of which has its own copy of a local that the bounds of `loop` read."""
+        depth = self.program.depth
+        own = max((depth.get(load.buffer, 0) for e in (loop.start, loop.extent) for load in loads(e)), default=0)
+        return {o.var for o in statement.loops[:own]}
 
     def _as_ranges(self, statement: Statement, level: int, pending: frozenset[Loop]) -> ArrayStatement | None:
         """An array statement over ranges, if a loop that gives them is an axis and all others may be too."""
