@@ -16,7 +16,7 @@ from lower.kernel import Kernel
 
 MASKS = replace(CPU, name="masks", step=1e4, scalar=1e4)
 PHASES = replace(CPU, name="phases", phase=0.0, section=0.0, launch=0.0, step=0.0, scalar=0.0, load=1.0)
-N = 16
+N = 24
 ONE = "t = T.alloc_buffer((1,), 'int32')\n"
 VECTORS = ", ".join(f'{name}: T.Buffer(({N},), "int32")' for name in "XYP")
 
@@ -56,7 +56,10 @@ for i in T.serial({N}):
         P[j] = (P[j] + T.abs(X[k])) % 5
     for i in T.serial(P[k] + 1):
         X[k] = (X[k] + X[i] * X[i] - P[k]) % 7
-        Y[i] = X[k] - Y[i] % 5""",
+        Y[i] = X[k] - Y[i] % 5
+    X[k] = X[k] + 1
+    if k < {N - 1}:
+        X[k + 1] = X[k + 1] + X[k] % 3""",
 }
 
 
