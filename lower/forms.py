@@ -391,8 +391,9 @@ class Forms(ABC):
         self.by_position |= {s.position: s for s in (*found.first, *found.statements, *found.testing)}
 
         def nodes(statements: list[Statement]) -> tuple[Node, ...]:
-            deps = self.ordering(dependences(statements, depth))
-            return tuple(self.schedule(statements, level, pending, deps))
+            edges = self.ordering(dependences(statements, depth))
+            own = [e for e in edges if e.level is None or e.level >= level]  # loops around run in order
+            return tuple(self.schedule(statements, level, pending, own))
 
         fast = nodes([*found.first, *found.statements])
         reason = f"ranges of {span.inner.var.name} may be in order and apart"
