@@ -17,7 +17,7 @@ from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, substitute_expr
 from lower.linear import Linear, linear
 from lower.nest import ArrayStatement, Box, Node, SequentialLoop, inner_statements, relocated_node
-from lower.normalize import mapped
+from lower.normalize import mapped, read_by_bounds
 
 
 def contracted(
@@ -27,7 +27,8 @@ def contracted(
     their users writes before it reads, without needless dimensions."""
     changed: dict[Buffer, tuple[Buffer, tuple[int, ...]]] = {}
     result, arrays = tuple(nodes), list(arrays)
-    for array in arrays:
+    fixed = read_by_bounds(n.statement for n in inner_statements(result))
+    for array in (a for a in arrays if a not in fixed):
         sunk = _sunk(result, array, boxes, target)
         dims = _needless(sunk, array)
         if dims:

@@ -14,7 +14,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import atom, linear, to_expr
-from lower.normalize import Program, mapped, moved, update_of
+from lower.normalize import Program, mapped, moved, read_by_bounds, update_of
 
 _LONGEST = 4  # iterations that leave a loop, each with a copy of its body
 _STATEMENTS = 16  # of a body that is copied
@@ -59,6 +59,8 @@ def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
     extent = linear(loop.extent)
     together = body[-1].position - body[0].position < len(body)
     if len(body) > _STATEMENTS or not together or not extent.is_const:
+        return
+    if any(b in program.depth and any(s.buffer == b for s in body) for b in read_by_bounds(body)):
         return
     before = [s for s in program.statements if s.position < body[0].position]
     after = [s for s in program.statements if s.position > body[-1].position]

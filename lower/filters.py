@@ -15,7 +15,7 @@ from ir.nodes import Buffer, Expr, Load, Var, const
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.linear import atom, to_expr
 from lower.nest import Filter
-from lower.recurrence import continues_besides, line, moves, same_place
+from lower.recurrence import continues_besides, line, moves, same_place, steps_alike
 
 LONGEST = 4  # how far back filters look
 WIDTH = 32  # positions of a block
@@ -82,7 +82,7 @@ def filtering(statement: Statement, loop: Loop, axes: Collection[Var], private: 
     around = (*store.indices, *statement.guards)
     if not store.value.dtype.is_float or statement.guards or any(map(has_loads, around)):
         return None
-    if not any(moves(i, loop.var) for i in store.indices):
+    if not any(moves(i, loop.var) for i in store.indices) or not steps_alike(statement, loop):
         return None
     places = [_back(store.indices, loop.var, lag) for lag in range(1, LONGEST + 1)]
     own = [load for load in loads(store.value) if load.buffer == store.buffer]

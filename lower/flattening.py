@@ -19,7 +19,7 @@ from ir.traverse import free_vars, loads, map_expr, substitute_expr
 from lower.estimate import element, extent
 from lower.linear import Linear, atom, linear, to_expr
 from lower.nest import Box
-from lower.normalize import mapped, moved
+from lower.normalize import mapped, moved, read_by_bounds
 from lower.ragged import padded
 
 _LAUNCHES = 8  # to test the ranges, to find the row of each position, and to do what is to be done
@@ -128,9 +128,12 @@ def flattened(
         Statement(position(), group[0].loops[: level + 1], (), Store(b, writer.at_row, load))
         for load, b in arrays.items()
     ]
+    fixed = read_by_bounds(statements)
     new = {row: level, ordered: level, **dict.fromkeys(arrays.values(), level)}
     for local in sorted({b for s in group for b in s.buffers()}, key=lambda b: b.name):
         if depth.get(local, 0) > level + 1:
+            if local in fixed:
+                return None
             copy = replace(local, name=fresh(local.name))
             statements = [moved(s, local, copy) for s in statements]
             new[copy] = depth[local] - 1

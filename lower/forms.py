@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Load, Var
-from ir.traverse import free_vars, shape_vars
+from ir.traverse import free_vars, loads, shape_vars
 from lower.blocking import follows
 from lower.boxes import static_names
 from lower.cholesky import factored
@@ -34,7 +34,7 @@ from lower.nest import (
     Versions,
     inner_statements,
 )
-from lower.normalize import Program, moved
+from lower.normalize import Program, moved, read_by_bounds
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import rescheduled, split_at
 from lower.selection import Selected, selection
@@ -93,8 +93,14 @@ class Forms(ABC):
                 if loop not in self.boxes or loop.var in needed:
                     forced.add(loop)
                     if loop not in ranges:
-                        needed |= free_vars(loop.start) | free_vars(loop.extent)
+                        needed |= free_vars(loop.start) | free_vars(loop.extent) | self._whose(loop, statement)
         return forced
+
+    def _whose(self, loop: Loop, statement: Statement) -> set[Var]:
+        """Variables of the loops each iteration of which has its own copy of a local that the bounds of `loop` read."""
+        depth = self.program.depth
+        own = max((depth.get(load.buffer, 0) for e in (loop.start, loop.extent) for load in loads(e)), default=0)
+        return {o.var for o in statement.loops[:own]}
 
     @abstractmethod
     def schedule(
@@ -404,8 +410,9 @@ class Forms(ABC):
         self.by_position |= {s.position: s for s in (*found.first, *found.statements, *found.testing)}
 
         def nodes(statements: list[Statement]) -> tuple[Node, ...]:
-            deps = self.ordering(dependences(statements, depth))
-            return tuple(self.schedule(statements, level, pending, deps))
+            edges = self.ordering(dependences(statements, depth))
+            own = [e for e in edges if e.level is None or e.level >= level]  # loops around run in order
+            return tuple(self.schedule(statements, level, pending, own))
 
         fast = nodes([*found.first, *found.statements])
         reason = f"ranges of {span.inner.var.name} may be in order and apart"
@@ -446,7 +453,7 @@ class Forms(ABC):
             if depth <= level:
                 continue
             users = [s for s in group if local in s.buffers()]
-            if {s.position for s in users} != self.users[local]:
+            if {s.position for s in users} != self.users[local] or local in read_by_bounds(users):
                 return None
             own = [loop for k, loop in enumerate(users[0].loops[:depth]) if k >= level or loop in pending]
             if any(loop not in self.boxes for loop in own):

@@ -15,7 +15,7 @@ from ir.analysis.dependence import Idle, Statement, common_loops, may_change, ma
 from ir.nodes import Buffer, Expr, Load
 from ir.traverse import loads, map_expr, walk_expr
 from lower.absorption import always_unchanged
-from lower.normalize import Program, mapped, update_of
+from lower.normalize import Program, mapped, read_by_bounds, update_of
 
 _SHORT = 16  # nodes of an expression that may be evaluated in several places
 
@@ -70,13 +70,7 @@ def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffe
         return False
     if any(common_loops(writer, r) < len(writer.loops) or r.position < writer.position for r in readers):
         return False
-    if any(
-        load.buffer == local
-        for r in readers
-        for loop in r.loops
-        for e in (loop.start, loop.extent)
-        for load in loads(e)
-    ):
+    if local in read_by_bounds(readers):
         return False
     return any(
         load.buffer == r.buffer and not load.same(Load(r.buffer, r.store.indices)) and may_meet(r, r, load, r.loops)

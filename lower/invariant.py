@@ -14,7 +14,7 @@ from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars
 from lower.linear import linear
-from lower.normalize import Program, relocated
+from lower.normalize import Program, read_by_bounds, relocated
 
 
 def hoist_invariants(program: Program) -> None:
@@ -68,7 +68,7 @@ def _form(program: Program, buffer: Buffer, dimension: int | None) -> _Form | No
     depth = program.depth[buffer]
     users = [s for s in program.statements if buffer in s.buffers()]
     writers = [s for s in users if s.buffer == buffer]
-    if not writers or (dimension is None and depth == 0):
+    if not writers or (depth == 0 if dimension is None else buffer in read_by_bounds(users)):
         return None
     loops: dict[int, Loop] = {}
     for s in users:

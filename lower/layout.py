@@ -17,7 +17,7 @@ from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, loads
 from lower.estimate import extent
 from lower.nest import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
-from lower.normalize import Program, relocated
+from lower.normalize import Program, read_by_bounds, relocated
 
 _LINE = 2.0  # times the price of a transposition is that of taking one element from each line of memory
 GAIN = 0.8  # part of the price below which another order is worth its change
@@ -26,7 +26,8 @@ GAIN = 0.8  # part of the price below which another order is worth its change
 def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
     """The plan with the locals of a program in the cheapest order of their dimensions; changes the program alike."""
     nodes = plan.nodes
-    locals_ = [b for b in program.depth if not plan.expanded.get(b)]
+    fixed = read_by_bounds(program.statements)
+    locals_ = [b for b in program.depth if not plan.expanded.get(b) and b not in fixed]
     for buffer in [b for b in locals_ if len(b.shape) > 1]:
         order = _best(buffer, nodes, plan.boxes, target)
         if order is None:

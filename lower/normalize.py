@@ -6,7 +6,7 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
@@ -359,7 +359,8 @@ def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
 
 def _split_lifetimes(program: Program) -> None:
     """A buffer of its own for each part of the program that writes a local before it reads it."""
-    for buffer, depth in list(program.depth.items()):
+    fixed = read_by_bounds(program.statements)
+    for buffer, depth in [(b, d) for b, d in program.depth.items() if b not in fixed]:
         lives: list[list[Statement]] = []
         for part in _parts([s for s in program.statements if buffer in s.buffers()], depth):
             if not lives or not reads_before_writing(part, buffer, depth):
@@ -395,6 +396,12 @@ def mapped(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
         store=Store(store.buffer, tuple(map(change, store.indices)), change(store.value), store.span),
         update=None if update is None else (update[0], change(update[1])),
     )
+
+
+def read_by_bounds(statements: Iterable[Statement]) -> frozenset[Buffer]:
+    """Buffers that bounds of loops read. Loops stay when statements move, so these buffers must stay what they are."""
+    bounds = {e for s in statements for o in s.loops for e in (o.start, o.extent)}
+    return frozenset(load.buffer for e in bounds for load in loads(e))
 
 
 def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...] = ()) -> Statement:

@@ -40,7 +40,7 @@ from lower.nest import (
     own_bounds,
     relocated_node,
 )
-from lower.normalize import Program
+from lower.normalize import Program, read_by_bounds
 from lower.views import Axis
 
 _COUNTS = (2, 3, 4)  # of phases, that are priced: each is compiled by itself
@@ -230,7 +230,8 @@ class _Cutter:
         found: list[tuple[Buffer, list[_Ranges]]] = []
         inside = list(inner_statements(node.body))
         cut = {n for phase in phases for n, axes in phase.axes.items() if axes}
-        for buffer in sorted({n.statement.buffer for n in inside if n in cut}, key=lambda b: b.name):
+        fixed = read_by_bounds(n.statement for n in inside)
+        for buffer in sorted({n.statement.buffer for n in inside if n in cut} - fixed, key=lambda b: b.name):
             users = [n for n in inside if buffer in n.statement.buffers()]
             shape = [int(d.value) for d in buffer.shape if isinstance(d, Const)]
             known = len(shape) == len(buffer.shape) > 0 and not any(n.scan for n in users)

@@ -33,7 +33,7 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     around = (*store.indices, *statement.guards)
     if not last or any(load.buffer == store.buffer for e in around for load in loads(e)):
         return None
-    if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards):
+    if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards) or not steps_alike(statement, loop):
         return None
     previous = last[0]
     stepping = any(moves(i, loop.var) for i in store.indices)
@@ -71,6 +71,12 @@ def moves(index: Expr, var: Var) -> bool:
     """Whether each value of a variable makes another index."""
     form = linear(index)
     return var in form.terms and all(a == var or var not in free_vars(a) for a in form.terms)
+
+
+def steps_alike(statement: Statement, loop: Loop) -> bool:
+    """Whether the bounds of a statement's other loops are the same in all iterations of a loop: in a triangle, what its
+    first step continues is elsewhere for each row."""
+    return not any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in statement.loops)
 
 
 def same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:

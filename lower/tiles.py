@@ -17,6 +17,7 @@ from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import has_loads
 from lower.linear import Linear, atom, linear, number, to_expr, unbounded
 from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Solve, extreme, inner_statements, relocated_node
+from lower.normalize import read_by_bounds
 
 _SHARE = 4  # a tile is this many times smaller than its buffer
 
@@ -46,7 +47,7 @@ class Tiler:
         statements = [n.statement for n in inner_statements(node.body)]
         before: list[Node] = []
         after: list[Node] = []
-        for buffer in sorted({s.buffer for s in statements}, key=lambda b: b.name):
+        for buffer in sorted({s.buffer for s in statements} - read_by_bounds(statements), key=lambda b: b.name):
             window = self._window(buffer, node)
             if window is not None:
                 tile, low = window

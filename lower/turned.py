@@ -19,7 +19,7 @@ from lower.estimate import extent
 from lower.layout import GAIN, costs, ordered
 from lower.linear import atom, linear, number, to_expr
 from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements, relocated_node
-from lower.normalize import Program
+from lower.normalize import Program, read_by_bounds
 
 _Order = tuple[int, ...]
 
@@ -78,6 +78,8 @@ class _Turner:
         if len(buffer.shape) < 2 or not all(isinstance(d, Const) for d in buffer.shape):
             return False
         if buffer in self.program.tiles or self.plan.expanded.get(buffer):
+            return False
+        if buffer in read_by_bounds(n.statement for n in body):
             return False
         places = [i for n in body for i in n.statement.places(buffer)]
         return all(node.loop.var in linear(i[-1]).terms and not any(map(has_loads, i)) for i in places)

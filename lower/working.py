@@ -12,7 +12,7 @@ from dataclasses import replace
 from ir.analysis.dependence import Statement, common_loops, may_meet
 from ir.nodes import Buffer, Load, Store
 from ir.traverse import has_loads
-from lower.normalize import Program, relocated, update_of
+from lower.normalize import Program, read_by_bounds, relocated, update_of
 
 
 def work_in_place(program: Program) -> None:
@@ -31,7 +31,7 @@ def work_in_place(program: Program) -> None:
 
 def _target(local: Buffer, users: list[Statement], program: Program) -> Store | None:
     """The store that a local's value ends up in, if the local may be its element; None if not."""
-    if len(users) < 3:
+    if len(users) < 3 or local in read_by_bounds(users):
         return None
     first, *inner, last = users
     target, around = last.store, last.loops

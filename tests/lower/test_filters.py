@@ -102,6 +102,12 @@ def test_a_filter_with_growing_responses_runs_in_order() -> None:
     assert orders(kernel) == [1]
 
 
+def test_a_filter_along_the_rows_of_a_triangle_begins_elsewhere_in_each_column() -> None:
+    body = "for i in T.serial(2, 40):\n    for j in T.serial(i - 1):\n        B[i, j] = A[i, j] + 0.9 * B[i - 1, j] - 0.5 * B[i - 2, j]"
+    kernel = check(read(TABLES, body), target=EAGER)
+    assert orders(kernel) == [], kernel.report
+
+
 NO_FILTERS = {
     "factors by position": "for i in T.serial(2, 150):\n    B[i] = A[i] * B[i - 1] * 0.5 + 0.25 * B[i - 2]",
     "a product of past values": "for i in T.serial(2, 150):\n    B[i] = A[i] + 0.1 * B[i - 1] * B[i - 2]",

@@ -47,6 +47,14 @@ for i in T.serial({N}):
     for k in T.serial(P[i], P[i + 1]):
         Z[k] = T.exp(X[k] - m[0]) / s[0]""",
 }
+PROGRAMS["in each step of a loop"] = """s = T.alloc_buffer((1,), "float32")
+for q in T.serial(2):
+    for i in T.serial(7):
+        s[0] = X[i] * 0.5
+        S[i] = s[0]
+        for k in T.serial(P[i], P[i + 1]):
+            Z[k] = 3.0 * Z[k] - s[0] + X[i]
+            S[i] = S[i] + Z[k]"""
 OTHERS = {
     "bounds change": ROWS + "        Z[k] = S[i]\n    P[i + 1] = P[i + 1] + 0",
     "rows left out": f"for i in T.serial({N}):\n    if S[i] > 0.0:\n        for k in T.serial(P[i], P[i + 1]):\n"

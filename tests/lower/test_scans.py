@@ -200,6 +200,14 @@ NO_SCANS = {
         "for i in T.serial(1, 6):\n    for j in T.serial(1, 9):\n        B[i, j] = 0.5 * B[i, j - 1] + B[i, 1]",
     ),
     "divided by what changes": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = B[i - 1] / (2.0 + A[i] * A[i])"),
+    "rows of a triangle": (
+        TABLES,
+        "for i in T.serial(1, 6):\n    for j in T.serial(i):\n        B[i, j] = B[i - 1, j] + A[i, 0]",
+    ),
+    "rows of a trapezium": (
+        TABLES,
+        "for i in T.serial(1, 6):\n    for j in T.serial(i, 9 - i):\n        B[i, j] = 0.5 * B[i - 1, j] + A[i, j]",
+    ),
     "divided by itself": (VECTORS, "for i in T.serial(1, 20):\n    B[i] = A[i] / (B[i - 1] * B[i - 1] + 1.0)"),
 }  # fmt: skip
 

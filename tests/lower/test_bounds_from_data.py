@@ -1,0 +1,75 @@
+"""Bounds of loops that read what statements store: these buffers stay what they are when statements move."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from egraph_rules.cost import CPU, Target
+from ir import parse
+from ir.interpret import interpret_with_undef
+from lower.function import emit_function
+from lower.kernel import Kernel
+
+MASKS = replace(CPU, name="masks", step=1e4, scalar=1e4)
+PHASES = replace(CPU, name="phases", phase=0.0, section=0.0, launch=0.0, step=0.0, scalar=0.0, load=1.0)
+N = 24
+ONE = "t = T.alloc_buffer((1,), 'int32')\n"
+VECTORS = ", ".join(f'{name}: T.Buffer(({N},), "int32")' for name in "XYP")
+
+PROGRAMS = {
+    "lives of a local": f"""{ONE}for i in T.serial({N}):
+    t[0] = X[i]
+    for j in T.serial(t[0]):
+        Y[j] = Y[j] + i
+    t[0] = P[i] % 5
+    for j in T.serial(t[0], {N}):
+        A[i, j] = A[i, j] - t[0]""",
+    "a local of each iteration": f"""{ONE}for i in T.serial({N}):
+    t[0] = X[i]
+    for j in T.serial(t[0]):
+        Y[j] = Y[j] + A[i, j] * t[0]
+    for j in T.serial(t[0], {N}):
+        Y[j] = Y[j] - t[0]""",
+    "a local that all iterations fill alike": f"""{ONE}for i in T.serial({N}):
+    t[0] = P[3]
+    for j in T.serial(t[0]):
+        A[i, j] = A[i, j] * 2 % 5 + 1""",
+    "a row that all iterations fill alike": f"""W = T.alloc_buffer(({N},), "int32")
+for i in T.serial({N}):
+    for k in T.serial({N}):
+        W[k] = P[k]
+    for k in T.serial({N}):
+        for j in T.serial(W[k]):
+            A[i, j] = A[i, j] * 2 % 5 + k""",
+    "what the last iteration left": f"""{ONE}t[0] = 0
+for i in T.serial({N}):
+    Y[i] = 0
+    for j in T.serial(t[0]):
+        Y[i] = Y[i] + P[j]
+    t[0] = X[i]""",
+    "a section of a phase": f"""for k in T.serial({N}):
+    for j in T.serial(k + 1, {N}):
+        P[j] = (P[j] + T.abs(X[k])) % 5
+    for i in T.serial(P[k] + 1):
+        X[k] = (X[k] + X[i] * X[i] - P[k]) % 7
+        Y[i] = X[k] - Y[i] % 5
+    X[k] = X[k] + 1
+    if k < {N - 1}:
+        X[k + 1] = X[k + 1] + X[k] % 3""",
+}
+
+
+@pytest.mark.parametrize("target", [CPU, MASKS, PHASES], ids=lambda target: target.name)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_bounds_read_what_the_program_stored(name: str, target: Target) -> None:
+    lines = PROGRAMS[name].replace("\n", "\n    ")
+    (func,) = parse(f'@T.prim_func\ndef f({VECTORS}, A: T.Buffer(({N}, {N}), "int32")):\n    {lines}\n').funcs
+    rng = np.random.default_rng(3)
+    inputs = {b.name: rng.integers(0, 7, (N, N) if b.name == "A" else N).astype("int32") for b in func.buffers}
+    kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
+    for (values, undef), got in zip(interpret_with_undef(func, **inputs), kernel(**inputs), strict=True):
+        np.testing.assert_array_equal(np.asarray(got)[~undef], values[~undef], err_msg=kernel.source)
