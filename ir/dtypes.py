@@ -78,6 +78,11 @@ class DType(Enum):
         return _numpy_dtype(self)
 
 
+def float_max(dtype: DType) -> float:
+    """The largest finite value of a float dtype."""
+    return float(ml_dtypes.finfo(dtype.numpy).max)
+
+
 _KIND = {"bool": Kind.BOOL, "int": Kind.INT, "uint": Kind.UINT, "float": Kind.FLOAT, "bfloat": Kind.FLOAT}
 
 

@@ -235,6 +235,11 @@ def has_loads(expr: Expr) -> bool:
     return any(isinstance(e, Load) for e in walk_expr(expr))
 
 
+def has_load(expr: Expr, load: Load) -> bool:
+    """Whether an expression has just this load in it."""
+    return any(other.same(load) for other in loads(expr))
+
+
 def bound_var(stmt: Stmt) -> tuple[Var, ...]:
     """Variables that a statement binds for the statements in it."""
     match stmt:

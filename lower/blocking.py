@@ -18,7 +18,7 @@ from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
 from ir.nodes import Binary, Expr, Var
 from ir.traverse import free_vars, substitute_expr
 from lower.linear import Linear, linear, number, to_expr
-from lower.nest import Box, own_bounds
+from lower.nest import Box, loop_over, own_bounds
 from lower.views import Axis, split_terms
 
 LEAST = 64  # iterations below which a loop is not cut
@@ -158,8 +158,7 @@ class _Cutter:
             box, plain = self.boxes[loop], loop
             if not box.exact:
                 guards += own_bounds(loop)
-                plain = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
-                self.boxes[plain] = replace(box, exact=True)
+                plain = loop_over(loop.var, box, self.boxes)
             loops.append(plain)
         statement = replace(part.statement, guards=(), position=self.position())
         time = (*part.time, *self.block.around)

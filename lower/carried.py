@@ -14,11 +14,10 @@ from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
-from ir.traverse import loads, map_expr, substitute_expr
+from ir.traverse import map_expr, substitute_expr
 from lower.linear import Linear, linear, number, to_expr
-from lower.nest import ArrayStatement, Box
+from lower.nest import ArrayStatement, Box, Fresh, loop_over
 from lower.normalize import mapped
-from lower.reschedule import Fresh
 
 _PAST = 4  # rows of a table that are handed on
 
@@ -100,7 +99,7 @@ class _Carrier:
         previous = partial(substitute_expr, values={self.time.var: last})
         moved = [mapped(s, previous) if s.position in self.later else s for s in self.statements]
         for table in self.tables.values():
-            found = [table.ago(load) for s in moved for load in _reads(s) if load.buffer == table.buffer]
+            found = [table.ago(load) for s in moved for load in s.operands() if load.buffer == table.buffer]
             self._rows(table, max(1, *(c for c in found if c is not None), 0))
         kept = [t for t in self.tables.values() if t.kept]
         first = [self._stored(t) for t in kept]
@@ -139,9 +138,8 @@ class _Carrier:
 
     def _axis(self, table: _Table) -> Loop:
         size = table.buffer.shape[1]
-        loop = Loop(Var(self.new.name(f"{table.buffer.name}_place"), size.dtype), const(0, size.dtype), size)
-        self.boxes[loop] = Box(number(0), linear(size), exact=True)
-        return loop
+        var = Var(self.new.name(f"{table.buffer.name}_place"), size.dtype)
+        return loop_over(var, Box(number(0), linear(size), exact=True), self.boxes)
 
     def _alone(self, axis: Loop, store: Store) -> ArrayStatement:
         return ArrayStatement(Statement(self.new.position(), (*self.around, axis), (), store), (axis,))
@@ -189,9 +187,5 @@ class _Carrier:
 
 
 def _kept(table: Buffer, at: Linear, statements: Sequence[Statement], copies: Mapping[Buffer, bool]) -> bool:
-    own = [load for s in statements for load in _reads(s) if load.buffer == table]
+    own = [load for s in statements for load in s.operands() if load.buffer == table]
     return copies[table] or any(_Table(table, at, [], True).ago(load) is None for load in own)
-
-
-def _reads(s: Statement) -> list[Load]:
-    return [load for e in (s.store.value, *s.store.indices, *s.guards) for load in loads(e)]

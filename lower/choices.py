@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Literal
 
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store
-from ir.traverse import loads, substitute, walk_expr
+from ir.traverse import has_load, loads, substitute, walk_expr
 
 _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
     "lt": ("min", "max"),
@@ -20,7 +20,11 @@ _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
     "gt": ("max", "min"),
     "ge": ("max", "min"),
 }
-_SHORT = 16  # nodes of an expression that may be evaluated in several places
+
+
+def is_short(expr: Expr) -> bool:
+    """Whether an expression may be evaluated in several places, for all the work there is in it."""
+    return sum(1 for _ in walk_expr(expr)) <= 16
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr:
@@ -78,7 +82,7 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
 
 def _without_names(stmt: Stmt) -> Stmt:
     """A statement with short values in place of their names, outermost ones only."""
-    while isinstance(stmt, Let) and sum(1 for _ in walk_expr(stmt.value)) <= _SHORT:
+    while isinstance(stmt, Let) and is_short(stmt.value):
         stmt = substitute(stmt.body, {stmt.var: stmt.value})
     return stmt
 
@@ -112,4 +116,4 @@ def _evaluates(cond: Expr, own: Load) -> bool:
     """Whether a comparison reads an element whatever its other operands are."""
     parts = list(walk_expr(cond))
     lazy = any(isinstance(e, Select) or (isinstance(e, Binary) and e.op in ("and", "or")) for e in parts)
-    return not lazy and any(load.same(own) for load in loads(cond))
+    return not lazy and has_load(cond, own)

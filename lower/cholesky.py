@@ -7,15 +7,14 @@ numbers there mean numbers everywhere. Otherwise the loops run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ir.analysis.dependence import Loop, Statement
-from ir.dtypes import DType
+from ir.dtypes import DType, float_max
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var
 from lower.factor import Factorization
-from lower.linear import atom, to_expr
-from lower.nest import ArrayStatement, Box, Factor, Node, Versions
+from lower.nest import ArrayStatement, Box, Factor, Fresh, Node, Versions, array_over, loop_over
 
 CHOLESKY = '''
 @jax.custom_jvp
@@ -29,7 +28,6 @@ def cholesky_factor_jvp(primals, tangents):
     whole = [jnp.tril(x) + jnp.tril(x, -1).mT for x in (*primals, *tangents)]
     return jax.jvp(lambda a: lax.linalg.cholesky(a, symmetrize_input=False), whole[:1], whole[1:])
 '''
-_LARGEST = {DType.FLOAT32: 3.4028234663852886e38, DType.FLOAT64: 1.7976931348623157e308}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,31 +49,33 @@ def factored(
     around: Sequence[Loop],
     pending: frozenset[Loop],
     boxes: dict[Loop, Box],
-    name: Callable[[str], str],
-    position: Callable[[], int],
+    new: Fresh,
 ) -> Factored | None:
     """A factorization inside of loops, of which those that are `pending` become axes; None if those are no boxes."""
     outer = [o for o in around if o in pending]
     if any(o not in boxes or not boxes[o].exact for o in outer):
         return None
     box, dtype = boxes[found.loop], found.target.dtype
-    row, column = (Loop(Var(name(n), found.loop.var.dtype), *_bounds(found.loop, box)) for n in ("row", "column"))
-    boxes[row] = boxes[column] = box
-    sizes = tuple(to_expr(boxes[o].extent, o.var) for o in (*outer, row, column))
-    factor = Buffer(name(f"{found.target.name}_factor"), sizes, dtype, "local")
-    definite = Buffer(name("definite"), (), DType.BOOL, "local")
+    row, column = (loop_over(Var(new.name(n), found.loop.var.dtype), box, boxes) for n in ("row", "column"))
+
+    def over(*inner: Loop) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+        return array_over((*outer, *inner), [boxes[o] for o in (*outer, *inner)])
+
+    sizes, _ = over(row, column)
+    factor = Buffer(new.name(f"{found.target.name}_factor"), sizes, dtype, "local")
+    definite = Buffer(new.name("definite"), (), DType.BOOL, "local")
 
     def element(r: Loop, c: Loop) -> Load:
-        return Load(factor, tuple(to_expr(atom(o.var) - boxes[o].low, o.var) for o in (*outer, r, c)))
+        return Load(factor, over(r, c)[1])
 
     def node(store: Store, *axes: Loop, scan: Factor | None = None) -> ArrayStatement:
         batch = outer if axes else []
         loops = (*(o for o in around if o not in pending or o in batch), *axes)
-        return ArrayStatement(Statement(position(), loops, (), store), (*batch, *axes), scan)
+        return ArrayStatement(Statement(new.position(), loops, (), store), (*batch, *axes), scan)
 
     square = found.source(row.var, column.var)
     work = node(Store(factor, element(row, column).indices, square), row, column, scan=Factor(row, column))
-    numbers = Binary("le", Unary("abs", element(row, row)), Const(_LARGEST[dtype], dtype))
+    numbers = Binary("le", Unary("abs", element(row, row)), Const(float_max(dtype), dtype))
     start = node(Store(definite, (), Const(True, DType.BOOL)))
     test = node(Store(definite, (), Binary("and", Load(definite, ()), numbers)), row)
     test = replace(test, statement=replace(test.statement, update=("and", numbers)))
@@ -85,7 +85,3 @@ def factored(
     kept = Select(lower, Const(0.0, dtype), Load(found.target, place))
     store = node(Store(found.target, place, Binary("add", element(row, column), kept)), row, column)
     return Factored((work, start, test), (store,), Load(definite, ()), (factor, definite))
-
-
-def _bounds(loop: Loop, box: Box) -> tuple[Expr, Expr]:
-    return to_expr(box.low, loop.var), to_expr(box.extent, loop.var)

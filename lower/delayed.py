@@ -18,26 +18,18 @@ in results: q and c are read where some step reads them, and what no step stores
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ir import presburger
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Unary, Var, const
-from ir.traverse import free_vars, loads, map_expr, substitute_expr
+from ir.traverse import free_vars, has_load, loads, map_expr, substitute_expr
 from lower.linear import atom, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Solve, own_bounds
+from lower.nest import ArrayStatement, Box, Fresh, Node, SequentialLoop, Solve, array_over, own_bounds
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
-
-
-@dataclass(frozen=True, slots=True)
-class Fresh:
-    """Where names and positions of statements come from that nothing has yet."""
-
-    name: Callable[[str], str]
-    position: Callable[[], int]
 
 
 def may_delay(statements: Sequence[Statement]) -> bool:
@@ -105,10 +97,6 @@ def _product(a: Expr | None, b: Expr | None) -> Expr | None:
     return a if b is None else b if a is None else Binary("mul", a, b)
 
 
-def _has(e: Expr, part: Load) -> bool:
-    return any(load.same(part) for load in loads(e))
-
-
 def _slope(e: Expr, load: Load) -> _Slope | None:
     """The slope of a value that is affine in a load; None for others."""
     if e.same(load):
@@ -116,13 +104,13 @@ def _slope(e: Expr, load: Load) -> _Slope | None:
     match e:
         case Unary(op="neg", operand=a):
             return _scaled(_slope(a, load), _Slope(-1))
-        case Binary(op="add" | "sub" as op, lhs=a, rhs=b) if _has(a, load) != _has(b, load):
-            sign = -1 if op == "sub" and _has(b, load) else 1
-            return _scaled(_slope(a if _has(a, load) else b, load), _Slope(sign))
-        case Binary(op="mul", lhs=a, rhs=b) if _has(a, load) != _has(b, load):
-            inner, other = (a, b) if _has(a, load) else (b, a)
+        case Binary(op="add" | "sub" as op, lhs=a, rhs=b) if has_load(a, load) != has_load(b, load):
+            sign = -1 if op == "sub" and has_load(b, load) else 1
+            return _scaled(_slope(a if has_load(a, load) else b, load), _Slope(sign))
+        case Binary(op="mul", lhs=a, rhs=b) if has_load(a, load) != has_load(b, load):
+            inner, other = (a, b) if has_load(a, load) else (b, a)
             return _scaled(_slope(inner, load), _Slope(1, other))
-        case Binary(op="div", lhs=a, rhs=b) if not _has(b, load):
+        case Binary(op="div", lhs=a, rhs=b) if not has_load(b, load):
             inner = _slope(a, load)
             if inner is None:
                 return None
@@ -142,11 +130,13 @@ def _term(e: Expr, load: Load, rows: set[Var]) -> tuple[Expr, _Slope]:
     match e:
         case Unary(op="neg", operand=inner):
             own = _Slope(-1)
-        case Binary(op="mul", lhs=a, rhs=inner) if _has(inner, load) and not _has(a, load) and not free_vars(a) & rows:
+        case Binary(op="mul", lhs=a, rhs=inner) if (
+            has_load(inner, load) and not has_load(a, load) and not free_vars(a) & rows
+        ):
             own = _Slope(1, a)
-        case Binary(op="mul", lhs=inner, rhs=b) if not _has(b, load) and not free_vars(b) & rows:
+        case Binary(op="mul", lhs=inner, rhs=b) if not has_load(b, load) and not free_vars(b) & rows:
             own = _Slope(1, b)
-        case Binary(op="div", lhs=inner, rhs=b) if not _has(b, load) and not free_vars(b) & rows:
+        case Binary(op="div", lhs=inner, rhs=b) if not has_load(b, load) and not free_vars(b) & rows:
             own = _Slope(1, Binary("div", const(1.0, e.dtype), b))
         case _:
             return e, _Slope()
@@ -281,8 +271,8 @@ class _Delay:
         changed = {load for load in everything if self._meets(s, load, [*self.results, *self.updates])}
         _require(len(changed) == 1)
         (load,) = changed
-        _require(load.buffer in {w.statement.buffer for w in writers} and _has(value, load))
-        _require(not any(_has(e, load) for e in (*s.guards, *s.store.indices)))
+        _require(load.buffer in {w.statement.buffer for w in writers} and has_load(value, load))
+        _require(not any(has_load(e, load) for e in (*s.guards, *s.store.indices)))
         return load
 
     def _meets(self, s: Statement, load: Load, writers: Sequence[ArrayStatement]) -> bool:
@@ -390,9 +380,7 @@ class _Delay:
 
     def _local(self, name: str, axes: Sequence[Loop]) -> Load:
         """A new local with an axis for each loop, at the place of an iteration."""
-        boxes = [self.boxes[a] for a in axes]
-        shape = tuple(to_expr(b.extent, a.var) for a, b in zip(axes, boxes, strict=True))
-        place = tuple(to_expr(atom(a.var) - b.low, a.var) for a, b in zip(axes, boxes, strict=True))
+        shape, place = array_over(axes, [self.boxes[a] for a in axes])
         buffer = replace(self.last, name=self.new.name(name), shape=shape, scope="local")
         return Load(buffer, place)
 

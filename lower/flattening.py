@@ -8,19 +8,20 @@ ranges that have begun. Whether the ranges are in order is tested as it runs, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
-from ir.traverse import free_vars, loads, map_expr, substitute_expr
+from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
+from ir.traverse import free_vars, loads, substitute_expr
 from lower.estimate import element, extent
 from lower.linear import Linear, atom, linear, to_expr
-from lower.nest import Box
+from lower.nest import Box, Fresh, loop_over
 from lower.normalize import mapped, moved, read_by_bounds
 from lower.ragged import padded
+from lower.recorded import recorded
 
 _LAUNCHES = 8  # to test the ranges, to find the row of each position, and to do what is to be done
 
@@ -95,8 +96,7 @@ def flattened(
     span: Ranges,
     boxes: Mapping[Loop, Box],
     depth: Mapping[Buffer, int],
-    fresh: Callable[[str], str],
-    position: Callable[[], int],
+    new: Fresh,
 ) -> Flat | None:
     """What to do instead of the loops at `level` and the next, `span`, around a group; None if that cannot be said."""
     inner = {span.inner.var, *(o.var for s in group for o in s.loops[level + 2 :])}
@@ -104,40 +104,24 @@ def flattened(
         return None  # where it does not hold the bounds may be no numbers at all
     if any(span.outer.var in free_vars(e) for s in group for o in s.loops[level + 2 :] for e in (o.start, o.extent)):
         return None
-    writer = _Writer(group[0].loops[:level], span, boxes[span.outer], fresh, position)
+    writer = _Writer(group[0].loops[:level], span, boxes[span.outer], new)
     testing, ordered = writer.test()
     first, row = writer.rows()
-    arrays: dict[Load, Buffer] = {}
-
-    def by_row(expr: Expr) -> Expr:
-        """What a row has a copy of, as an element of an array."""
-        if not isinstance(expr, Load) or depth.get(expr.buffer, 0) != level + 1:
-            return expr
-        known = next((b for load, b in arrays.items() if load.same(expr)), None)
-        if known is None:
-            extent = to_expr(writer.rows_box.extent, span.outer.var)
-            known = arrays[expr] = Buffer(fresh(expr.buffer.name), (extent,), expr.dtype, "local")
-        return Load(known, (to_expr(atom(span.outer.var) - writer.rows_box.low, span.outer.var),))
-
-    for s in group:
-        outside = [load for load in s.reads() if depth.get(load.buffer, 0) == level + 1]
-        if not all(isinstance(i, Const) for load in outside for i in load.indices):
-            return None  # it may be a place of the buffer only where it counts
-    statements = [mapped(s, lambda e: map_expr(e, by_row)) for s in group]
-    first += [
-        Statement(position(), group[0].loops[: level + 1], (), Store(b, writer.at_row, load))
-        for load, b in arrays.items()
-    ]
+    per_row = {b for b, d in depth.items() if d == level + 1}
+    arrays = recorded(group, (span.outer,), (writer.rows_box,), per_row, new)
+    if arrays is None:
+        return None
+    statements = arrays.statements
     fixed = read_by_bounds(statements)
-    new = {row: level, ordered: level, **dict.fromkeys(arrays.values(), level)}
+    made = {row: level, ordered: level, **dict.fromkeys(arrays.arrays, level)}
     for local in sorted({b for s in group for b in s.buffers()}, key=lambda b: b.name):
         if depth.get(local, 0) > level + 1:
             if local in fixed:
                 return None
-            copy = replace(local, name=fresh(local.name))
+            copy = replace(local, name=new.name(local.name))
             statements = [moved(s, local, copy) for s in statements]
-            new[copy] = depth[local] - 1
-    return Flat(testing, ordered, first, writer.in_row(statements, row), new, writer.boxes)
+            made[copy] = depth[local] - 1
+    return Flat(testing, ordered, [*first, *arrays.first], writer.in_row(statements, row), made, writer.boxes)
 
 
 class _Writer:
@@ -148,36 +132,33 @@ class _Writer:
         around: tuple[Loop, ...],
         span: Ranges,
         rows: Box,
-        fresh: Callable[[str], str],
-        position: Callable[[], int],
+        new: Fresh,
     ) -> None:
         self.around = around
         self.span = span
         self.rows_box = rows
-        self.fresh = fresh
-        self.position = position
+        self.new = new
         self.boxes: dict[Loop, Box] = {}
         self.start = span.inner.start
         self.end = Binary("max", span.inner.start, span.stop)
-        self.at_row = (self._expr(atom(span.outer.var) - rows.low),)
         self.at_position = (self._expr(atom(span.inner.var) - span.box.low),)
 
     def test(self) -> tuple[list[Statement], Buffer]:
         """Statements that store to a local whether no range begins before the one before it ends."""
-        ordered = Buffer(self.fresh("in_order"), (), DType.BOOL, "local")
+        ordered = Buffer(self.new.name("in_order"), (), DType.BOOL, "local")
         i = self.span.outer.var
         before = substitute_expr(self.end, {i: self._expr(atom(i) - 1)})
         holds = Binary("le", before, self.start)
         later = Binary("gt", i, self._expr(self.rows_box.low))
         value = Binary("and", Load(ordered, ()), holds)
-        rows = self._loop(self.span.outer, self.rows_box)
-        first = Statement(self.position(), self.around, (), Store(ordered, (), const(True, DType.BOOL)))
+        rows = loop_over(self.span.outer.var, self.rows_box, self.boxes)
+        first = Statement(self.new.position(), self.around, (), Store(ordered, (), const(True, DType.BOOL)))
         return [first, self._statement((rows,), (later,), Store(ordered, (), value), ("and", holds))], ordered
 
     def rows(self) -> tuple[list[Statement], Buffer]:
         """Statements that store to a local the row whose range is the last that begins at a position or before it."""
         box, i = self.span.box, self.span.outer.var
-        row = Buffer(self.fresh(f"{i.name}_of"), (self._expr(box.extent),), DType.INT32, "local")
+        row = Buffer(self.new.name(f"{i.name}_of"), (self._expr(box.extent),), DType.INT32, "local")
         here = Load(row, self.at_position)
         none_yet = self._expr(self.rows_box.low - 1)
         nothing = Select(Binary("eq", self.at_position[0], const(0, DType.INT32)), none_yet, const(0, DType.INT32))
@@ -185,17 +166,18 @@ class _Writer:
         one, inside = const(1, DType.INT32), Binary("lt", begun[0], self._expr(box.extent))
         marked = Store(row, begun, Binary("add", Load(row, begun), one))
         last = Load(row, (self._expr(linear(self.at_position[0]) - 1),))
-        everywhere = self._loop(self.span.inner, box)
-        further = self._loop(self.span.inner, replace(box, low=box.low + 1, extent=box.extent - 1))
+        everywhere = loop_over(self.span.inner.var, box, self.boxes)
+        rows = loop_over(i, self.rows_box, self.boxes)
+        further = loop_over(self.span.inner.var, replace(box, low=box.low + 1, extent=box.extent - 1), self.boxes)
         return [
             self._statement((everywhere,), (), Store(row, self.at_position, nothing)),
-            self._statement((self._loop(self.span.outer, self.rows_box),), (inside,), marked, ("add", one)),
+            self._statement((rows,), (inside,), marked, ("add", one)),
             self._statement((further,), (), Store(row, self.at_position, Binary("add", last, here))),
         ], row
 
     def in_row(self, statements: Sequence[Statement], row: Buffer) -> list[Statement]:
         """Statements of one row and position, for all positions."""
-        everywhere = self._loop(self.span.inner, self.span.box)
+        everywhere = loop_over(self.span.inner.var, self.span.box, self.boxes)
         here = Load(row, self.at_position)
         rows = {self.span.outer.var: here}
         guards = (
@@ -206,7 +188,7 @@ class _Writer:
         for s in statements:
             changed = mapped(s, lambda e: substitute_expr(e, rows))
             loops = (*self.around, everywhere, *s.loops[len(self.around) + 2 :])
-            found.append(replace(changed, position=self.position(), loops=loops, guards=(*guards, *changed.guards)))
+            found.append(replace(changed, position=self.new.position(), loops=loops, guards=(*guards, *changed.guards)))
         return found
 
     def _statement(
@@ -216,13 +198,7 @@ class _Writer:
         store: Store,
         update: tuple[UpdateOp, Expr] | None = None,
     ) -> Statement:
-        return Statement(self.position(), (*self.around, *loops), guards, store, update)
-
-    def _loop(self, like: Loop, box: Box) -> Loop:
-        """A loop of its own over a box."""
-        loop = Loop(like.var, self._expr(box.low), self._expr(box.extent))
-        self.boxes[loop] = replace(box, exact=True)
-        return loop
+        return Statement(self.new.position(), (*self.around, *loops), guards, store, update)
 
     def _expr(self, form: Linear) -> Expr:
         return to_expr(form, self.span.inner.var)

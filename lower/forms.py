@@ -15,23 +15,24 @@ from lower.boxes import static_names
 from lower.cholesky import factored
 from lower.components import components
 from lower.contraction import contracted
-from lower.delayed import Fresh, may_delay
+from lower.delayed import may_delay
 from lower.estimate import estimate
 from lower.factor import factorization, takes_roots
 from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened
 from lower.inlined import all_inlined, inlined
-from lower.linear import atom, to_expr
 from lower.nest import (
     ArrayStatement,
     Box,
     Filter,
+    Fresh,
     Node,
     Pick,
     Recurrence,
     Scan,
     SequentialLoop,
     Versions,
+    array_over,
     inner_statements,
 )
 from lower.normalize import Program, moved, read_by_bounds
@@ -72,6 +73,7 @@ class Forms(ABC):
         self.program = program
         self.target = target
         self.added = 0
+        self.new = Fresh(program.fresh, self._position)
         self.boxes = boxes
         self.by_position = {s.position: s for s in program.statements}
         self.users: dict[Buffer, set[int]] = {
@@ -120,20 +122,19 @@ class Forms(ABC):
         if versions is not None:
             return versions
         rest = [e for e in edges if e.level is None or e.level > level]
-        depth = dict(self.program.depth)
+        kept = self.program.copied()
         loop = SequentialLoop(group[0].loops[level], tuple(self.schedule(group, level + 1, pending, rest)), reason)
-        if self.program.depth == depth:  # what is inside of it is not in terms of new arrays
+        if self.program.copied() == kept:  # what is inside of it is not in terms of new arrays
             best = self._factored(group, level, pending) or self._reordered(group, level, pending, loop)
             best = best or self._in_strips(loop) or (loop,)
             best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
             best = self._skewed(group, level, pending, loop, best) or best
         else:
-            changed = dict(self.program.depth)
-            self.program.depth.clear()
-            self.program.depth.update(depth)
+            changed = self.program.copied()
+            self.program.restore(kept)
             best = self._selected(group, level, pending, (loop,))
             if best is None:
-                self.program.depth.update(changed)
+                self.program.restore(changed)
                 best = (loop,)
         return self._flattened(group, level, pending, best) or best
 
@@ -165,7 +166,7 @@ class Forms(ABC):
             self.anti_self = own_reads(deps)
             fast = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
             self.anti_self = held
-            flag, nodes = test(assumption, around, self.boxes, self.program.fresh, self._position)
+            flag, nodes = test(assumption, around, self.boxes, self.new)
             best = (*nodes, Versions(Load(flag, ()), fast, exact, f"where {assumption}, some stores change nothing"))
             if self._price(best) < WORTH * self._price(exact):
                 self.program.depth[flag] = len(around)
@@ -183,7 +184,7 @@ class Forms(ABC):
 
     def _in_strips(self, node: SequentialLoop) -> tuple[Node, ...] | None:
         """Several steps of a loop in one pass, where that is cheaper."""
-        found = in_strips(node, self.boxes, self.target, self.program.fresh, self._position)
+        found = in_strips(node, self.boxes, self.target, self.new)
         if found is None:
             return None
         self.program.depth.update(found.depth)
@@ -202,11 +203,11 @@ class Forms(ABC):
         if shared is None:
             return None
         group, arrays = shared
-        names, new = self._taken(group, level), Fresh(self.program.fresh, self._position)
-        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, new)]
-        cut = split_at(group, level, self._position)
+        names = self._taken(group, level)
+        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.new)]
+        cut = split_at(group, level, self.new.position)
         if cut is not None:
-            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, new))
+            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.new))
         found = min((f for f in forms if f is not None), key=self._price, default=None)
         if found is None or self._price(found) >= self._price((in_order,)):
             return None
@@ -226,10 +227,9 @@ class Forms(ABC):
         if found is None:
             return None
         around = group[0].loops[:level]
-        new = Fresh(self.program.fresh, self._position)
-        parts = factored(found, around, pending, self.boxes, new.name, new.position)
+        parts = factored(found, around, pending, self.boxes, self.new)
         exact = rescheduled(
-            group, level, pending, self.boxes, self._taken(group, level), self.target, new, blocks=False
+            group, level, pending, self.boxes, self._taken(group, level), self.target, self.new, blocks=False
         )
         if parts is None or exact is None or self._price(parts.nodes(())) >= self._price(exact):
             return None
@@ -256,7 +256,7 @@ class Forms(ABC):
         found, arrays = contracted(found, arrays, self.boxes, self.target)
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
-        tiler = Tiler(self.boxes, self.program.fresh, self._position)
+        tiler = Tiler(self.boxes, self.new)
         found = found if pending else tiler.nodes(found)
         self.program.depth.update(tiler.depth)
         self.program.tiles.update(tiler.depth)
@@ -281,7 +281,7 @@ class Forms(ABC):
         names = frozenset(self.program.names) | {v.name for v in shape_vars(self.program.func)}
         nest = Nest(shared[0], level, around, shared[1], self.boxes, static_names(self.program), names)
         least, found = self._price(best), None
-        for wave in wavefronts(nest, self.target, Fresh(self.program.fresh, self._position)):
+        for wave in wavefronts(nest, self.target, self.new):
             if pending and any(self.program.depth.get(b) for n in wave.before for b in n.statement.buffers()):
                 continue  # such a local has an axis for each of the pending loops
             nodes = self._in_steps(wave, level, pending)
@@ -302,16 +302,15 @@ class Forms(ABC):
 
     def _in_steps(self, wave: Wavefront, level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
         """The loop over a skewed time, with what is around it; None if what is inside needs new arrays."""
-        depth, anti_self = dict(self.program.depth), self.anti_self
+        kept, anti_self = self.program.copied(), self.anti_self
         self.by_position.update({s.position: s for s in wave.statements if s.position not in self.by_position})
-        deps = dependences(wave.statements, {**depth, **dict.fromkeys(wave.copies, level), **wave.rows})
+        deps = dependences(wave.statements, {**self.program.depth, **dict.fromkeys(wave.copies, level), **wave.rows})
         self.anti_self = own_reads(deps)
         rest = [e for e in self.ordering(deps) if e.level is None or e.level > level]
         body = tuple(self.schedule(wave.statements, level + 1, pending, rest))
         self.anti_self = anti_self
-        if self.program.depth != depth:
-            self.program.depth.clear()
-            self.program.depth.update(depth)
+        if self.program.copied() != kept:
+            self.program.restore(kept)
             return None
         return (*wave.before, SequentialLoop(wave.time, body, wave.reason), *wave.after)
 
@@ -340,7 +339,7 @@ class Forms(ABC):
             return None
         statements, unrolled = list(group), list[Unrolled]()
         for buffer in sorted({s.buffer for s in group}, key=lambda b: b.name):
-            found = with_history(statements, buffer, loop, box, self.program.fresh, self._position)
+            found = with_history(statements, buffer, loop, box, self.new)
             if found is not None:
                 statements = found.statements
                 unrolled.append(found)
@@ -381,7 +380,7 @@ class Forms(ABC):
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
     ) -> tuple[Node, ...] | None:
         """An argmax or argmin in place of loops that look for it, where that is cheaper."""
-        found = self.search(group, level, self.program.fresh)
+        found = self.search(group, level, self.new.name)
         if found is None:
             return None
         nodes = (
@@ -402,7 +401,7 @@ class Forms(ABC):
         if span is None or pending:
             return None
         boxes, depth = self.boxes, self.program.depth
-        found = flattened(group, level, span, boxes, depth, self.program.fresh, self._position)
+        found = flattened(group, level, span, boxes, depth, self.new)
         if found is None:
             return None
         boxes.update(found.boxes)
@@ -425,14 +424,14 @@ class Forms(ABC):
         span = None if loop is None or more else self.flat.get(loop)
         return span if span is not None and span.outer is group[0].loops[level] else None
 
-    def search(self, group: Sequence[Statement], level: int, fresh: Callable[[str], str]) -> Selected | None:
+    def search(self, group: Sequence[Statement], level: int, name: Callable[[str], str]) -> Selected | None:
         """The search that all loops from a level on are."""
         loops = group[0].loops[level:]
         boxes = [b for b in map(self._whole_box, loops) if b is not None]
         test = min(group, key=lambda s: s.position)
         if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
             return None  # what the comparison gave is looked at elsewhere too
-        return selection(group, loops, boxes, self.program.depth, fresh, self._position)
+        return selection(group, loops, boxes, self.program.depth, Fresh(name, self.new.position))
 
     def over_all(
         self, statement: Statement, level: int, pending: frozenset[Loop], scan: Scan | None = None
@@ -458,10 +457,8 @@ class Forms(ABC):
             own = [loop for k, loop in enumerate(users[0].loops[:depth]) if k >= level or loop in pending]
             if any(loop not in self.boxes for loop in own):
                 return None
-            boxes = [self.boxes[loop] for loop in own]
-            extents = tuple(to_expr(b.extent, loop.var) for b, loop in zip(boxes, own, strict=True))
-            array = replace(local, name=self.program.fresh(local.name), shape=(*extents, *local.shape))
-            place = tuple(to_expr(atom(loop.var) - b.low, loop.var) for b, loop in zip(boxes, own, strict=True))
+            extents, place = array_over(own, [self.boxes[loop] for loop in own])
+            array = replace(local, name=self.new.name(local.name), shape=(*extents, *local.shape))
             group = [moved(s, local, array, place) if s in users else s for s in group]
             arrays.append(array)
         return group, arrays

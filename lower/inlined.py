@@ -13,11 +13,10 @@ from dataclasses import replace
 
 from ir.analysis.dependence import Idle, Statement, common_loops, may_change, may_meet
 from ir.nodes import Buffer, Expr, Load
-from ir.traverse import loads, map_expr, walk_expr
+from ir.traverse import loads, map_expr
 from lower.absorption import always_unchanged
+from lower.choices import is_short
 from lower.normalize import Program, mapped, read_by_bounds, update_of
-
-_SHORT = 16  # nodes of an expression that may be evaluated in several places
 
 
 def inline_values(program: Program) -> None:
@@ -66,7 +65,7 @@ def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffe
     writer, readers = _writer(local, statements), _readers(local, statements)
     if writer is None or local.shape or not readers or depth[local] != len(writer.loops):
         return False
-    if sum(1 for _ in walk_expr(writer.store.value)) > _SHORT:
+    if not is_short(writer.store.value):
         return False
     if any(common_loops(writer, r) < len(writer.loops) or r.position < writer.position for r in readers):
         return False

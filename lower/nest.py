@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.nodes import Binary, Buffer, Expr, Load, Var
 from ir.traverse import free_vars
-from lower.linear import Linear, Ranges, interval, linear, to_expr
+from lower.linear import Linear, Ranges, atom, interval, linear, number, to_expr
 from lower.normalize import relocated, relocated_expr
 
 
@@ -41,6 +41,36 @@ def extreme(
                 return None
             total = total + bound * c
     return total
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Where names and positions of statements come from that nothing has yet."""
+
+    name: Callable[[str], str]
+    position: Callable[[], int]
+
+
+def loop_over(var: Var, box: Box, boxes: dict[Loop, Box]) -> Loop:
+    """A loop of its own through all of a box, which `boxes` then has."""
+    loop = Loop(var, to_expr(box.low, var), to_expr(box.extent, var))
+    boxes[loop] = replace(box, exact=True)
+    return loop
+
+
+def loops_over(buffer: Buffer, boxes: dict[Loop, Box], name: Callable[[str], str]) -> tuple[Loop, ...]:
+    """A loop of its own through each dimension of a buffer."""
+    return tuple(
+        loop_over(Var(name(f"{buffer.name}_{d}"), size.dtype), Box(number(0), linear(size), exact=True), boxes)
+        for d, size in enumerate(buffer.shape)
+    )
+
+
+def array_over(loops: Sequence[Loop], boxes: Sequence[Box]) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    """The shape of an array with an element for each iteration of loops, and the place of the present one."""
+    pairs = list(zip(loops, boxes, strict=True))
+    shape = tuple(to_expr(box.extent, loop.var) for loop, box in pairs)
+    return shape, tuple(to_expr(atom(loop.var) - box.low, loop.var) for loop, box in pairs)
 
 
 def own_bounds(loop: Loop) -> tuple[Expr, Expr]:

@@ -38,7 +38,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import all_exprs, buffers_written, has_loads, loads, map_expr, shape_vars, walk_expr
+from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
 from lower.choices import as_choices, as_extreme, conjuncts
 from lower.collected import collected
 
@@ -323,7 +323,7 @@ def update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -
     """
     own = Load(store.buffer, store.indices)
     found = split_update(store.value, own)
-    if found is None or any(load.same(own) for load in loads(found[1])):
+    if found is None or has_load(found[1], own):
         return None
     around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
     return None if any(load.buffer == store.buffer for e in around for load in loads(e)) else found

@@ -19,7 +19,6 @@ from lower.components import components
 from lower.flattening import price
 from lower.flattening import ranges as flat_ranges
 from lower.forms import Edge, Forms
-from lower.linear import to_expr
 from lower.nest import (
     ArrayStatement,
     Node,
@@ -27,6 +26,7 @@ from lower.nest import (
     SequentialLoop,
     Versions,
     inner_statements,
+    loop_over,
 )
 from lower.normalize import Program
 from lower.ragged import bounded, span
@@ -60,9 +60,7 @@ class _Scheduler(Forms):
         axes = {o.var for k, o in enumerate(statement.loops) if k >= level or o in pending}
         if found is None or not found.deciding & axes:
             return None
-        box = self.ranges[loop]
-        whole = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
-        self.boxes[whole] = replace(box, exact=True)
+        whole = loop_over(loop.var, self.ranges[loop], self.boxes)
         loops = tuple(whole if o is loop else o for o in statement.loops)
         pending = frozenset(whole if o is loop else o for o in pending)
         return self.over_all(replace(statement, loops=loops), level, pending, replace(found, loop=whole))

@@ -7,16 +7,16 @@ it has a place for each iteration.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
-from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
 from lower.choices import conjunction
 from lower.linear import Linear, atom, linear, to_expr
-from lower.nest import Box, Recurrence
+from lower.nest import Box, Fresh, Recurrence
 from lower.normalize import split_update
 from lower.reduce import neutral_number
 
@@ -40,7 +40,7 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     if not stepping or continues_besides(statement, loop, [previous], private):
         return None
     found = split_update(store.value, previous)
-    if found is not None and not _has(found[1], previous):
+    if found is not None and not has_load(found[1], previous):
         op, term = found
         term = Unary("neg", term) if op == "sub" else term
         return Recurrence(loop, "add" if op == "sub" else op, term, None, previous)
@@ -106,10 +106,6 @@ def _reads(expr: Expr, buffer: Buffer) -> bool:
     return any(load.buffer == buffer for load in loads(expr))
 
 
-def _has(expr: Expr, load: Load) -> bool:
-    return any(other.same(load) for other in loads(expr))
-
-
 def _tame(factor: Expr) -> bool:
     """Whether products of a factor never leave the numbers: a sequential run need not form them."""
     return factor.dtype.is_integer or (isinstance(factor, Const) and abs(factor.value) <= 1)
@@ -119,7 +115,7 @@ def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
     """`expr` as `a * x + b`, None for parts that are zero; None if it is no such form."""
     if expr.same(x):
         return const(1, expr.dtype), None
-    if not _has(expr, x):
+    if not has_load(expr, x):
         return None, expr
     match expr:
         case Unary(op="neg", operand=operand):
@@ -128,13 +124,13 @@ def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
         case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
             a, b = line(lhs, x), line(rhs, x)
             return None if a is None or b is None else (_sum(op, a[0], b[0]), _sum(op, a[1], b[1]))
-        case Binary(op="div", lhs=lhs, rhs=rhs) if not _has(rhs, x):
+        case Binary(op="div", lhs=lhs, rhs=rhs) if not has_load(rhs, x):
             form = line(lhs, x)
             return None if form is None else (_over(form[0], rhs), _over(form[1], rhs))
         case Binary(op="mul", lhs=lhs, rhs=rhs):
-            factor, inner = (lhs, rhs) if not _has(lhs, x) else (rhs, lhs)
+            factor, inner = (lhs, rhs) if not has_load(lhs, x) else (rhs, lhs)
             form = line(inner, x)
-            if form is None or _has(factor, x):
+            if form is None or has_load(factor, x):
                 return None
             return _times(factor, form[0]), _times(factor, form[1])
         case _:
@@ -200,8 +196,7 @@ def with_history(
     buffer: Buffer,
     loop: Loop,
     box: Box,
-    fresh: Callable[[str], str],
-    position: Callable[[], int],
+    new: Fresh,
 ) -> Unrolled | None:
     """Give a buffer that one statement of a group accumulates into a place for each iteration of `loop`.
 
@@ -226,7 +221,9 @@ def with_history(
     if not all(len(a.indices) == len(place) and all(map(Expr.same, a.indices, place)) for a in accesses):
         return None
     step = atom(loop.var) - box.low
-    array = Buffer(fresh(buffer.name), (to_expr(box.extent + 1, loop.var), *buffer.shape), buffer.dtype, buffer.scope)
+    array = Buffer(
+        new.name(buffer.name), (to_expr(box.extent + 1, loop.var), *buffer.shape), buffer.dtype, buffer.scope
+    )
 
     def at(when: Linear) -> Load:
         return Load(array, (to_expr(when, loop.var), *place))
@@ -249,8 +246,8 @@ def with_history(
             update = None if s.update is None else (s.update[0], seen(s.update[1], when))
             statements.append(replace(s, guards=tuple(seen(g, when) for g in s.guards), store=store, update=update))
     around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
-    first = Statement(position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
-    last = Statement(position(), around, (), Store(buffer, place, at(box.extent)))
+    first = Statement(new.position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
+    last = Statement(new.position(), around, (), Store(buffer, place, at(box.extent)))
     return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None, bool(writer.guards))
 
 

@@ -20,10 +20,20 @@ from ir.nodes import Binary, Var, const
 from ir.traverse import substitute_expr
 from lower.blocking import LEAST, Block, Part, in_blocks, width
 from lower.components import components
-from lower.delayed import Fresh, delayed, may_delay
+from lower.delayed import delayed, may_delay
 from lower.estimate import estimate
 from lower.linear import Linear, atom, least, linear, number, tidy, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Versions, inner_statements, own_bounds
+from lower.nest import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    Node,
+    SequentialLoop,
+    Versions,
+    inner_statements,
+    loop_over,
+    own_bounds,
+)
 from lower.normalize import mapped
 from lower.solve import solve
 
@@ -159,8 +169,7 @@ class _Builder:
         size = width(extent)
         count, left = divmod(extent, size)
         var = Var(self._free("block", parts), dtype)
-        loop = Loop(var, const(0, dtype), const(count, dtype))
-        self.boxes[loop] = Box(number(0), number(count), exact=True)
+        loop = loop_over(var, Box(number(0), number(count), exact=True), self.boxes)
         body = self._block(parts, order, chosen, Block(to_expr(atom(var) * size + start, var), size, (loop,)))
         if body is None:
             return None
@@ -199,8 +208,7 @@ class _Builder:
             return None
         low, stop = span
         var = self._name(parts, chosen)
-        loop = Loop(var, to_expr(low, var), to_expr(stop - low, var))
-        self.boxes[loop] = Box(low, stop - low, exact=True)
+        loop = loop_over(var, Box(low, stop - low, exact=True), self.boxes)
         inside: list[Part] = []
         for part in parts:
             old = chosen[part.statement.position]
@@ -275,8 +283,7 @@ class _Builder:
             if not box.exact:
                 guards += own_bounds(loop)
             if not box.exact or loop in part.inner:
-                axis = Loop(loop.var, to_expr(box.low, loop.var), to_expr(box.extent, loop.var))
-                self.boxes[axis] = replace(box, exact=True)
+                axis = loop_over(loop.var, box, self.boxes)
             axes.append(axis)
         moved = mapped(replace(statement, guards=tuple(guards)), partial(substitute_expr, values=values))
         if part.inner:

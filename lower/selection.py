@@ -7,7 +7,7 @@ with the value at the best place so far. Values are numbers by the policy on flo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
@@ -15,11 +15,11 @@ from math import prod
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
-from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.choices import conjuncts
-from lower.linear import atom, to_expr
-from lower.nest import Box, Pick
-from lower.normalize import mapped
+from lower.linear import to_expr
+from lower.nest import Box, Fresh, Pick
+from lower.recorded import recorded
 
 _OF: dict[str, tuple[UpdateOp, bool]] = {
     "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),
@@ -58,8 +58,7 @@ def selection(
     loops: Sequence[Loop],
     boxes: Sequence[Box],
     depth: Mapping[Buffer, int],
-    fresh: Callable[[str], str],
-    position: Callable[[], int],
+    new: Fresh,
 ) -> Selected | None:
     """Statements that do what loops around `group` do; None if it is no such search.
 
@@ -70,12 +69,14 @@ def selection(
         return None
     if not all(b.extent.is_const and b.extent.const > 0 for b in boxes):
         return None
-    own = {s.buffer for s in group}
-    inner = {b for b, d in depth.items() if d > len(around)} - own
-    group, first, arrays = _with_arrays(group, loops, boxes, inner, fresh, position)
-    if any(b in inner for s in group for b in s.buffers()):
-        return None
     test, *kept = sorted(group, key=lambda s: s.position)
+    if test.guards or test.store.indices:
+        return None
+    inner = {b for b, d in depth.items() if d > len(around)} - {s.buffer for s in group}
+    arrays = recorded([test, *kept], loops, boxes, inner, new)
+    if arrays is None:
+        return None
+    test, *kept = arrays.statements
     written = {s.buffer for s in kept}
     compared = _comparison(test, kept, loops)
     if compared is None or any(loop.var.dtype is not DType.INT32 for loop in loops):
@@ -91,7 +92,7 @@ def selection(
     some = (*others, *extra)
     if any(load.buffer in written for e in some for load in loads(e)) or (some and last and value.dtype.is_integer):
         return None  # what is left out counts as the worst number, which an integer may be
-    place = Buffer(fresh(f"{loops[-1].var.name}_best"), (), DType.INT32, "local")
+    place = Buffer(new.name(f"{loops[-1].var.name}_best"), (), DType.INT32, "local")
     there = dict(_positions(loops, boxes, Load(place, ())))
 
     def at_best(s: Statement) -> Statement:
@@ -99,36 +100,9 @@ def selection(
         guards = tuple(substitute_expr(g, there) for g in s.guards)
         return replace(s, loops=around, guards=guards, store=store, update=None)
 
-    where = Statement(position(), test.loops, (), Store(place, (), value))
+    where = Statement(new.position(), test.loops, (), Store(place, (), value))
     pick = Pick(tuple(loops), which, last, value, some)
-    return Selected(first, where, pick, [at_best(s) for s in (test, *kept)], place, arrays)
-
-
-def _with_arrays(
-    group: Sequence[Statement],
-    loops: Sequence[Loop],
-    boxes: Sequence[Box],
-    inner: Collection[Buffer],
-    fresh: Callable[[str], str],
-    position: Callable[[], int],
-) -> tuple[list[Statement], list[Statement], list[Buffer]]:
-    """Statements that read arrays for locals that have a copy for each iteration, and what is stored to the arrays."""
-    arrays: dict[Load, Buffer] = {}
-    index = tuple(to_expr(atom(loop.var) - b.low, loop.var) for loop, b in zip(loops, boxes, strict=True))
-    shape = tuple(const(b.extent.const, DType.INT32) for b in boxes)
-
-    def explicit(expr: Expr) -> Expr:
-        constant = isinstance(expr, Load) and all(isinstance(i, Const) for i in expr.indices)
-        if not isinstance(expr, Load) or expr.buffer not in inner or not constant:
-            return expr  # an index that is no constant might be valid only where the load counts
-        known = next((b for load, b in arrays.items() if load.same(expr)), None)
-        if known is None:
-            known = arrays[expr] = Buffer(fresh(expr.buffer.name), shape, expr.dtype, "local")
-        return Load(known, index)
-
-    changed = [mapped(s, lambda e: map_expr(e, explicit)) for s in group]
-    first = [Statement(position(), group[0].loops, (), Store(b, index, load)) for load, b in arrays.items()]
-    return changed, first, list(arrays.values())
+    return Selected(arrays.first, where, pick, [at_best(s) for s in (test, *kept)], place, arrays.arrays)
 
 
 def _positions(loops: Sequence[Loop], boxes: Sequence[Box], place: Expr) -> Iterator[tuple[Var, Expr]]:
@@ -146,8 +120,6 @@ def _comparison(
     test: Statement, kept: Sequence[Statement], loops: Sequence[Loop]
 ) -> tuple[str, Expr, tuple[Expr, ...]] | None:
     """The comparison that a statement stores, alone or with other conditions: operator, value, and the others."""
-    if test.guards or test.store.indices:
-        return None
     conditions = conjuncts(test.store.value)
     written = {s.buffer for s in kept}
     found: list[tuple[str, Expr, Expr]] = []

@@ -14,11 +14,10 @@ from math import gcd
 import numpy as np
 
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Buffer, Expr, Load, Store, Var, const
+from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars
 from lower.linear import Linear, atom, least, linear, number, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, extreme
-from lower.reschedule import Fresh
+from lower.nest import ArrayStatement, Box, Fresh, extreme, loops_over
 
 Rows = tuple[tuple[int, ...], ...]  # each index of a copy as a combination of those of the buffer
 
@@ -39,7 +38,7 @@ class Skewed:
 
     def filled(self, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:
         """The copy from its buffer; what is not in the buffer may hold anything."""
-        axes = _axes(self.new, boxes, new)
+        axes = loops_over(self.new, boxes, new.name)
         places = [atom(a.var) - o for a, o in zip(axes, self.origin, strict=True)]
         back = tuple(to_expr(f, a.var) for f, a in zip(combined(_inverse(self.rows), places), axes, strict=True))
         store = Store(self.new, tuple(a.var for a in axes), Load(self.old, back))
@@ -47,7 +46,7 @@ class Skewed:
 
     def returned(self, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:
         """The buffer from its copy."""
-        axes = _axes(self.old, boxes, new)
+        axes = loops_over(self.old, boxes, new.name)
         here = tuple(a.var for a in axes)
         store = Store(self.old, here, Load(self.new, self.place(here)))
         return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
@@ -76,7 +75,7 @@ class Spread:
 
     def filled(self, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:
         """The copy from its buffer; what is not in the buffer may hold anything."""
-        axes = _axes(self.new, boxes, new)
+        axes = loops_over(self.new, boxes, new.name)
         back: list[Expr] = [a.var for a in axes[:-1]]
         form = atom(axes[self.dimension].var) - self.origin + (atom(axes[-1].var) + self.low) * self.factor
         back[self.dimension] = to_expr(form, axes[-1].var)
@@ -107,16 +106,6 @@ def spread(
     shape[dimension] = to_expr(negative * -1 - low + 1, shape[dimension])
     copy = replace(buffer, name=new.name(f"{buffer.name}_spread"), shape=(*shape, along.extent), scope="local")
     return Spread(buffer, copy, dimension, along.var, factor, linear(along.start), low * -1)
-
-
-def _axes(buffer: Buffer, boxes: dict[Loop, Box], new: Fresh) -> tuple[Loop, ...]:
-    """A loop for each dimension of a buffer."""
-    found: list[Loop] = []
-    for d, size in enumerate(buffer.shape):
-        loop = Loop(Var(new.name(f"{buffer.name}_{d}"), size.dtype), const(0, size.dtype), size)
-        boxes[loop] = Box(number(0), linear(size), exact=True)
-        found.append(loop)
-    return tuple(found)
 
 
 def combined(rows: Rows, forms: Sequence[Linear]) -> list[Linear]:

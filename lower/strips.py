@@ -8,8 +8,9 @@ one; blocked forms of Floyd and Warshall's algorithm reorder them more (Venkatar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop, Statement
@@ -17,7 +18,7 @@ from ir.nodes import Buffer, Expr, Load, Store, Var, const
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.estimate import element, estimate
 from lower.linear import atom, linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop
+from lower.nest import ArrayStatement, Box, Fresh, Node, SequentialLoop, loop_over
 from lower.normalize import mapped
 
 # Measured on two cores, 400 × 400: a pass with 8 steps costs what one with a single step does, with 16 four times that.
@@ -38,8 +39,7 @@ def in_strips(
     node: SequentialLoop,
     boxes: dict[Loop, Box],
     target: Target,
-    name: Callable[[str], str],
-    position: Callable[[], int],
+    new: Fresh,
 ) -> Strips | None:
     """A loop around one array statement with several steps in a pass, where that is cheaper; None elsewhere."""
     found = _Steps.of(node, boxes)
@@ -47,12 +47,12 @@ def in_strips(
         return None
     priced: list[tuple[float, int]] = []
     for width in range(2, min(_WIDEST, found.count // 2) + 1):
-        price = _Writer(found, width, dict(boxes), str, lambda: -1).price(target)
+        price = _Writer(found, width, dict(boxes), Fresh(str, lambda: -1)).price(target)
         priced.append((price, width))
     price, width = min(priced, default=(0.0, 0))
     if not priced or price >= estimate((node,), boxes, target):
         return None
-    writer = _Writer(found, width, boxes, name, position)
+    writer = _Writer(found, width, boxes, new)
     return Strips(writer.nodes(), writer.depth())
 
 
@@ -119,36 +119,33 @@ class _Writer:
         steps: _Steps,
         width: int,
         boxes: dict[Loop, Box],
-        name: Callable[[str], str],
-        position: Callable[[], int],
+        new: Fresh,
     ) -> None:
         self.steps = steps
         self.width = width
         self.boxes = boxes
-        self.position = position
+        self.new = new
         s, loop = steps.leaf.statement, steps.node.loop
         self.dtype = loop.var.dtype
         self.whole, left = divmod(steps.count, width)
         self.outer = tuple(o for o in s.loops if o is not loop and o not in steps.leaf.axes)
-        self.strip = self._loop(name("strip"), self.whole)
-        self.ahead = self._loop(name("ahead"), width)
+        self.strip = self._loop(new.name("strip"), self.whole)
+        self.ahead = self._loop(new.name("ahead"), width)
         self.at = atom(self.strip.var) * width + steps.low
         self.left = left
         self.patterns = sorted(set(steps.fixed.values()), key=sorted)
-        self.inside = {d: self._loop(name(f"{a.var.name}_in"), width) for d, a in enumerate(steps.axes)}
+        self.inside = {d: self._loop(new.name(f"{a.var.name}_in"), width) for d, a in enumerate(steps.axes)}
         sizes = steps.sizes()
         self.tiles: dict[Dims, Buffer] = {}
         self.history: dict[Dims, Buffer] = {}
         for fixed in self.patterns:
             tile = [width if d in fixed else n for d, n in enumerate(sizes)]
             kept = [width, *(n for d, n in enumerate(sizes) if d not in fixed)]
-            self.tiles[fixed] = self._local(name(f"{s.buffer.name}_tile"), tile)
-            self.history[fixed] = self._local(name(f"{s.buffer.name}_steps"), kept)
+            self.tiles[fixed] = self._local(new.name(f"{s.buffer.name}_tile"), tile)
+            self.history[fixed] = self._local(new.name(f"{s.buffer.name}_steps"), kept)
 
     def _loop(self, name: str, extent: int) -> Loop:
-        loop = Loop(Var(name, self.dtype), const(0, self.dtype), const(extent, self.dtype))
-        self.boxes[loop] = Box(number(0), number(extent), exact=True)
-        return loop
+        return loop_over(Var(name, self.dtype), Box(number(0), number(extent), exact=True), self.boxes)
 
     def _local(self, name: str, shape: Sequence[int]) -> Buffer:
         buffer = self.steps.leaf.statement.buffer
@@ -168,11 +165,10 @@ class _Writer:
         found: tuple[Node, ...] = (SequentialLoop(self.strip, body, reason),)
         if self.left:
             start = self.steps.low + self.whole * self.width
-            rest = Loop(var, const(start, self.dtype), const(self.left, self.dtype))
-            self.boxes[rest] = Box(number(start), number(self.left), exact=True)
+            rest = loop_over(var, Box(number(start), number(self.left), exact=True), self.boxes)
             s = self.steps.leaf.statement
             loops = tuple(rest if o is self.steps.node.loop else o for o in s.loops)
-            leaf = replace(self.steps.leaf, statement=replace(s, loops=loops, position=self.position()))
+            leaf = replace(self.steps.leaf, statement=replace(s, loops=loops, position=self.new.position()))
             found = (*found, SequentialLoop(rest, (leaf,), why))
         return found
 
@@ -184,15 +180,12 @@ class _Writer:
         small = estimate(strip.body[: -self.width], self.boxes, target)
         reads = sum(1 for e in (s.store.value, *s.guards) for _ in loads(e))
         work = element(s, target) - target.store - reads * target.load
-        elements = 1
-        for n in self.steps.sizes():
-            elements *= n
-        late = target.launch + elements * (target.store + target.load + self.width * work)
+        late = target.launch + prod(self.steps.sizes()) * (target.store + target.load + self.width * work)
         return self.whole * (target.step + small + late) + estimate(rest, self.boxes, target)
 
     def _statement(self, loops: Sequence[Loop], axes: Sequence[Loop], store: Store) -> ArrayStatement:
         outer = (*self.outer, self.strip, *loops)
-        return ArrayStatement(Statement(self.position(), (*outer, *axes), (), store), tuple(axes))
+        return ArrayStatement(Statement(self.new.position(), (*outer, *axes), (), store), tuple(axes))
 
     def _tile_axes(self, fixed: Dims) -> list[Loop]:
         return [self.inside[d] if d in fixed else a for d, a in enumerate(self.steps.axes)]
@@ -246,13 +239,13 @@ class _Writer:
         values: dict[Var, Expr] = {a.var: p for a, p in zip(self.steps.axes, places, strict=True)}
         values[self.steps.node.loop.var] = to_expr(self.at + linear(step), step)
         values = {v: e for v, e in values.items() if not e.same(v)}
-        moved = mapped(s, lambda e: map_expr(substitute_expr_outside(e, s.buffer, values), one))
+        moved = mapped(s, lambda e: map_expr(_substituted_outside(e, s.buffer, values), one))
         store = Store(own.buffer, own.indices, moved.store.value, s.store.span)
-        statement = replace(moved, position=self.position(), loops=(*around, *axes), store=store)
+        statement = replace(moved, position=self.new.position(), loops=(*around, *axes), store=store)
         return ArrayStatement(statement, tuple(axes))
 
 
-def substitute_expr_outside(expr: Expr, buffer: Buffer, values: Mapping[Var, Expr]) -> Expr:
+def _substituted_outside(expr: Expr, buffer: Buffer, values: Mapping[Var, Expr]) -> Expr:
     """An expression with variables replaced, but not in what it reads of a buffer."""
     held: dict[Var, Load] = {}
 

@@ -8,15 +8,26 @@ scratchpads for the same reason (Verdoolaege et al., Polyhedral parallel code ge
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
+from ir.nodes import Buffer, Const, Expr, Load, Store, const
 from ir.traverse import has_loads
-from lower.linear import Linear, atom, linear, number, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Solve, extreme, inner_statements, relocated_node
+from lower.linear import Linear, atom, linear, to_expr, unbounded
+from lower.nest import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    Node,
+    SequentialLoop,
+    Solve,
+    extreme,
+    inner_statements,
+    loops_over,
+    relocated_node,
+)
 from lower.normalize import read_by_bounds
 
 _SHARE = 4  # a tile is this many times smaller than its buffer
@@ -25,10 +36,9 @@ _SHARE = 4  # a tile is this many times smaller than its buffer
 class Tiler:
     """Gives loops tiles; `depth` says afterwards of each how many loops have a copy of their own."""
 
-    def __init__(self, boxes: dict[Loop, Box], name: Callable[[str], str], position: Callable[[], int]) -> None:
+    def __init__(self, boxes: dict[Loop, Box], new: Fresh) -> None:
         self.boxes = boxes
-        self.name = name
-        self.position = position
+        self.new = new
         self.depth: dict[Buffer, int] = {}
 
     def nodes(self, nodes: Iterable[Node], around: tuple[Loop, ...] = ()) -> tuple[Node, ...]:
@@ -63,18 +73,13 @@ class Tiler:
         self, tile: Buffer, buffer: Buffer, low: Sequence[Linear], around: tuple[Loop, ...], back: bool
     ) -> ArrayStatement:
         """The tile from its buffer, or the buffer's part from its tile."""
-        dtype = tile.shape[0].dtype
-        axes = tuple(
-            Loop(Var(self.name(f"{tile.name}_{d}"), dtype), const(0, dtype), size) for d, size in enumerate(tile.shape)
-        )
-        for axis, size in zip(axes, tile.shape, strict=True):
-            self.boxes[axis] = Box(number(0), linear(size), exact=True)
+        axes = loops_over(tile, self.boxes, self.new.name)
         inside = tuple(a.var for a in axes)
         outside = tuple(to_expr(first + atom(a.var), a.var) for first, a in zip(low, axes, strict=True))
         here, there = Load(tile, inside), Load(buffer, outside)
         source, sink = (here, there) if back else (there, here)
         store = Store(sink.buffer, sink.indices, source)
-        return ArrayStatement(Statement(self.position(), (*around, *axes), (), store), axes)
+        return ArrayStatement(Statement(self.new.position(), (*around, *axes), (), store), axes)
 
     def _window(self, buffer: Buffer, node: SequentialLoop) -> tuple[Buffer, list[Linear]] | None:
         """A tile for all that a loop touches of a buffer, and where it begins; None if there is no smaller one."""
@@ -92,7 +97,7 @@ class Tiler:
             shape.append(const(found[1], buffer.shape[d].dtype))
         if not shape or math.prod(int(s.value) for s in shape) * _SHARE > math.prod(int(s or 0) for s in whole):
             return None
-        return replace(buffer, name=self.name(f"{buffer.name}_tile"), shape=tuple(shape), scope="local"), low
+        return replace(buffer, name=self.new.name(f"{buffer.name}_tile"), shape=tuple(shape), scope="local"), low
 
     def _range(self, index: Expr, loop: Loop, node: ArrayStatement) -> tuple[Linear, Linear] | None:
         """The first and last value of an index over the iterations of a loop and the axes in it."""

@@ -13,12 +13,12 @@ from math import prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Buffer, Const, Expr, Load, Store, Var, const
+from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
 from lower.estimate import extent
 from lower.layout import GAIN, costs, ordered
-from lower.linear import atom, linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements, relocated_node
+from lower.linear import atom, linear, to_expr
+from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements, loops_over, relocated_node
 from lower.normalize import Program, read_by_bounds
 
 _Order = tuple[int, ...]
@@ -170,15 +170,10 @@ class _Turner:
         self, buffer: Buffer, copy: Buffer, order: _Order, around: tuple[Loop, ...], back: bool
     ) -> ArrayStatement:
         """All of an array from or to its copy."""
-        dtype = buffer.shape[0].dtype
-        axes: list[Loop] = []
-        for size in buffer.shape:
-            axis = Loop(Var(self.program.fresh(f"{copy.name}_at"), dtype), const(0, dtype), size)
-            self.boxes[axis] = Box(number(0), linear(size), exact=True)
-            axes.append(axis)
+        axes = loops_over(buffer, self.boxes, lambda _: self.program.fresh(f"{copy.name}_at"))
         indices = tuple(a.var for a in axes)
         here, there = Load(buffer, indices), Load(copy, ordered(order, indices))
-        return self._store(*((here, there) if back else (there, here)), around, tuple(axes))
+        return self._store(*((here, there) if back else (there, here)), around, axes)
 
     def _forward(self, indices: Sequence[Expr], axes: Iterable[Loop]) -> tuple[Expr, ...]:
         """Places in rising order, where axes run through them backward."""

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from ir import presburger
 from ir.analysis.dependence import Idle, Loop, Statement
 from ir.dtypes import DType
-from ir.nodes import TRUE, Binary, Buffer, Expr, Load, Store, Var, const
+from ir.nodes import TRUE, Binary, Buffer, Expr, Load, Store, const
 from ir.traverse import loads
 from lower.absorption import unchanged
 from lower.assumed import Bounds, holds, kept
-from lower.linear import linear, number
-from lower.nest import ArrayStatement, Box
+from lower.nest import ArrayStatement, Box, Fresh, loops_over
 
 WORTH = 0.7  # the part of the price of one version below which two are taken: they are compiled both
 _BOUNDS: tuple[Bounds, ...] = ((0.0, math.inf), (0.0, 1.0), (-math.inf, 0.0), (1.0, math.inf))
@@ -60,23 +59,19 @@ def test(
     assumption: Assumption,
     around: tuple[Loop, ...],
     boxes: dict[Loop, Box],
-    name: Callable[[str], str],
-    position: Callable[[], int],
+    new: Fresh,
 ) -> tuple[Buffer, list[ArrayStatement]]:
     """A truth value and the statements that find it: whether all elements are within their bounds."""
-    flag = Buffer(name("within"), (), DType.BOOL, "local")
-    start = Statement(position(), around, (), Store(flag, (), TRUE))
+    flag = Buffer(new.name("within"), (), DType.BOOL, "local")
+    start = Statement(new.position(), around, (), Store(flag, (), TRUE))
     nodes = [ArrayStatement(start, ())]
     for buffer, box in assumption.bounds.items():
-        axes: list[Loop] = []
-        for d, size in enumerate(buffer.shape):
-            axes.append(Loop(Var(name(f"{buffer.name}_{d}"), size.dtype), const(0, size.dtype), size))
-            boxes[axes[-1]] = Box(number(0), linear(size), exact=True)
+        axes = loops_over(buffer, boxes, new.name)
         element = Load(buffer, tuple(a.var for a in axes))
         for condition in _conditions(element, box):
             store = Store(flag, (), Binary("and", Load(flag, ()), condition))
-            s = Statement(position(), (*around, *axes), (), store, ("and", condition))
-            nodes.append(ArrayStatement(s, tuple(axes)))
+            s = Statement(new.position(), (*around, *axes), (), store, ("and", condition))
+            nodes.append(ArrayStatement(s, axes))
     return flag, nodes
 
 

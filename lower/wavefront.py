@@ -18,13 +18,13 @@ from egraph_rules.cost import Target
 from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
-from ir.traverse import loads, map_expr, substitute_expr
+from ir.traverse import map_expr, substitute_expr
 from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, extreme, own_bounds
+from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, own_bounds
 from lower.normalize import mapped
-from lower.reschedule import Fresh, necessary
+from lower.reschedule import necessary
 from lower.skewed import Rows, Skewed, Spread, combined, layouts, sized, slides, spread
 
 _TIMES = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))  # the fewest steps first
@@ -138,8 +138,7 @@ class _Skewer:
         box = self.boxes[along]
         if not box.exact:
             self.guards += own_bounds(along)
-            self.along = Loop(along.var, to_expr(box.low, like), to_expr(box.extent, like))
-            self.boxes[self.along] = replace(box, exact=True)
+            self.along = loop_over(along.var, box, self.boxes)
 
     def wavefront(self) -> Wavefront | None:
         """The nest in terms of the time; None if what a step stores is no window in any layout."""
@@ -196,7 +195,7 @@ class _Skewer:
     def _finished(self, moved: Sequence[Statement]) -> bool:
         """Whether what a step reads of diagonals is always of the same one before it, or never of its own."""
         for s in moved:
-            for load in self._loads(s):
+            for load in s.operands():
                 if load.buffer in self.base:
                     store = next(o for o in moved if o.buffer == load.buffer).store
                     here, there = (
@@ -226,9 +225,7 @@ class _Skewer:
         return low, high - low + 1
 
     def _bound_time(self, low: Linear, count: Linear) -> None:
-        var = self.time.var
-        self.time = Loop(var, to_expr(low, var), to_expr(count, var))
-        self.boxes[self.time] = Box(low, count, exact=True)
+        self.time = loop_over(self.time.var, Box(low, count, exact=True), self.boxes)
 
     def _tighten(self, moved: list[Statement]) -> None:
         """Leave out times at which no statement runs."""
@@ -249,7 +246,7 @@ class _Skewer:
         if loop in self.inner:
             return True
         shift = number(0)
-        for load in self._loads(s):
+        for load in s.operands():
             rows = self.base.get(load.buffer)
             if rows is not None:
                 across = combined(rows, [linear(substitute_expr(i, self.values)) for i in load.indices])[0]
@@ -287,9 +284,6 @@ class _Skewer:
         return replace(changed, loops=loops, guards=tuple(map(tidy, changed.guards)))
 
     # Layouts.
-
-    def _loads(self, s: Statement) -> list[Load]:
-        return [load for e in (s.store.value, *s.store.indices, *s.guards) for load in loads(e)]
 
     def _laid_out(self) -> bool:
         """Find layouts in which stores are windows."""
@@ -329,7 +323,7 @@ class _Skewer:
         inside = {loop.var for loop in s.loops[self.level + 2 :]}
         stored = [linear(i) for i in s.store.indices]
         self._note((s.buffer, self.base[s.buffer]), stored, around)
-        for load in dict.fromkeys(self._loads(s)):
+        for load in dict.fromkeys(s.operands()):
             forms = [linear(i) for i in load.indices]
             mixed = self._mixed(load.buffer, forms, inside)
             if mixed is not None:
@@ -363,7 +357,7 @@ class _Skewer:
             here = combined(base, [linear(i) for i in store.store.indices])[0]
             for s in moved:
                 inside = {loop.var for loop in s.loops[self.level + 2 :]}
-                for load in self._loads(s):
+                for load in s.operands():
                     forms = [linear(i) for i in load.indices]
                     read = load.buffer == buffer and self._rows(buffer, forms, inside) == rows
                     if read and not _apart(s, here, combined(base, forms)[0], self.time.var):

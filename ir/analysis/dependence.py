@@ -23,6 +23,7 @@ from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Var, const
 from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
+Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,9 +76,19 @@ class Statement:
         """The iterations in which it may run: exact where its guards are affine."""
         return _domain(self, {}, must=False)
 
+    @cached_property
+    def primed_domain(self) -> isl.Set:
+        """As `domain`, with the other names for its loops that `primed_loops` gives."""
+        return _domain(self, primed_loops(self), must=False)
+
     def reads(self) -> tuple[Load, ...]:
         """Distinct loads."""
         return self._reads
+
+    def operands(self) -> tuple[Load, ...]:
+        """Distinct loads of its value, its place and its guards, not of the bounds of its loops."""
+        exprs = (self.store.value, *self.store.indices, *self.guards)
+        return tuple(dict.fromkeys(load for expr in exprs for load in loads(expr)))
 
     def places(self, buffer: Buffer) -> list[tuple[Expr, ...]]:
         """Indices of the accesses to a buffer, the store first."""
@@ -131,29 +142,15 @@ def _accesses(statement: Statement, buffer: Buffer) -> list[_Access]:
     return found
 
 
-class _Domains:
-    """Iteration domains as params sets, cached; the primed copy renames every loop variable."""
-
-    def __init__(self, idle: Idle) -> None:
-        self._cache: dict[tuple[int, bool], isl.Set] = {}
-        self._idle = idle
-
-    def get(self, statement: Statement, primed: bool) -> isl.Set:
-        key = (id(statement), primed)
-        if key not in self._cache:
-            renaming = primed_loops(statement) if primed else {}
-            self._cache[key] = _domain(statement, renaming, must=False)
-        return self._cache[key]
-
-    def effective(self, first: Statement, second: Statement, a: _Access, b: _Access) -> isl.Set:
-        """Instances of `first` and, primed, of `second` of which an access that writes to be read changes something."""
-        both = self.get(first, False).intersect(self.get(second, True))
-        if a.write and not b.write and first.position in self._idle:
-            both = both.subtract(self._idle[first.position])
-        if b.write and not a.write and second.position in self._idle:
-            names = {v.name: f"{v.name}'" for v in primed_loops(second)}
-            both = both.subtract(presburger.rename(self._idle[second.position], names))
-        return both
+def _effective(first: Statement, second: Statement, a: _Access, b: _Access, idle: Idle) -> isl.Set:
+    """Instances of `first` and, primed, of `second` of which an access that writes to be read changes something."""
+    both = first.domain.intersect(second.primed_domain)
+    if a.write and not b.write and first.position in idle:
+        both = both.subtract(idle[first.position])
+    if b.write and not a.write and second.position in idle:
+        names = {v.name: f"{v.name}'" for v in primed_loops(second)}
+        both = both.subtract(presburger.rename(idle[second.position], names))
+    return both
 
 
 def primed_loops(statement: Statement) -> dict[Var, Expr]:
@@ -192,9 +189,6 @@ def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
     return meet
 
 
-Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
-
-
 def dependences(
     statements: Sequence[Statement], private: Mapping[Buffer, int], idle: Idle | None = None
 ) -> list[Dependence]:
@@ -204,14 +198,13 @@ def dependences(
     Who reads an element need not wait for a store, nor the store for who reads it, by an `idle` instance: one that
     stores what is there, whatever the elements hold that it reads.
     """
-    domains = _Domains({} if idle is None else idle)
     found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
     for k, first in enumerate(statements):
         for second in statements[k:]:
             for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
                 if buffer not in (first.buffer, second.buffer):
                     continue
-                for dep in _between(first, second, buffer, private.get(buffer, 0), domains):
+                for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}):
                     key = (dep.source, dep.sink, dep.level, dep.buffer)
                     known = found.get(key)
                     if known is None or _says_more(dep, known):
@@ -226,16 +219,14 @@ def _says_more(new: Dependence, known: Dependence) -> bool:
     return known.kind == "anti"
 
 
-def _between(
-    first: Statement, second: Statement, buffer: Buffer, private: int, domains: _Domains
-) -> Iterator[Dependence]:
+def _between(first: Statement, second: Statement, buffer: Buffer, private: int, idle: Idle) -> Iterator[Dependence]:
     shared = common_loops(first, second)
     for a in _accesses(first, buffer):
         for b in _accesses(second, buffer):
             if not (a.write or b.write):
                 continue
             commuting = a.accumulating and b.accumulating and _commute(first, second)
-            for forward, level in _levels(first, second, a, b, shared, domains):
+            for forward, level in _levels(first, second, a, b, shared, idle):
                 if level is not None and level < private:
                     continue
                 if not forward and first is second:
@@ -255,7 +246,7 @@ def _commute(a: Statement, b: Statement) -> bool:
 
 
 def _levels(
-    first: Statement, second: Statement, a: _Access, b: _Access, shared: int, domains: _Domains
+    first: Statement, second: Statement, a: _Access, b: _Access, shared: int, idle: Idle
 ) -> list[tuple[bool, int | None]]:
     """(whether `first` runs first, carrying level) of each kind of meeting; everything when isl gives up."""
     same_order = first is not second
@@ -268,7 +259,7 @@ def _levels(
     def question() -> list[tuple[bool, int | None]]:
         primes = primed_loops(second)
         pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
-        pairs = pairs.intersect(domains.effective(first, second, a, b))
+        pairs = pairs.intersect(_effective(first, second, a, b, idle))
         result: list[tuple[bool, int | None]] = []
         for k, loop in enumerate(first.loops[:shared]):
             if pairs.is_empty():
@@ -304,21 +295,18 @@ def relations(statements: Sequence[Statement], level: int, idle: Idle | None = N
     """
 
     def question() -> list[Relation] | None:
-        domains = _Domains({} if idle is None else idle)
         found: list[Relation] = []
         for first in statements:
             for second in statements:
                 for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
                     if buffer in (first.buffer, second.buffer):
-                        found += _ordered_pairs(first, second, buffer, level, domains)
+                        found += _ordered_pairs(first, second, buffer, level, idle or {})
         return found
 
     return presburger.within_budget(question, None)
 
 
-def _ordered_pairs(
-    first: Statement, second: Statement, buffer: Buffer, level: int, domains: _Domains
-) -> Iterator[Relation]:
+def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: int, idle: Idle) -> Iterator[Relation]:
     """Pairs of instances that meet in an element, an instance of `first` before one of `second`."""
     primes = primed_loops(second)
     before = _before(first, second, level)
@@ -327,7 +315,7 @@ def _ordered_pairs(
             if not (a.write or b.write) or (a.accumulating and b.accumulating and _commute(first, second)):
                 continue
             pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
-            pairs = pairs.intersect(before).intersect(domains.effective(first, second, a, b))
+            pairs = pairs.intersect(before).intersect(_effective(first, second, a, b, idle))
             if not pairs.is_empty():
                 yield Relation(first, second, pairs, first is second and not a.write)
 
@@ -365,7 +353,7 @@ def may_change(writer: Statement, reader: Statement, load: Load, level: int, idl
 
     def question() -> bool:
         pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
-        pairs = pairs.intersect(writer.domain).intersect(_domain(reader, primes, must=False))
+        pairs = pairs.intersect(writer.domain).intersect(reader.primed_domain)
         if writer.position in idle:
             pairs = pairs.subtract(idle[writer.position])
         return not pairs.intersect(_before(writer, reader, level)).is_empty()

@@ -14,7 +14,7 @@ from typing import TypeGuard
 
 import ml_dtypes
 
-from ir.dtypes import DType
+from ir.dtypes import DType, float_max
 from ir.errors import Span
 from ir.nodes import (
     FLOAT_UNARY_OPS,
@@ -67,11 +67,6 @@ _MAX_BITS = 4096  # no dtype holds more than 64; a bound keeps `2 ** 10 ** 9` fr
 def is_number(value: object) -> TypeGuard[int | float]:
     """Whether a value is a Python int or float; a bool is not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def float_max(dtype: DType) -> float:
-    """The largest finite value of a float dtype."""
-    return float(ml_dtypes.finfo(dtype.numpy).max)
 
 
 @dataclass(slots=True)

@@ -235,7 +235,10 @@ def test_nests_that_share_a_loop() -> None:
 @settings(max_examples=12, deadline=None)
 @given(st.data())
 def test_any_delay_line(data: st.DataObject) -> None:
-    """Variables that hand values on in any order, and are read before and after that."""
+    """Variables that hand values on in any order, and are read before and after that.
+
+    Weights that add up to almost zero would leave nothing but errors of rounding: they are kept away from it.
+    """
     names = ["p", "q", "s"][: data.draw(st.integers(1, 3))]
     source = data.draw(st.sampled_from(["A[r, j]", "B[r, j]"]))
     shifts = [f"{b}[0] = {a}[0]" for a, b in pairwise(names)] + [f"p[0] = {source}"]
@@ -248,4 +251,7 @@ def test_any_delay_line(data: st.DataObject) -> None:
     body += "for r in range(40):\n" + "".join(f"    {n}[0] = 0.25\n" for n in names)
     body += "    for j in T.serial(60):\n" + "".join(f"        {line}\n" for line in lines)
     body += "".join(f"    A[r, {k}] = {n}[0]\n" for k, n in enumerate(names))
-    check(read(TABLES, body), 1e-3)
+    func = read(TABLES, body)
+    inputs = random_inputs(func, np.random.default_rng(1))
+    inputs["A"] = np.clip(np.abs(inputs["A"]), 0.3, 0.5)
+    check(func, 1e-3, inputs=inputs)
