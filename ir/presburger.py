@@ -293,6 +293,15 @@ def _compare(op: str, pa: isl.PwAff, pb: isl.PwAff) -> Condition:
 
 def loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None = None) -> Condition:
     """Values of a loop variable: `start <= var < start + extent`. Unknown bounds widen `may` only."""
+    return _plain_loop_domain(var, start, extent) if opaque is None else _loop_domain(var, start, extent, opaque)
+
+
+@lru_cache(maxsize=4096)
+def _plain_loop_domain(var: Var, start: Expr, extent: Expr) -> Condition:
+    return _loop_domain(var, start, extent, None)
+
+
+def _loop_domain(var: Var, start: Expr, extent: Expr, opaque: Opaque | None) -> Condition:
     first, count = affine(start, opaque), affine(extent, opaque)
     low = unknown() if first is None else _compare("ge", symbol(var.name), first)
     # the sum is taken here, not as an expression, since that of unsigned bounds might wrap

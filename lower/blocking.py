@@ -101,19 +101,21 @@ def in_blocks(
     if not uncut and all(len(found) == 1 for found in pieces.values()):
         return None
     inside: list[Relation] = []
+    sources = {s: [(p, _holds(p.inside, {})) for p in found] for s, found in pieces.items()}
+    primes = {p.statement.position: primed_loops(p.statement) for p in parts}
+    sinks = {s: [(p, _holds(p.inside, primes[s])) for p in found] for s, found in pieces.items()}
     for r in order:
-        for a in pieces[r.source.position]:
-            pairs = r.pairs.intersect(_holds(a.inside, r.source, primed=False))
-            for b in pieces[r.sink.position]:
-                both = pairs.intersect(_holds(b.inside, r.sink, primed=True))
+        for a, here in sources[r.source.position]:
+            pairs = r.pairs.intersect(here)
+            for b, there in sinks[r.sink.position]:
+                both = pairs.intersect(there)
                 if not both.is_empty():
                     inside.append(Relation(a.part.statement, b.part.statement, both, r.own and a is b))
     return [piece.part for found in pieces.values() for piece in found], inside
 
 
-def _holds(conditions: Iterable[Expr], statement: Statement, primed: bool) -> presburger.isl.Set:
-    """Where affine conditions on the loops of a statement hold."""
-    names = primed_loops(statement) if primed else {}
+def _holds(conditions: Iterable[Expr], names: Mapping[Var, Expr]) -> presburger.isl.Set:
+    """Where affine conditions hold, with other names for variables."""
     result = presburger.always()
     for c in conditions:
         result = result.intersect(presburger.condition(substitute_expr(c, names)).may)

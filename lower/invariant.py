@@ -125,8 +125,8 @@ def _too_early(nest: _Nest, buffer: Buffer, program: Program) -> bool:
     writers = {w.position for w in nest.writers}
     users = [s for s in nest.statements if buffer in s.buffers()]
     return any(
-        d.buffer == buffer and d.source not in writers and (d.level is None or d.level > nest.level)
-        for d in dependences(users, program.depth)
+        d.source not in writers and (d.level is None or d.level > nest.level)
+        for d in dependences(users, program.depth, only=buffer)
         if d.sink in writers
     )
 

@@ -437,7 +437,7 @@ def _privatise(program: Program) -> None:
             del program.depth[buffer]
             continue
         # Where each iteration already has its own elements, a copy would only add an axis.
-        deps = [d for d in dependences(users, {}) if d.buffer == buffer and not d.commuting]
+        deps = [d for d in dependences(users, {}, only=buffer) if not d.commuting]
         held = {d.level for d in deps if d.level is not None}
         shared = min(common_loops(users[0], s) for s in users)
         deepest = min(shared, max((level + 1 for level in held), default=0))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from itertools import product
 
 from egraph_rules.cost import Target
@@ -137,7 +137,7 @@ class _Builder:
         """The cheapest loop over steps around these parts, in blocks where that is cheaper."""
         blocking, self.blocking = self.blocking, False  # for the choice, what is inside is not cut
         found: list[tuple[float, tuple[Node, ...], Mapping[int, Loop]]] = []
-        for k, chosen in enumerate(_choices(parts, order, {}, {})):
+        for k, chosen in enumerate(_choices(parts, order)):
             if k == _CHOICES:
                 break
             nodes = self._around(parts, order, chosen)
@@ -294,38 +294,46 @@ class _Builder:
 
 def necessary(statement: Statement) -> Statement:
     """The statement without guards that its loops and other guards imply."""
-    kept = statement
-    for guard in statement.guards:
-        less = replace(kept, guards=tuple(g for g in kept.guards if g is not guard))
-        if less.domain.is_subset(presburger.condition(guard).must):
-            kept = less
-    return kept
+    if not statement.guards:
+        return statement
+    loops = replace(statement, guards=()).domain
+    kept = [(guard, presburger.condition(guard)) for guard in statement.guards]
+    for known in list(kept):
+        others = [k for k in kept if k is not known]
+        domain = reduce(presburger.isl.Set.intersect, (condition.may for _, condition in others), loops)
+        if domain.is_subset(known[1].must):
+            kept = others
+    if len(kept) == len(statement.guards):
+        return statement
+    return replace(statement, guards=tuple(guard for guard, _ in kept))
 
 
-def _choices(
-    parts: Sequence[Part],
-    order: Sequence[Relation],
-    chosen: dict[int, Loop],
-    known: dict[tuple[int, str, str], bool],
-) -> Iterator[dict[int, Loop]]:
+def _choices(parts: Sequence[Part], order: Sequence[Relation]) -> Iterator[dict[int, Loop]]:
     """Ways to take one loop of each part such that no dependence points backwards."""
-    if len(chosen) == len(parts):
-        yield dict(chosen)
-        return
-    part = parts[len(chosen)]
-    for loop in part.open:
-        chosen[part.statement.position] = loop
-        if all(_forward(k, r, chosen, known) for k, r in enumerate(order)):
-            yield from _choices(parts, order, chosen, known)
-        del chosen[part.statement.position]
+    known: dict[tuple[int, str, str], bool] = {}
+    last = {p.statement.position: k for k, p in enumerate(parts)}
+    decided: list[list[tuple[int, Relation]]] = [[] for _ in parts]  # by the part with which both ends are chosen
+    for k, r in enumerate(order):
+        decided[max(last[r.source.position], last[r.sink.position])].append((k, r))
+
+    def choose(chosen: dict[int, Loop]) -> Iterator[dict[int, Loop]]:
+        if len(chosen) == len(parts):
+            yield dict(chosen)
+            return
+        part = parts[len(chosen)]
+        relations = decided[len(chosen)]
+        for loop in part.open:
+            chosen[part.statement.position] = loop
+            if all(_forward(k, r, chosen, known) for k, r in relations):
+                yield from choose(chosen)
+            del chosen[part.statement.position]
+
+    return choose({})
 
 
 def _forward(k: int, relation: Relation, chosen: Mapping[int, Loop], known: dict[tuple[int, str, str], bool]) -> bool:
-    """Whether a dependence never points to an earlier step, as far as loops are chosen."""
-    source, sink = chosen.get(relation.source.position), chosen.get(relation.sink.position)
-    if source is None or sink is None:
-        return True
-    key = (k, source.var.name, sink.var.name)
+    """Whether a dependence, number `k`, never points to an earlier step of the loops chosen."""
+    key = (k, chosen[relation.source.position].var.name, chosen[relation.sink.position].var.name)
     if key not in known:
         x, y = _times(relation, chosen)
         known[key] = bool(relation.pairs.intersect(x.gt_set(y)).is_empty())

@@ -190,9 +190,12 @@ def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
 
 
 def dependences(
-    statements: Sequence[Statement], private: Mapping[Buffer, int], idle: Idle | None = None
+    statements: Sequence[Statement],
+    private: Mapping[Buffer, int],
+    idle: Idle | None = None,
+    only: Buffer | None = None,
 ) -> list[Dependence]:
-    """All dependences between `statements`, given in program order.
+    """All dependences between `statements`, given in program order, or those by `only` one buffer.
 
     `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b: those carry nothing.
     Who reads an element need not wait for a store, nor the store for who reads it, by an `idle` instance: one that
@@ -202,7 +205,7 @@ def dependences(
     for k, first in enumerate(statements):
         for second in statements[k:]:
             for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
-                if buffer not in (first.buffer, second.buffer):
+                if buffer not in (first.buffer, second.buffer) or (only is not None and buffer != only):
                     continue
                 for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}):
                     key = (dep.source, dep.sink, dep.level, dep.buffer)
