@@ -43,6 +43,7 @@ class Target:
     `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
     `phase`: an array statement that is compiled once more, for some of the iterations of its loop; `section`: an
     element of a part of an array that is copied for it and back, which goes through memory, not caches.
+    `shared`: an element of a term that a reduction and another statement have in common, where the compiler stores it.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -80,6 +81,7 @@ class Target:
     phase: float = 200_000.0
     section: float = 24.0
     gather: float = 5.0
+    shared: float = 2.0
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -107,6 +109,7 @@ GPU = Target(
     section=2.0,
     scatter=4.0,
     gather=1.0,
+    shared=0.0,
     product=2000.0,
 )
 # Cycles that the compiler estimates ahead of time for one core of a v5e, float32, arrays of 4096 × 1024: an array
@@ -141,6 +144,7 @@ TPU = Target(
     convolution_patch=0.1,
     banded_contraction=0.03,
     section=2.0,
+    shared=0.0,
     product=195_000.0,
 )
 

@@ -12,6 +12,7 @@ from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
+from lower.apart import read_apart
 from lower.calls import without_bodies
 from lower.cholesky import CHOLESKY
 from lower.convolution import BANDED
@@ -310,19 +311,26 @@ class _Emitter:
     # Statements and loops.
 
     def _nodes(self, nodes: Iterable[Node], scope: Scope) -> None:
-        for node in nodes:
+        nodes = list(nodes)
+        for node, apart in zip(nodes, self._read_apart(nodes), strict=True):
             if isinstance(node, ArrayStatement):
-                self._statement(node, scope)
+                self._statement(node, scope, apart)
             elif isinstance(node, Versions):
                 self._versions(node, scope)
             else:
                 self._loop(node, scope)
 
+    def _read_apart(self, nodes: Iterable[Node]) -> list[frozenset[Buffer]]:
+        resolved = [
+            replace(n, statement=self._resolved(n.statement)) if isinstance(n, ArrayStatement) else n for n in nodes
+        ]
+        return read_apart(resolved, self.plan.boxes, self.target)
+
     def _bounds(self, scope: Scope, node: ArrayStatement) -> Bounds:
         axes = {} if self.phase is None else self.phase.axes.get(node, {})
         return Bounds(scope.around, self.static, self.shape_variables, frozenset(loop.var for loop in axes))
 
-    def _statement(self, node: ArrayStatement, scope: Scope) -> None:
+    def _statement(self, node: ArrayStatement, scope: Scope, apart: frozenset[Buffer]) -> None:
         statement = node.statement
         axes = {loop.var for loop in node.axes}
         guards: list[Expr] = []
@@ -343,7 +351,7 @@ class _Emitter:
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)
         writer = StatementWriter(
-            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan
+            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan, apart
         )
         writer.write()
         self.helpers |= writer.helpers

@@ -59,7 +59,9 @@ class ValueWriter:
         target: Target,
         only: Collection[Buffer] = (),
         keep_nan: bool = False,
+        behind: Collection[Buffer] = (),
     ) -> None:
+        self.behind = behind  # buffers that are read behind a barrier
         self.target = target
         self.keep_nan = keep_nan
         self.finite = finite
@@ -68,6 +70,7 @@ class ValueWriter:
         self.base: Known | None = None
         self.outside: Sequence[Expr] | None = None  # guards that the store is under, where sums may be cut by them
         self.node = node
+        self.copies: dict[str, str] = {}
         self.spared: dict[tuple[int, Load], bool] = {}
         self.scope = scope
         self.names = names
@@ -119,6 +122,26 @@ class ValueWriter:
         return self.spared[key]
 
     def _load(self, load: Load) -> Value:
+        value = self._loaded(load)
+        if load.buffer not in self.behind:
+            return value
+        if value.code not in self.copies:
+            self.copies[value.code] = self._behind_barrier(self.names.of(load.buffer), value.code)
+        return replace(value, code=self.copies[value.code], strength=ATOM, plain=None)
+
+    def _behind_barrier(self, name: str, code: str) -> str:
+        """A name for the same values, which the compiler takes for others. Barriers of one value are one: they nest."""
+        while True:
+            code = f"lax.optimization_barrier({code})"
+            if code not in self.scope.wide:
+                break
+            code = self.scope.wide[code][0]
+        apart = self.names.fresh(f"{name}_apart")
+        self.scope.add(f"{apart} = {code}")
+        self.scope.wide[code] = apart, name
+        return apart
+
+    def _loaded(self, load: Load) -> Value:
         first, held = self._pending(load)
         if held is not None:
             return ordered(*self._taken(held), self.translator.order)
