@@ -10,7 +10,7 @@ location is given to one side wherever a context is split, by the `Priority` of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar, assert_never, cast
@@ -86,7 +86,7 @@ class Facts:
 
     `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
     on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first. `trips`:
-    the loops around here; they matter to cost, not to proofs.
+    the loops around here; they matter to cost, not to proofs. `bound` tells places inside of bindings apart.
     """
 
     domain: isl.Set
@@ -96,6 +96,21 @@ class Facts:
     scope: tuple[Var, ...] = ()
     trips: tuple[Trip, ...] = ()
     assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, for a second prover
+    bound: int = 0
+
+    def same(self, other: Facts) -> bool:
+        """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
+        return (
+            self.bound == other.bound == 0
+            and self.priority is other.priority
+            and self.domain.plain_is_equal(other.domain)
+            and _same_exprs(self.conditions, other.conditions)
+            and _same_exprs(self.assumed, other.assumed)
+            and self.trips == other.trips
+            and len(self.scope) == len(other.scope)
+            and all(map(Var.same, self.scope, other.scope))
+            and _same_regions(self.known, other.known)
+        )
 
 
 Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
@@ -126,6 +141,7 @@ class Contexts:
         self._facts: list[Facts] = []
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
+        self._alike_facts: dict[int, list[int]] = {}  # by the first facts with their domain
         self._permissions: list[Regions] = [{}]
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
         self._derived: dict[Hashable, tuple[int, int]] = {}
@@ -181,8 +197,8 @@ class Contexts:
     def let(self, facts: int, stmt: Let) -> int:
         """Facts inside a binding."""
         f = self._facts[facts]
-        weaker = replace(f, scope=(*f.scope, stmt.var))
-        key = ("let", facts, self._id(stmt))
+        weaker = replace(f, scope=(*f.scope, stmt.var), bound=len(self._facts))
+        key = ("let", facts, stmt.var, stmt.value)
         return self._derive(key, weaker, lambda: (self._let(facts, stmt), NO_PERMISSION))[0]
 
     def alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
@@ -225,7 +241,12 @@ class Contexts:
     def _add_facts(self, facts: Facts) -> int:
         """A new id. Domains are shared, since questions about values of variables have one answer for each."""
         home = self._home(facts.domain)
+        same = [] if home < 0 else self._alike_facts.setdefault(home, [])
+        for known in same:
+            if self._facts[known].same(facts):
+                return known
         number = len(self._facts)
+        self._alike_facts.setdefault(number if home < 0 else home, []).append(number)
         self._domain_of.append(number if home < 0 else home)
         self._facts.append(facts if home < 0 else replace(facts, domain=self._facts[home].domain))
         if home < 0:
@@ -298,7 +319,9 @@ class Contexts:
         spoiled = sets.others(at_stake, before(early, name), sets.may, early)
         relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items() if k[0] in dead}
         trips = (*f.trips, Trip.of(loop))
-        inside = Facts(domain, known, conditions, f.priority, (*f.scope, loop.var), trips)
+        inside = replace(
+            f, domain=domain, known=known, conditions=conditions, scope=(*f.scope, loop.var), trips=trips, assumed=()
+        )
         kept, dead = self._reconcile(inside, dead, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(dead)
 
@@ -306,7 +329,7 @@ class Contexts:
         f = self._facts[facts]
         # A scope of its own even where nothing is learned: classes of one context may name each other's variables.
         domain = f.domain.intersect(bound_to(stmt.var, stmt.value))
-        return self._add_facts(replace(f, domain=domain, scope=(*f.scope, stmt.var)))
+        return self._add_facts(replace(f, domain=domain, scope=(*f.scope, stmt.var), bound=len(self._facts)))
 
     def _alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
         f, d = self._facts[facts], self._permissions[permissions]
@@ -585,6 +608,10 @@ class Contexts:
             return domain.is_subset(pa.ge_set(low).intersect(pa.le_set(high)))
 
         return bool(self._ask(("fits", self._domain_of[facts], expr), prove, False))
+
+
+def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bool]]) -> bool:
+    return len(one) == len(other) and all(v == w and a.same(b) for (a, v), (b, w) in zip(one, other, strict=True))
 
 
 def _same_regions(one: Mapping[K, isl.Set], other: Mapping[K, isl.Set]) -> bool:
