@@ -37,7 +37,11 @@ class Target:
     where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
     (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
     `gather`: an element that is read along a diagonal of an array, besides what else is moved.
-    `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
+    `padded_read`: a read through padding that is fused into its reader, per element, besides the load; `padded_vector`
+    where the compiler makes vector code of it, which it does for at most `padded_vectors` of them in a statement;
+    `padded_branch` where it jumps around the load for each element, as in a minimum or among more reads than that.
+    `fresh`: an element of a temporary of `fresh_bytes` or more, besides storing it: the allocator gives such memory
+    back and takes it anew, page by page, in each call (measured: 3 to 6 ns an element from 32 MiB on).
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
     for each element of the image under the filter there, besides the products.
     `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
@@ -72,7 +76,12 @@ class Target:
     product: float = 50.0
     product_rows: int = 240
     scan: float = 4.0
-    padded_read: float = 0.8
+    padded_read: float = 1.2
+    padded_vector: float = 0.1
+    padded_vectors: int = 12
+    padded_branch: float = 4.0
+    fresh: float = 30.0
+    fresh_bytes: int = 32 << 20
     banded_contraction: float = 0.5
     convolution_position: float = 500.0
     convolution_patch: float = 8.0
@@ -103,6 +112,9 @@ GPU = Target(
     library=1.0,
     contraction=0.02,
     padded_read=0.05,
+    padded_vector=0.05,
+    padded_branch=0.05,
+    fresh=0.0,
     convolution_position=2.0,
     convolution_patch=0.5,
     banded_contraction=0.05,
@@ -140,6 +152,9 @@ TPU = Target(
     library=1.0,
     contraction=0.012,
     padded_read=0.05,
+    padded_vector=0.05,
+    padded_branch=0.05,
+    fresh=0.0,
     convolution_position=2.0,
     convolution_patch=0.1,
     banded_contraction=0.03,

@@ -74,6 +74,7 @@ class Accessor:
         # What to pad each buffer by for all accesses, by its source and mode, and how often it is read.
         self.widths: dict[tuple[str, str], Pads] = {}
         self.reads: dict[tuple[str, str], int] = {}
+        self.alone: set[str] = set()  # buffers of which each read is padded by itself, by their source
         self.fill = ""  # what stands outside of buffers, where that is not zero
         self.named: Callable[[str, str, int, float], str] = lambda name, code, reads, elements: code
 
@@ -112,14 +113,17 @@ class Accessor:
 
     def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
         """A padded buffer; it is named where several accesses read it."""
-        options = ', mode="edge"' if mode == EDGE else f", constant_values={self.fill}" if self.fill else ""
-        widths = ", ".join(str((max(low, 0), max(high, 0))) for low, high in pads)
-        whole = f"jnp.pad({self._cropped(code, pads, view)}, ({widths}{',' if len(pads) == 1 else ''}){options})"
+        widths = [(max(low, 0), max(high, 0)) for low, high in pads]
+        whole = self._pad(self._cropped(code, pads, view), widths, mode)
         reads = self.reads.get((code, mode), 1)
         elements = 1.0
         for g in view:
             elements *= g.size.const if g.size.is_const else DEFAULT_SIZE
         return whole if reads < 2 and mode != EDGE else self.named(name, whole, reads, elements)
+
+    def _pad(self, code: str, widths: Pads, mode: str) -> str:
+        options = ', mode="edge"' if mode == EDGE else f", constant_values={self.fill}" if self.fill else ""
+        return f"jnp.pad({code}, ({', '.join(map(str, widths))}{',' if len(widths) == 1 else ''}){options})"
 
     def survey(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr], times: int) -> None:
         """Take note of an access that is going to be written `times` times, so that its buffer is padded once."""
@@ -127,10 +131,40 @@ class Accessor:
         if found is not None:
             self._note_width((name, EDGE), found[1], times)
             return
+        leaving = self.leaving(shape, indices)
+        if leaving is not None:
+            view, pads = leaving
+            self._note_width((self.merged(name, view), ZEROS), pads, times)
+
+    def leaving(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads] | None:
+        """An access as a view that leaves its buffer, and by how much; None where it is none or does not."""
         view = self.view(shape, indices)
         pads = None if view is None else self._overhangs(view)
-        if view is not None and pads is not None and _leaves(pads):
-            self._note_width((self.merged(name, view), ZEROS), pads, times)
+        return None if view is None or pads is None or not _leaves(pads) else (view, pads)
+
+    def separable(self, view: Sequence[Group], pads: Pads) -> bool:
+        """Whether a view is part of its buffer with just these pads around it, at places known while tracing."""
+        for g, (low, high) in zip(view, pads, strict=True):
+            stop = g.start + g.span
+            exact = (not low or g.start.equals(-low)) and (not high or (stop - g.size).equals(high))
+            if not exact or not self.is_static(g.start) or any(a.var in self.bounds.cut for a in g.axes):
+                return False
+            first, last = self.bounds.at_least(stop), self.bounds.at_most(g.start - g.size)
+            if first is None or first < 1 or last is None or last >= 0:  # it may have nothing of the buffer
+                return False
+        return True
+
+    def _padded_part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
+        """The part of a buffer that a view which is `separable` shows, padded by itself."""
+        marks: list[str] = []
+        for g, (low, high) in zip(view, pads, strict=True):
+            first = "" if low or g.start.equals(0) else self.size(g.start)
+            stop = g.start + g.span
+            last = "" if high or stop.equals(g.size) else self.size(stop)
+            marks.append(f"{first}:{last}" if g.axes else self.size(g.start))
+        widths = [pad for g, pad in zip(view, pads, strict=True) if g.axes]
+        steps = [":" if g.step == 1 else f"::{g.step}" for g in view if g.axes]
+        return indexed(self._pad(indexed(code, marks), widths, ZEROS), steps)
 
     def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
         known = self.widths.get(key, pads)
@@ -196,6 +230,8 @@ class Accessor:
         if pads is None:
             return None
         if _leaves(pads):
+            if code in self.alone:
+                return self._split(self._padded_part(code, view, pads), view)
             pads = self.widths.get((code, ZEROS), pads)
             code = self._wide(name, code, pads, ZEROS, view)
         elif self.moves(view):

@@ -121,7 +121,8 @@ class _Emitter:
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
         self.locals = {self.expanded.get(b, b) for b in program.depth}
-        self.only = self._read_once()
+        self.readers = self._readers()
+        self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
         self.finite = Finite(program.statements, {*self.func.buffers, *program.raw})
 
     # The function.
@@ -268,14 +269,14 @@ class _Emitter:
             result[buffer] = replace(buffer, shape=(*extra, *buffer.shape))
         return result
 
-    def _read_once(self) -> set[Buffer]:
-        """Locals that a single statement reads, besides those that write them."""
+    def _readers(self) -> dict[Buffer, int]:
+        """How many statements read a buffer, besides those that write it."""
         readers: dict[Buffer, int] = {}
         for statement in (n.statement for n in inner_statements(self.plan.nodes)):
             exprs = (statement.store.value, *statement.store.indices, *statement.guards)
             for buffer in {load.buffer for e in exprs for load in loads(e)} - {statement.buffer}:
                 readers[buffer] = readers.get(buffer, 0) + 1
-        return {b for b in self.locals if readers.get(self._written_as(b), 0) == 1}
+        return readers
 
     def _written_as(self, buffer: Buffer) -> Buffer:
         return next((b for b, expanded in self.expanded.items() if expanded == buffer), buffer)
@@ -350,8 +351,9 @@ class _Emitter:
         scan = None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)
+        passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
         writer = StatementWriter(
-            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan, apart
+            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan, apart, passed_on
         )
         writer.write()
         self.helpers |= writer.helpers

@@ -25,6 +25,7 @@ from lower.job import (
 )
 from lower.linear import number
 from lower.nest import ArrayStatement, Box
+from lower.padded_reads import Copy, alone, padded_reads
 from lower.recall import Recall
 from lower.reduce import neutral, reduction
 from lower.scope import Held, Names, Scope
@@ -60,8 +61,10 @@ class ValueWriter:
         only: Collection[Buffer] = (),
         keep_nan: bool = False,
         behind: Collection[Buffer] = (),
+        passed_on: bool = False,
     ) -> None:
         self.behind = behind  # buffers that are read behind a barrier
+        self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
         self.target = target
         self.keep_nan = keep_nan
         self.finite = finite
@@ -98,6 +101,32 @@ class ValueWriter:
             times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
             shape = buffer_shape(load.buffer, self.bounds)
             self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)
+        self.accessor.alone = self._padded_alone(chosen)
+
+    def _padded_alone(self, chosen: Sequence[Axis]) -> set[str]:
+        """Buffers of which each read is rather padded by itself: none if sums or other statements come between.
+
+        XLA fuses a statement into what reads its result, once for each place that is read, unless that leaves the
+        function or the step of a loop; padded reads are then worked out one by one before.
+        """
+        kept = [a for a in self.job.axes if a not in chosen]
+        taken = {*chosen, *self.job.reduced()} - set(chosen)
+        if taken or not kept or self.node.scan is not None or self.passed_on or not self.accessor.widths:
+            return set()
+        if prod(a.extent.const for a in chosen) > MAX_TAPS:
+            return set()
+        found = padded_reads(self.job, chosen, self.bounds, self.accessor, self.names.of)
+        found = {code: f for code, f in found.items() if f.separable and self._arrived(f.buffer)}
+        copies = [Copy(f.elements, f.bytes, bool(self.scope.loop_vars)) for f in found.values()]
+        reads = [r for f in found.values() for r in f.reads]
+        places = prod(float(a.extent.const if a.extent.is_const else self.target.default_extent) for a in kept)
+        return set(found) if found and alone(reads, places, len(kept), copies, self.target) else set()
+
+    def _arrived(self, buffer: Buffer) -> bool:
+        """Whether a buffer came into this function or step as it is: it is in memory, and padding it takes a pass."""
+        s = self.scope
+        waits = bool(s.pending(buffer)) or buffer in s.fills or buffer in s.absent
+        return not waits and not s.assigned_since(0, self.names.of(buffer))
 
     def _bordered(self, name: str, code: str, reads: int, elements: float) -> str:
         """A name for a padded buffer, which statements share until one stores to the buffer.
