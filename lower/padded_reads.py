@@ -19,6 +19,7 @@ from lower.access import DEFAULT_SIZE, Accessor, Bounds, buffer_shape
 from lower.job import Job, unrolled, verdict
 from lower.views import Axis
 
+STRIDED = 1.5  # times as dear that a test is among comparisons, where elements are apart and no code is vector code
 EVEN = 1.25  # times as dear that padding each read may be before the memory of a padded copy is worth it
 
 
@@ -32,10 +33,14 @@ class Use(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PaddedRead:
-    """A read that leaves its buffer. `inner`: along the axis that is innermost in the result."""
+    """A read that leaves its buffer.
+
+    `inner`: along the axis that is innermost in the result; `strided`: it takes elements apart from each other there.
+    """
 
     inner: bool
     use: Use
+    strided: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +86,9 @@ def padded_reads(
             code = accessor.merged(name(load.buffer), view)
             elements = prod(float(g.size.const if g.size.is_const else DEFAULT_SIZE) for g in view)
             one = found.setdefault(code, PaddedBuffer(load.buffer, elements))
-            inner = any(innermost in g.axes and max(pad) > 0 for g, pad in zip(view, pads, strict=True))
-            one.reads.append(PaddedRead(inner, use))
+            along = [(g.step, max(pad)) for g, pad in zip(view, pads, strict=True) if innermost in g.axes]
+            inner, strided = any(pad > 0 for _, pad in along), any(step > 1 for step, _ in along)
+            one.reads.append(PaddedRead(inner, use, strided))
             one.separable = one.separable and accessor.separable(view, pads)
     return found
 
@@ -113,6 +119,8 @@ def fused_price(reads: Sequence[PaddedRead], places: float, rank: int, target: T
     many = len(reads) > target.padded_vectors
 
     def one(read: PaddedRead) -> float:
+        if not many and read.inner and read.strided:
+            return target.padded_read * (STRIDED if read.use is Use.OTHER else 1.0)
         if many or (read.inner and read.use is Use.OTHER):
             return target.padded_branch
         vector = rank > 1 and (not read.inner or read.use is Use.FACTOR)
