@@ -470,7 +470,7 @@ class ValueWriter:
             return isinstance(value, Load) and self._padded_unless(guards, value)
         factors = _factors(value)
         for load in factors:
-            others = isinstance(load, Load) and all(f is load or self._finite(f) for f in factors)
+            others = isinstance(load, Load) and all(f == load or self._finite(f) for f in factors)
             if others and isinstance(load, Load) and self._padded_unless(guards, load):
                 return True
         return False

@@ -25,6 +25,8 @@ SLICES = replace(CPU, convolution_position=1e9, convolution_patch=1e9)
 BANDED = replace(CPU, banded_contraction=0.0, kernel=0.0)
 APART = replace(CPU, kernel=0.0, store=0.0, padded_read=10.0)  # windows along one axis after the other
 TOGETHER = replace(CPU, kernel=1e9)
+ONCE = replace(SLICES, padded_read=1e9, padded_vector=1e9, padded_branch=1e9, fresh=0.0)
+FUSED = replace(SLICES, padded_read=0.0, padded_vector=0.0, padded_branch=0.0, banded_contraction=1e9)
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def check(text: str, dims: list[Window], target: Target, seed: int = 0) -> str:
 
 
 DTYPES = st.sampled_from(["float32", "float64", "float16", "int32", "int8"])
-TARGETS = st.sampled_from([CPU, LIBRARY, PRODUCTS, SLICES, BANDED])
+TARGETS = st.sampled_from([CPU, LIBRARY, PRODUCTS, SLICES, BANDED, ONCE, FUSED])
 ZERO = {"float32": "0.0", "float64": "T.float64(0)", "float16": "T.float16(0)", "int32": "0", "int8": "T.int8(0)"}
 LOW = {"float32": "-1000.0", "float64": "T.float64(-1000)", "float16": "T.float16(-1000)", "int32": "-1000"}
 LOW["int8"] = "T.int8(-128)"
@@ -157,7 +159,7 @@ def test_reductions_of_windows_agree_with_the_interpreter(data: st.DataObject) -
     value = data.draw(st.sampled_from(["X[]", "X[] * X[]"]))
     start = LOW[dtype] if "T." in update else ZERO[dtype]
     text = program(dims, dtype, value, start, update, b=b, c=c)
-    check(text, dims, data.draw(st.sampled_from([CPU, APART, TOGETHER])), data.draw(st.integers(0, 9)))
+    check(text, dims, data.draw(st.sampled_from([CPU, APART, TOGETHER, FUSED])), data.draw(st.integers(0, 9)))
 
 
 @pytest.mark.parametrize(
@@ -193,12 +195,94 @@ def test_many_taps_with_channels() -> None:
 
 def test_padded_taps_share_one_padded_buffer() -> None:
     dims = [Window(20, 5, 1, 1, 2)]
-    source = check(program(dims, "float32", "X[] * W[]", "0.0", "OLD + NEW"), dims, CPU)
+    few = replace(CPU, padded_vector=10.0, padded_read=10.0)
+    source = check(program(dims, "float32", "X[] * W[]", "0.0", "OLD + NEW"), dims, few)
     assert source.count("jnp.pad") == 1 and "jnp.where" not in source
-    assert "optimization_barrier" not in source  # a pass over so few elements is dearer than what it spares
     large = [Window(3000, 5, 1, 1, 2)]
     text = program(large, "float32", "X[] * W[]", "0.0", "OLD + NEW")
     assert "optimization_barrier(jnp.pad" in emit(parse(text).funcs[0])
+    kept = replace(CPU, padded_vector=10.0, padded_read=2.0, kernel=1e4)  # a pass over few elements is dearer
+    assert (
+        "optimization_barrier"
+        not in emit_function(
+            parse(program(dims, "float32", "X[] * W[]", "0.0", "OLD + NEW")).funcs[0], target=kept
+        ).source
+    )
+
+
+PADDED = [
+    [Window(6, 3, 1, 1, 1), Window(7, 3, 1, 1, 1)],
+    [Window(9, 3, 2, 1, 1), Window(8, 3, 2, 1, 1)],
+    [Window(12, 3, 1, 2, 2), Window(7, 2, 1, 1, 1)],
+    [Window(11, 4, 3, 2, 3)],
+    [Window(5, 2, 1, 1, 1), Window(4, 2, 1, 1, 1), Window(6, 3, 2, 1, 1)],
+]
+
+
+@pytest.mark.parametrize("dims", PADDED, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_each_padded_read_by_itself_or_all_by_one_copy(dims: list[Window], dtype: str) -> None:
+    text = program(dims, dtype, "X[] * W[]", ZERO[dtype], "OLD + NEW", b=2)
+    once, fused = check(text, dims, ONCE), check(text, dims, FUSED)
+    assert once.count("jnp.pad") == 1 and "wide_X" in once
+    assert fused.count("jnp.pad") > 1 and "wide_X" not in fused
+
+
+def test_what_each_padded_read_finds_outside_changes_nothing() -> None:
+    dims = [Window(6, 3, 1, 1, 1), Window(7, 3, 2, 1, 1)]
+    together = replace(FUSED, kernel=1e9)  # no windows along one axis after the other
+    for update, outside in (("T.max(OLD, NEW)", "-jnp.inf"), ("T.min(OLD, NEW)", "jnp.inf")):
+        source = check(
+            program(dims, "float32", "X[]", "1000.0" if "min" in update else "-1000.0", update), dims, together
+        )
+        assert source.count(f"constant_values={outside}") > 1 and "jnp.where" not in source and "wide_X" not in source
+
+
+def window(
+    sizes: list[int], taps: list[int], value: str = "X[] * W[]", start: str = "0.0", update: str = "OLD + NEW"
+) -> str:
+    dims = [Window(n, k, 1, 1, k // 2) for n, k in zip(sizes, taps, strict=True)]
+    return emit(parse(program(dims, "float32", value, start, update)).funcs[0])
+
+
+def test_when_padded_reads_are_fused() -> None:
+    assert "wide_X" not in window([512, 512], [3, 3])
+    assert "wide_X" in window([512, 512], [5, 5])  # too many for vector code
+    assert "wide_X" not in window([4000, 9], [9, 1])  # rows outside are no test for each element
+    assert "wide_X" in window([1 << 20], [7])  # one axis: no vector code
+    assert "wide_X" not in window([1 << 25], [7])  # such memory comes fresh from the system in each call
+    assert "wide_X" in window([600, 600], [3, 3], "X[] * X[] * W[]")  # a square of padding is a constant: it jumps
+
+
+TWO = """
+@T.prim_func
+def f(A: T.Buffer((9, 9), "float32"), W: T.Buffer((3, 3), "float32"), B: T.Buffer((9, 9), "float32")):
+    LOCAL
+    for i, j in T.grid(9, 9):
+        M[i, j] = 0.0
+        for y, x in T.grid(3, 3):
+            if 0 <= i + y - 1 and i + y - 1 < 9 and 0 <= j + x - 1 and j + x - 1 < 9:
+                M[i, j] = M[i, j] + A[i + y - 1, j + x - 1] * W[y, x]
+    for i, j in T.grid(9, 9):
+        B[i, j] = 0.0
+        for y, x in T.grid(3, 3):
+            if 0 <= i + y - 1 and i + y - 1 < 9 and 0 <= j + x - 1 and j + x - 1 < 9:
+                B[i, j] = B[i, j] + M[i + y - 1, j + x - 1] * W[y, x]
+"""
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_padded_reads_are_not_fused_with_statements_before_and_after(kept: bool) -> None:
+    local = 'M = T.alloc_buffer((9, 9), "float32")'
+    text = TWO.replace("    LOCAL\n", "") if kept else TWO.replace("LOCAL", local)
+    text = text.replace("B: T.Buffer", 'M: T.Buffer((9, 9), "float32"), B: T.Buffer') if kept else text
+    func = parse(text).funcs[0]
+    emitted = emit_function(func, target=FUSED)
+    assert ("wide_A" in emitted.source) is not kept and "wide_M" in emitted.source
+    rng = np.random.default_rng(0)
+    inputs = [rng.uniform(-1, 1, [int(d.value) for d in b.shape]).astype(np.float32) for b in func.buffers]  # type: ignore[attr-defined]
+    for expected, found in zip(interpret(func, *inputs), compile(func, FUSED)(*inputs), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
 def test_a_maximum_over_padding_is_padded_by_what_changes_nothing() -> None:
