@@ -13,6 +13,7 @@ from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
 
 ZERO = const(0, DType.INT32)
 Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
+AxisPads = dict[Var, tuple[int, int]]
 EDGE, ZEROS = "edge", "constant"  # what a buffer is padded with: its own borders, or one value
 DEFAULT_SIZE = 256  # of a dimension whose size is symbolic
 # A slice may be padded by this many times its own size before a gather is cheaper.
@@ -154,17 +155,32 @@ class Accessor:
                 return False
         return True
 
+    def unpadded(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[Value, AxisPads] | None:
+        """An access that leaves its buffer without what is outside, and by how much that is along each axis, or None."""
+        found = self.leaving(shape, indices)
+        if found is None or self.borders(shape, indices) is not None or not self.separable(*found):
+            return None
+        view, pads = found
+        if any(len(g.axes) > 1 or g.step > 1 for g in view):
+            return None
+        around = {g.axes[0].var: pad for g, pad in zip(view, pads, strict=True) if g.axes}
+        return self._split(self._part(self.merged(name, view), view, pads), view), around
+
     def _padded_part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
         """The part of a buffer that a view which is `separable` shows, padded by itself."""
+        widths = [pad for g, pad in zip(view, pads, strict=True) if g.axes]
+        steps = [":" if g.step == 1 else f"::{g.step}" for g in view if g.axes]
+        return indexed(self._pad(self._part(code, view, pads), widths, ZEROS), steps)
+
+    def _part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
+        """What a view which is `separable` shows of its buffer, with what is between its elements."""
         marks: list[str] = []
         for g, (low, high) in zip(view, pads, strict=True):
             first = "" if low or g.start.equals(0) else self.size(g.start)
             stop = g.start + g.span
             last = "" if high or stop.equals(g.size) else self.size(stop)
             marks.append(f"{first}:{last}" if g.axes else self.size(g.start))
-        widths = [pad for g, pad in zip(view, pads, strict=True) if g.axes]
-        steps = [":" if g.step == 1 else f"::{g.step}" for g in view if g.axes]
-        return indexed(self._pad(indexed(code, marks), widths, ZEROS), steps)
+        return indexed(code, marks)
 
     def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
         known = self.widths.get(key, pads)

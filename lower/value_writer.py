@@ -376,13 +376,16 @@ class ValueWriter:
         """A convolution by the library's function."""
         job, dtype = self.job, self.job.buffer.dtype
         codes: list[str] = []
+        padding = '"VALID"'
         image, kernel = (what.image, what.image_axes, what.batch), (what.kernel, what.kernel_axes, what.outs)
         for load, axes, first in (image, kernel):
             self._use(replace(job, axes=axes, guards=()))
-            value = self.translator.expr(load)
+            bare = self._unpadded(what) if load is what.image else None
+            value = self.translator.expr(load) if bare is None else bare[0]
+            padding = padding if bare is None else str(bare[1])
             codes.append(value.at(POSTFIX) + self._merged(first, what.channels, value.axes))
         narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
-        options = [*codes, _tuple(w.stride for w in what.windows), '"VALID"']
+        options = [*codes, _tuple(w.stride for w in what.windows), padding]
         if any(w.dilation > 1 for w in what.windows):
             options.append(f"rhs_dilation={_tuple(w.dilation for w in what.windows)}")
         if dtype is DType.FLOAT32:
@@ -398,6 +401,20 @@ class ValueWriter:
             code += "[" + ", ".join(":" if axes else "0" for axes in (what.batch, what.outs)).removesuffix(", :") + "]"
         self._note("convolution")
         return ordered(code, what.axes, self.translator.order)
+
+    def _unpadded(self, what: Convolution) -> tuple[Value, list[tuple[int, int]]] | None:
+        """The image of a convolution and the zeros around it, which the library adds as it reads, or None."""
+        load = what.image
+        first, held = self._pending(load)
+        shape = buffer_shape(load.buffer, self.bounds)
+        if held is not None:
+            return None
+        found = self.accessor.unpadded(self.names.of(load.buffer), shape, load.indices)
+        if found is None or any(max(found[1].get(a.var, (0, 0))) for a in (*what.batch, *what.channels)):
+            return None
+        if first:
+            self.scope.current(load.buffer)
+        return found[0], [found[1][w.joint.var] for w in what.windows]
 
     def _merged(self, first: Sequence[Axis], channels: Sequence[Axis], axes: Sequence[Axis]) -> str:
         """What gives an array one axis for its first ones and one for its channels."""

@@ -185,10 +185,19 @@ def test_zeros_are_not_multiplied_with_what_is_never_read() -> None:
     assert "banded(" not in emit_function(parse(text).funcs[0], target=BANDED).source
 
 
+def test_the_library_pads_as_it_reads() -> None:
+    dims = [Window(9, 3, 2, 1, 1), Window(8, 3, 2, 3, 2), Window(4, 2, 1, 1, 1)]
+    for b, c in ((2, 3), (0, 2), (2, 0)):
+        text = program(dims, "float32", "X[] * W[]", "0.0", "OLD + NEW", b=b, o=2, c=c)
+        source = check(text, dims, replace(LIBRARY, load=1e3))
+        assert "[(1, 1), (1, 1), (2, 1)]" in source and "jnp.pad" not in source
+
+
 def test_many_taps_with_channels() -> None:
     dims = [Window(8, 6, 1, 1, 1), Window(9, 6, 1, 1, 1)]
     text = program(dims, "float32", "X[] * W[]", "0.0", "OLD + NEW", o=2, c=3)
-    assert "lax.conv_general_dilated" in check(text, dims, LIBRARY)
+    source = check(text, dims, LIBRARY)
+    assert "lax.conv_general_dilated" in source and "[(1, 1), (1, 1)]" in source and "jnp.pad" not in source
     assert "lax.fori_loop" in check(text, dims, PRODUCTS)
     assert "for c in range(3)" in check(text, dims, SLICES)
 
