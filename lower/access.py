@@ -156,7 +156,7 @@ class Accessor:
         return True
 
     def unpadded(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[Value, AxisPads] | None:
-        """An access that leaves its buffer without what is outside, and by how much that is along each axis, or None."""
+        """What an access has of the buffer it leaves, and by how much it does so along each axis, or None."""
         found = self.leaving(shape, indices)
         if found is None or self.borders(shape, indices) is not None or not self.separable(*found):
             return None
