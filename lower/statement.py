@@ -93,7 +93,7 @@ class StatementWriter(StoreWriter):
 
     def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
         self._use(self._ordered(job), chosen)
-        job = self.job
+        self.job = job = replace(self.job, value=self._without_choices(self.job.value))
         taken = {a.var for a in chosen}
         reduced = tuple(a for a in job.reduced() if a.var not in taken)
         held = taken | {a.var for a in reduced}

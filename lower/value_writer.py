@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from math import prod
+from math import copysign, prod
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Expr, Load, Var
-from ir.traverse import free_vars, loads
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
+from ir.traverse import free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
@@ -492,6 +492,19 @@ class ValueWriter:
                 return True
         return False
 
+    def _without_choices(self, value: Expr) -> Expr:
+        """A value without choices between a load and zero that padding makes: `A[i - 1] if i > 0 else 0`."""
+
+        def one(e: Expr) -> Expr:
+            match e:
+                case Select(cond=cond, then=Load() as load, other=Const(value=number)) if _is_zero(number):
+                    apart = self._pending(load)[1] is None
+                    return load if apart and self._padded_unless((cond,), load) else e
+                case _:
+                    return e
+
+        return map_expr(value, one) if self.job.op in (None, "add", "sub") else value
+
     def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
         """Whether what a load finds is padding wherever one of the guards does not hold."""
         padded = self.accessor.pads(buffer_shape(load.buffer, self.bounds), load.indices)
@@ -536,6 +549,10 @@ class ValueWriter:
 
     def _extents(self, axes: Sequence[Axis]) -> str:
         return ", ".join(self.accessor.size(a.extent) for a in axes)
+
+
+def _is_zero(number: bool | int | float) -> bool:
+    return number == 0 and copysign(1.0, number) > 0
 
 
 def _factors(expr: Expr) -> list[Expr]:

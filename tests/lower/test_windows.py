@@ -385,3 +385,45 @@ def test_a_maximum_does_not_look_again_at_what_it_starts_from(text: str, dropped
     expected = interpret(func, X.astype(np.float32), Y)
     assert all(np.allclose(a, b) for a, b in zip(expected, compile(func)(X.astype(np.float32), Y), strict=True))
     assert (emit(func).count("jnp.maximum") == 3) == dropped
+
+
+BORDERS = """
+@T.prim_func
+def f(A: T.Buffer((9, 7), "DTYPE"), B: T.Buffer((9, 7), "DTYPE")):
+    for i, j in T.grid(9, 7):
+        B[i, j] = 3 * A[i, j] + T.if_then_else(UP, A[i - 1, j], ELSE) - T.if_then_else(j < 6, A[i, j + 1], 0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("up", "other", "plain"),
+    [
+        ("i > 0", "0", True),
+        ("i >= 1 and j >= 0", "0", True),
+        ("i > 1", "0", False),  # row 0 is there, and not wanted
+        ("i > 0 and A[i, j] > 0", "0", False),
+        ("i > 0", "1", False),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_choice_of_zero_outside_is_padding(up: str, other: str, plain: bool, dtype: str) -> None:
+    text = BORDERS.replace("UP", up).replace("ELSE", other).replace("DTYPE", dtype)
+    if dtype == "float32":
+        text = text.replace(f", {other})", f", {other}.0)").replace(", 0)", ", 0.0)").replace("3 *", "3.0 *")
+        text = text.replace("A[i, j] > 0", "A[i, j] > 0.0")
+    func = parse(text).funcs[0]
+    A = np.random.default_rng(0).integers(-9, 10, (9, 7)).astype(dtype)
+    for target in (ONCE, FUSED, CPU):
+        source = emit_function(func, target=target).source
+        assert ("jnp.where" not in source) == plain, source
+        for expected, found in zip(interpret(func, A, 0 * A), compile(func, target)(A, 0 * A), strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_choice_in_a_maximum_stays() -> None:
+    text = BORDERS.replace("DTYPE", "int32").split("        B[i")[0]
+    text += "        B[i, j] = T.max(B[i, j], T.if_then_else(i > 0, A[i - 1, j], 0))\n"
+    func = parse(text).funcs[0]
+    A, B = np.full((9, 7), -5, np.int32), np.full((9, 7), -7, np.int32)
+    for expected, found in zip(interpret(func, A, B), compile(func, FUSED)(A, B), strict=True):
+        np.testing.assert_array_equal(found, expected)
