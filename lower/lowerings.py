@@ -20,6 +20,7 @@ DECISIONS = {
     "scans": ("scan",),
     "masks": ("mask", "reduction_mask"),
     "products": ("contraction", "product"),  # of arrays, against sums
+    "padded reads": ("padded_read", "padded_vector", "padded_branch"),  # each by itself, against a padded copy
 }
 
 
