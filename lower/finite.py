@@ -7,10 +7,11 @@ reads may hold anything, and must be masked wherever array code reads it neverth
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from math import isfinite
 
 from ir import presburger
 from ir.analysis.dependence import Statement, first_read
-from ir.nodes import Binary, Buffer, Expr, Load, Unary, Var, const
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
 from lower.linear import to_expr
 from lower.nest import Box
 from lower.views import Axis
@@ -29,6 +30,8 @@ class Finite:
         match expr:
             case Unary(op="neg", operand=operand):
                 return self.throughout(operand, axes, around)
+            case Const(value=value):
+                return isfinite(value)
             case Load(buffer=buffer) if buffer.dtype.is_float:
                 return buffer not in self._params or self._reads_all(expr, axes, around)
             case _:

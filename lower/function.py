@@ -20,13 +20,14 @@ from lower.dead import without_dead_lines
 from lower.delays import read_past_values
 from lower.donation import Donate, donated_buffers
 from lower.filters import FILTER_HELPERS
-from lower.finite import Finite
+from lower.finite import Finite, outside_unless
 from lower.folding import folded
 from lower.inlined import inline_values
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
 from lower.layout import laid_out
 from lower.linear import linear, number, to_expr
+from lower.merged import merged
 from lower.nest import (
     ArrayStatement,
     Box,
@@ -312,7 +313,7 @@ class _Emitter:
     # Statements and loops.
 
     def _nodes(self, nodes: Iterable[Node], scope: Scope) -> None:
-        nodes = list(nodes)
+        nodes = self._merged(nodes, scope)
         for node, apart in zip(nodes, self._read_apart(nodes), strict=True):
             if isinstance(node, ArrayStatement):
                 self._statement(node, scope, apart)
@@ -320,6 +321,25 @@ class _Emitter:
                 self._versions(node, scope)
             else:
                 self._loop(node, scope)
+
+    def _merged(self, nodes: Iterable[Node], scope: Scope) -> list[Node]:
+        """Nodes with updates of one place, whose guards are borders, as one statement."""
+        if self.phase is not None:
+            return list(nodes)
+
+        def axes(node: ArrayStatement) -> list[Axis]:
+            boxes = [(loop.var, self.plan.boxes[loop]) for loop in node.axes]
+            return [Axis(var, box.low, box.extent) for var, box in boxes]
+
+        def outside(node: ArrayStatement, load: Load) -> bool:
+            return outside_unless(node.statement.guards, load, axes(node), scope.around)
+
+        def finite(node: ArrayStatement, e: Expr) -> bool:
+            return self.finite.throughout(e, axes(node), scope.around)
+
+        result, gone = merged(nodes, outside, finite)
+        self.report += [f"{_describe(statement)}: with the statement before it" for statement in gone]
+        return result
 
     def _read_apart(self, nodes: Iterable[Node]) -> list[frozenset[Buffer]]:
         resolved = [

@@ -24,6 +24,7 @@ from lower.job import (
     verdict,
 )
 from lower.linear import number
+from lower.merged import vanishes
 from lower.nest import ArrayStatement, Box
 from lower.padded_reads import Copy, alone, padded_reads
 from lower.recall import Recall
@@ -493,13 +494,14 @@ class ValueWriter:
         return False
 
     def _without_choices(self, value: Expr) -> Expr:
-        """A value without choices between a load and zero that padding makes: `A[i - 1] if i > 0 else 0`."""
+        """A value without choices of zero that padding makes: `2 * A[i - 1] if i > 0 else 0`."""
 
         def one(e: Expr) -> Expr:
             match e:
-                case Select(cond=cond, then=Load() as load, other=Const(value=number)) if _is_zero(number):
-                    apart = self._pending(load)[1] is None
-                    return load if apart and self._padded_unless((cond,), load) else e
+                case Select(cond=cond, then=then, other=Const(value=number)) if _is_zero(number):
+                    free = all(self._pending(load)[1] is None for load in loads(then))
+                    gone = free and vanishes(then, lambda load: self._padded_unless((cond,), load), self._finite)
+                    return then if gone else e
                 case _:
                     return e
 

@@ -1,0 +1,99 @@
+"""Updates of one place, one after the other, as one statement: a stencil whose terms have each its own border test.
+
+`B[i] = A[i]`, then `if i > 0: B[i] += A[i - 1]` is `B[i] = A[i] + (A[i - 1] if i > 0 else 0)`, where padding makes the
+choice. Other guards keep their statements: an update of a few elements is cheaper than a choice for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from ir.analysis.dependence import Statement
+from ir.nodes import Binary, Expr, Load, Select, Unary, const
+from ir.traverse import free_vars
+from lower.choices import conjunction
+from lower.nest import ArrayStatement, Node
+from lower.views import reads_data
+
+Test = Callable[[Expr], bool]
+
+
+def merged(
+    nodes: Iterable[Node],
+    outside: Callable[[ArrayStatement, Load], bool],
+    finite: Callable[[ArrayStatement, Expr], bool],
+) -> tuple[list[Node], list[Statement]]:
+    """The nodes with updates taken into the statement before them, and the statements that are gone.
+
+    `outside` tells whether a load leaves its buffer wherever the guards of its statement do not hold, `finite` whether
+    an expression is a number at all positions of a statement.
+    """
+    result: list[Node] = []
+    gone: list[Statement] = []
+    for node in nodes:
+        last = result[-1] if result else None
+        joint = None
+        if isinstance(last, ArrayStatement) and isinstance(node, ArrayStatement) and _one_place(last, node):
+            joint = _together(last, node, outside, finite)
+            if joint is not None:
+                result[-1] = joint
+                gone.append(node.statement)
+        if joint is None:
+            result.append(node)
+    return result, gone
+
+
+def _one_place(first: ArrayStatement, second: ArrayStatement) -> bool:
+    """Whether both statements store to the same places, each iteration to its own."""
+    a, b = first.statement, second.statement
+    same = first.axes == second.axes and a.loops == b.loops and a.buffer == b.buffer
+    axes = {loop.var for loop in first.axes}
+    own = axes and axes <= {v for i in a.store.indices for v in free_vars(i)}
+    plain = first.scan is None and second.scan is None
+    return bool(same and own and plain and all(map(Expr.same, a.store.indices, b.store.indices)))
+
+
+def _together(
+    first: ArrayStatement,
+    second: ArrayStatement,
+    outside: Callable[[ArrayStatement, Load], bool],
+    finite: Callable[[ArrayStatement, Expr], bool],
+) -> ArrayStatement | None:
+    a, b = first.statement, second.statement
+    shared = len(a.guards)
+    sums = b.update is not None and b.update[0] in ("add", "sub")
+    if not sums or b.update is None or b.guards[:shared] != a.guards or (a.update and a.update[0] != "add"):
+        return None
+    op, term = b.update
+    own = b.guards[shared:]
+    if own and (
+        any(map(reads_data, own)) or not vanishes(term, lambda e: outside(second, e), lambda e: finite(second, e))
+    ):
+        return None
+    chosen = Select(conjunction(own), term, const(0, term.dtype)) if own else term
+    old = a.store.value if a.update is None else a.update[1]
+    value = Binary(op, old, chosen)
+    if a.update is None:
+        return replace(first, statement=replace(a, store=replace(a.store, value=value)))
+    whole = Binary("add", Load(a.buffer, a.store.indices), value)
+    return replace(first, statement=replace(a, store=replace(a.store, value=whole), update=("add", value)))
+
+
+def vanishes(expr: Expr, outside: Callable[[Load], bool], finite: Test) -> bool:
+    """Whether an expression is zero where all loads that are `outside` of their buffers find zeros."""
+
+    def inner(e: Expr) -> bool:
+        return vanishes(e, outside, finite)
+
+    match expr:
+        case Load():
+            return outside(expr)
+        case Unary(op="neg", operand=operand):
+            return inner(operand)
+        case Binary(op="add" | "sub", lhs=a, rhs=b):
+            return inner(a) and inner(b)
+        case Binary(op="mul", lhs=a, rhs=b):
+            return (inner(a) and (inner(b) or finite(b))) or (finite(a) and inner(b))
+        case _:
+            return False
