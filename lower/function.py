@@ -337,7 +337,7 @@ class _Emitter:
         def finite(node: ArrayStatement, e: Expr) -> bool:
             return self.finite.throughout(e, axes(node), scope.around)
 
-        result, gone = merged(nodes, outside, finite)
+        result, gone = merged(nodes, outside, finite, self.target)
         self.report += [f"{_describe(statement)}: with the statement before it" for statement in gone]
         return result
 

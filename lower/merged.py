@@ -1,19 +1,22 @@
 """Updates of one place, one after the other, as one statement: a stencil whose terms have each its own border test.
 
 `B[i] = A[i]`, then `if i > 0: B[i] += A[i - 1]` is `B[i] = A[i] + (A[i - 1] if i > 0 else 0)`, where padding makes the
-choice. Other guards keep their statements: an update of a few elements is cheaper than a choice for all of them.
+choice. Other guards keep their statements: an update of a few elements is cheaper than a choice for all of them. So is
+an update in place, a pass over what is in the caches, where reads through padding are no vector code.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from egraph_rules.cost import Target
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
 from ir.traverse import free_vars
 from lower.choices import conjunction
 from lower.nest import ArrayStatement, Node
+from lower.padded_reads import PaddedRead, Use, read_price, uses
 from lower.views import reads_data
 
 Test = Callable[[Expr], bool]
@@ -23,6 +26,7 @@ def merged(
     nodes: Iterable[Node],
     outside: Callable[[ArrayStatement, Load], bool],
     finite: Callable[[ArrayStatement, Expr], bool],
+    target: Target,
 ) -> tuple[list[Node], list[Statement]]:
     """The nodes with updates taken into the statement before them, and the statements that are gone.
 
@@ -35,7 +39,7 @@ def merged(
         last = result[-1] if result else None
         joint = None
         if isinstance(last, ArrayStatement) and isinstance(node, ArrayStatement) and _one_place(last, node):
-            joint = _together(last, node, outside, finite)
+            joint = _together(last, node, outside, finite, target)
             if joint is not None:
                 result[-1] = joint
                 gone.append(node.statement)
@@ -59,6 +63,7 @@ def _together(
     second: ArrayStatement,
     outside: Callable[[ArrayStatement, Load], bool],
     finite: Callable[[ArrayStatement, Expr], bool],
+    target: Target,
 ) -> ArrayStatement | None:
     a, b = first.statement, second.statement
     shared = len(a.guards)
@@ -67,10 +72,14 @@ def _together(
         return None
     op, term = b.update
     own = b.guards[shared:]
-    if own and (
-        any(map(reads_data, own)) or not vanishes(term, lambda e: outside(second, e), lambda e: finite(second, e))
-    ):
-        return None
+
+    def leaves(load: Load) -> bool:
+        return outside(second, load)
+
+    if own:
+        hidden = not any(map(reads_data, own)) and vanishes(term, leaves, lambda e: finite(second, e))
+        if not hidden or _choice(second, own, leaves, target) > target.store:
+            return None
     chosen = Select(conjunction(own), term, const(0, term.dtype)) if own else term
     old = a.store.value if a.update is None else a.update[1]
     value = Binary(op, old, chosen)
@@ -78,6 +87,16 @@ def _together(
         return replace(first, statement=replace(a, store=replace(a.store, value=value)))
     whole = Binary("add", Load(a.buffer, a.store.indices), value)
     return replace(first, statement=replace(a, store=replace(a.store, value=whole), update=("add", value)))
+
+
+def _choice(node: ArrayStatement, guards: Sequence[Expr], leaves: Callable[[Load], bool], target: Target) -> float:
+    """What it costs an element to read through padding where guards do not hold."""
+    statement = node.statement
+    assert statement.update is not None
+    innermost = free_vars(statement.store.indices[-1])
+    inner = any(free_vars(g) & innermost for g in guards)
+    reads = [PaddedRead(inner, use) for load, use in uses(statement.update[1], Use.TERM) if leaves(load)]
+    return sum(read_price(r, len(node.axes), target) for r in reads)
 
 
 def vanishes(expr: Expr, outside: Callable[[Load], bool], finite: Test) -> bool:
@@ -93,7 +112,15 @@ def vanishes(expr: Expr, outside: Callable[[Load], bool], finite: Test) -> bool:
             return inner(operand)
         case Binary(op="add" | "sub", lhs=a, rhs=b):
             return inner(a) and inner(b)
-        case Binary(op="mul", lhs=a, rhs=b):
-            return (inner(a) and (inner(b) or finite(b))) or (finite(a) and inner(b))
+        case Binary(op="mul"):
+            zero = [inner(f) for f in factors(expr)]
+            return any(zero) and all(z or finite(f) for z, f in zip(zero, factors(expr), strict=True))
         case _:
             return False
+
+
+def factors(expr: Expr) -> list[Expr]:
+    """What an expression is the product of."""
+    if isinstance(expr, Binary) and expr.op == "mul":
+        return [*factors(expr.lhs), *factors(expr.rhs)]
+    return [expr]

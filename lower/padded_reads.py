@@ -117,16 +117,17 @@ def _operand(expr: Expr, operand: Expr) -> Use:
 def fused_price(reads: Sequence[PaddedRead], places: float, rank: int, target: Target) -> float:
     """What it costs to pad each read by itself, in a statement over `places` positions of `rank` axes."""
     many = len(reads) > target.padded_vectors
+    return places * sum(target.padded_branch if many else read_price(r, rank, target) for r in reads)
 
-    def one(read: PaddedRead) -> float:
-        if not many and read.inner and read.strided:
-            return target.padded_read * (STRIDED if read.use is Use.OTHER else 1.0)
-        if many or (read.inner and read.use is Use.OTHER):
-            return target.padded_branch
-        vector = rank > 1 and (not read.inner or read.use is Use.FACTOR)
-        return target.padded_vector if vector else target.padded_read
 
-    return places * sum(map(one, reads))
+def read_price(read: PaddedRead, rank: int, target: Target) -> float:
+    """What it costs an element of a statement of `rank` axes to pad one of few reads by itself."""
+    if read.inner and read.strided:
+        return target.padded_read * (STRIDED if read.use is Use.OTHER else 1.0)
+    if read.inner and read.use is Use.OTHER:
+        return target.padded_branch
+    vector = rank > 1 and (not read.inner or read.use is Use.FACTOR)
+    return target.padded_vector if vector else target.padded_read
 
 
 def copy_price(copy: Copy, target: Target) -> float:

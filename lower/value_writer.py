@@ -9,7 +9,7 @@ from math import copysign, prod
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
+from ir.nodes import Buffer, Const, Expr, Load, Select, Var
 from ir.traverse import free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
@@ -24,7 +24,7 @@ from lower.job import (
     verdict,
 )
 from lower.linear import number
-from lower.merged import vanishes
+from lower.merged import factors, vanishes
 from lower.nest import ArrayStatement, Box
 from lower.padded_reads import Copy, alone, padded_reads
 from lower.recall import Recall
@@ -486,9 +486,9 @@ class ValueWriter:
         """
         if op != "add":
             return isinstance(value, Load) and self._padded_unless(guards, value)
-        factors = _factors(value)
-        for load in factors:
-            others = isinstance(load, Load) and all(f == load or self._finite(f) for f in factors)
+        parts = factors(value)
+        for load in parts:
+            others = isinstance(load, Load) and all(f == load or self._finite(f) for f in parts)
             if others and isinstance(load, Load) and self._padded_unless(guards, load):
                 return True
         return False
@@ -555,12 +555,6 @@ class ValueWriter:
 
 def _is_zero(number: bool | int | float) -> bool:
     return number == 0 and copysign(1.0, number) > 0
-
-
-def _factors(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "mul":
-        return [*_factors(expr.lhs), *_factors(expr.rhs)]
-    return [expr]
 
 
 def separate_parts(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
