@@ -19,10 +19,12 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import map_expr, substitute_expr
+from lower.borders import Borders, array_statement, axes_over, bare, borders, chosen, lines
+from lower.branches import merged
 from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, own_bounds
+from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over, own_bounds
 from lower.normalize import mapped
 from lower.reschedule import necessary
 from lower.skewed import Rows, Skewed, Spread, combined, layouts, sized, slides, spread
@@ -54,10 +56,11 @@ class Nest:
     """Statements with the same loops around them, of which those at `level` and inside of it make the time.
 
     `sequential` loops around run in order, others are axes. `arrays` are locals that nothing else accesses, whose
-    elements are written before they are read.
+    elements are written before they are read. `others` are all other statements of the program.
     """
 
     statements: Sequence[Statement]
+    others: Sequence[Statement]
     level: int
     sequential: tuple[Loop, ...]
     arrays: Sequence[Buffer]
@@ -68,6 +71,7 @@ class Nest:
 
 def wavefronts(nest: Nest, target: Target, new: Fresh) -> Iterator[Wavefront]:
     """Forms of a nest in which a loop over a skewed time goes around independent iterations."""
+    nest = replace(nest, statements=merged(nest.statements))
     first, level = nest.statements[0], nest.level
     if any(common_loops(first, s) < level + 2 for s in nest.statements):
         return
@@ -121,6 +125,8 @@ class _Skewer:
         self.copies: dict[_Key, Skewed] = {}
         self.mixed: dict[_Mixed, list[tuple[Linear, dict[Var, Box]]]] = {}
         self.spreads: dict[_Mixed, Spread] = {}
+        self.borders: dict[Buffer, Borders] = {}
+        self.lines: dict[tuple[Buffer, int, Expr], Buffer] = {}  # what a table holds at one position of a dimension
         self.following: dict[int, Rows] = {}  # the layouts that further statements bring up to date
         self.diagonals = 0.0
         self.a, self.b = times
@@ -156,7 +162,8 @@ class _Skewer:
         later = self._followers(moved)
         if later is None or not self._made():
             return None
-        return self._around(moved, [necessary(self._relaid(s)) for s in (*moved, *later)])
+        self._find_borders()
+        return self._around(moved, [*(self._bare(s) for s in moved), *(necessary(self._relaid(s)) for s in later)])
 
     def _around(self, moved: Sequence[Statement], statements: list[Statement]) -> Wavefront | None:
         """The statements with what fills copies before them, and what takes them back."""
@@ -164,12 +171,17 @@ class _Skewer:
         for (buffer, rows), copy in self.copies.items():
             if buffer in nest.arrays:
                 continue
-            before.append(copy.filled(nest.sequential, self.boxes, self.new))
-            across = any(sum(map(bool, row)) > 1 for row in rows)
-            self.diagonals += self._elements(copy.new) if across else 0.0
+            across = _across(rows)
+            found = self.borders.get(buffer)
+            if found is None:
+                before.append(copy.filled(nest.sequential, self.boxes, self.new))
+                self.diagonals += self._elements(copy.new) if across else 0.0
+            else:
+                before += found.filled(copy, nest.sequential, self.boxes, self.new)
             if buffer in self.written and rows == self.base[buffer]:
-                after.append(copy.returned(nest.sequential, self.boxes, self.new))
+                after.append(self._returned(copy, found))
                 self.diagonals += self._elements(buffer) if across else 0.0
+        before += self._lines()
         copies = [*self.copies.values(), *self.spreads.values()]
         made = {copy.new: copy.old not in nest.arrays for copy in copies}
         for spread_ in self.spreads.values():
@@ -177,12 +189,13 @@ class _Skewer:
             self.diagonals += self._elements(spread_.new)
         steps = Carried(statements)
         if len(made.keys() & {s.buffer for s in statements}) > 1:
-            found = None
+            handed = None
             if len(self.nest.sequential) == self.level and self._finished(moved):
-                found = carried(statements, made, self.following, self.time, self.boxes, self.new)
-            if found is None:
+                handed = carried(statements, made, self.following, self.time, self.boxes, self.new)
+            if handed is None:
                 return None
-            steps = found
+            steps = handed
+        made |= dict.fromkeys(self.lines.values(), True)
         first, second = (loop.var.name for loop in self.loops)
         form = f"{first if self.a == 1 else f'{self.a} * {first}'} {'+' if self.b > 0 else '-'} "
         form += second if abs(self.b) == 1 else f"{abs(self.b)} * {second}"
@@ -191,6 +204,51 @@ class _Skewer:
         return Wavefront(
             self.time, steps.statements, tuple(before), tuple(after), made, steps.depth, self.diagonals, reason
         )
+
+    # Borders.
+
+    def _find_borders(self) -> None:
+        """How copies of tables begin and end that need not be put together from all of them."""
+        nest = self.nest
+        for (buffer, rows), _ in self.copies.items():
+            if rows == self.base.get(buffer) and _across(rows) and buffer not in nest.arrays:
+                found = borders(
+                    buffer, nest.statements, nest.others, self.level, nest.sequential, self.boxes, nest.static
+                )
+                if found is not None:
+                    self.borders[buffer] = found
+
+    def _bare(self, moved: Statement) -> Statement:
+        """A statement in terms of the copies, without guards that hide nothing that counts."""
+        s = necessary(moved)
+        if len(s.loops) > self.level + 2 or (s.buffer, self.base[s.buffer]) not in self.copies:
+            return self._relaid(s)
+        left = bare(s, self.time.var, self.borders.get(s.buffer))
+        kept: dict[tuple[int, Expr], Buffer] = {}
+        for _, d, at in left.choices:
+            if (s.buffer, d, at) not in self.lines:
+                self.lines[s.buffer, d, at] = lines(s.buffer, d, self.new)
+            kept[d, at] = self.lines[s.buffer, d, at]
+        return chosen(self._relaid(s), left, kept, s.store.indices)
+
+    def _lines(self) -> list[ArrayStatement]:
+        """Store what tables hold along lines that do not change."""
+        found: list[ArrayStatement] = []
+        for (buffer, d, at), line in self.lines.items():
+            axes = loops_over(line, self.boxes, self.new.name)
+            here = [a.var for a in axes]
+            value = Load((copy := self.copies[buffer, self.base[buffer]]).new, copy.place((*here[:d], at, *here[d:])))
+            found.append(array_statement(Store(line, tuple(here), value), self.nest.sequential, axes, self.new))
+        return found
+
+    def _returned(self, copy: Skewed, found: Borders | None) -> ArrayStatement:
+        """What goes back to a table."""
+        if found is None or found.back is None:
+            return copy.returned(self.nest.sequential, self.boxes, self.new)
+        axes = axes_over(copy.old, found.back, self.boxes, self.new)
+        here = tuple(a.var for a in axes)
+        store = Store(copy.old, here, Load(copy.new, copy.place(here)))
+        return array_statement(store, self.nest.sequential, axes, self.new)
 
     def _finished(self, moved: Sequence[Statement]) -> bool:
         """Whether what a step reads of diagonals is always of the same one before it, or never of its own."""
@@ -228,18 +286,24 @@ class _Skewer:
         self.time = loop_over(self.time.var, Box(low, count, exact=True), self.boxes)
 
     def _tighten(self, moved: list[Statement]) -> None:
-        """Leave out times at which no statement runs."""
-        box = self.boxes[self.time]
-        if not (box.low.is_const and box.extent.is_const):
-            return
-        found = presburger.within_budget(lambda: [presburger.extremes(s.domain, self.time.var.name) for s in moved], [])
-        ends = [e for e in found if e is not None]
-        if ends:
-            low, high = min(e[0] for e in ends), max(e[1] for e in ends)
-            old = self.time
-            self._bound_time(number(low), number(high - low + 1))
+        """Leave out times, and ends of a diagonal, at which no statement runs."""
+        for old in (self.time, self.along):
+            box = self.boxes[old]
+            if not (box.low.is_const and box.extent.is_const):
+                continue
+            name = old.var.name
+            found = presburger.within_budget(lambda n=name: [presburger.extremes(s.domain, n) for s in moved], [])
+            ends = [e for e in found if e is not None]
+            low, high = min((e[0] for e in ends), default=0), max((e[1] for e in ends), default=-1)
+            if not ends or (box.low.equals(low) and box.extent.equals(high - low + 1)):
+                continue
+            new = loop_over(old.var, Box(number(low), number(high - low + 1), exact=True), self.boxes)
+            if old is self.time:
+                self.time = new
+            else:
+                self.along = new
             for k, s in enumerate(moved):
-                moved[k] = replace(s, loops=tuple(self.time if loop is old else loop for loop in s.loops))
+                moved[k] = replace(s, loops=tuple(new if loop is old else loop for loop in s.loops))
 
     def _moved_loop(self, s: Statement, loop: Loop, before: Sequence[Loop]) -> bool:
         """Give a loop inside new bounds, such that it counts along rows of the copies that its statement reads."""
@@ -421,6 +485,11 @@ class _Skewer:
 def _unchanged(buffer: Buffer) -> Rows:
     rank = len(buffer.shape)
     return tuple(tuple(int(d == e) for e in range(rank)) for d in range(rank))
+
+
+def _across(rows: Rows) -> bool:
+    """Whether a layout puts together what is not beside each other."""
+    return any(sum(map(bool, row)) > 1 for row in rows)
 
 
 def _reversed(rows: Rows) -> Rows:

@@ -1,0 +1,389 @@
+"""What a copy of a table must hold before a wavefront runs over it, what of it goes back, and which masks it needs.
+
+Of a table that a wavefront writes, its steps find little as it was before: its borders, which the program mostly stores
+itself just before. So a copy starts as zeros with a few rows and columns instead of being put together from all of the
+table. Elements of a copy that stand for none of the table may hold anything, so a step that also stores to those needs no
+mask; where it also covers a border, it chooses the border's element, of which an array is kept outside of the loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+
+from ir import presburger
+from ir.analysis.dependence import Loop, Statement, common_loops, uncovered
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
+from ir.traverse import free_vars, loads, walk_expr
+from lower.linear import Linear, least, linear, number, to_expr, unbounded
+from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over
+from lower.skewed import Skewed
+
+Set = presburger.isl.Set
+_WIDTH = 4  # rows or columns at an end of a table that are copied one by one
+_SMALL = 8  # a copy by strips moves at most this part of a table
+_TAME = {"add", "sub", "min", "max", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"}
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The first or the last positions of a dimension, `low <= index < high`, and all of the others."""
+
+    dimension: int
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Borders:
+    """How a copy of a table begins and ends.
+
+    It begins with what statements that ran before store, done `again` for it, or with `strips` of the table. Positions
+    `back` go back to the table, all where that is None. Of the elements, those that count have values that somebody may
+    look at, and those in `written` may be stored to by the wavefront.
+    """
+
+    again: tuple[Statement, ...]
+    strips: tuple[Strip, ...]
+    back: tuple[Box, ...] | None
+    counting: Set
+    written: Set
+
+    def filled(
+        self, copy: Skewed, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh
+    ) -> list[ArrayStatement]:
+        """What a copy begins with; elsewhere it holds zeros."""
+        found = [_again(s, copy, around, boxes, new) for s in self.again]
+        for strip in self.strips:
+            ranges = [Box(number(0), linear(n), exact=True) for n in copy.old.shape]
+            ranges[strip.dimension] = Box(number(strip.low), number(strip.high - strip.low), exact=True)
+            axes = axes_over(copy.old, ranges, boxes, new)
+            here = tuple(a.var for a in axes)
+            found.append(array_statement(Store(copy.new, copy.place(here), Load(copy.old, here)), around, axes, new))
+        return found
+
+
+def axes_over(buffer: Buffer, ranges: Sequence[Box], boxes: dict[Loop, Box], new: Fresh) -> tuple[Loop, ...]:
+    """A loop of its own through some positions of each dimension of a buffer."""
+    return tuple(
+        loop_over(Var(new.name(f"{buffer.name}_{d}"), size.dtype), box, boxes)
+        for d, (size, box) in enumerate(zip(buffer.shape, ranges, strict=True))
+    )
+
+
+def array_statement(store: Store, around: tuple[Loop, ...], axes: tuple[Loop, ...], new: Fresh) -> ArrayStatement:
+    """A store over axes within loops."""
+    return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
+
+
+def _again(
+    s: Statement, copy: Skewed, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh
+) -> ArrayStatement:
+    """A statement that stored to a table, for a copy of it; one value for all of it goes to all of the copy."""
+    inner = s.loops[len(around) :]
+    if len(inner) == len(copy.old.shape):
+        axes = loops_over(copy.new, boxes, new.name)
+        return array_statement(Store(copy.new, tuple(a.var for a in axes), s.store.value), around, axes, new)
+    axes = tuple(loop_over(o.var, boxes[o], boxes) for o in inner)
+    return array_statement(Store(copy.new, copy.place(s.store.indices), s.store.value), around, axes, new)
+
+
+def borders(
+    table: Buffer,
+    statements: Sequence[Statement],
+    earlier: Sequence[Statement],
+    level: int,
+    around: tuple[Loop, ...],
+    boxes: Mapping[Loop, Box],
+    static: frozenset[Var],
+) -> Borders | None:
+    """How a copy of a table may begin and end; None where all of it must be copied.
+
+    `statements` run within one iteration of `level` loops, those `around` and others that become axes. Of `earlier`
+    statements those within just the same loops may be done again.
+    """
+    finder = _Finder(table, statements, level, around, boxes, static)
+    return presburger.within_budget(partial(finder.found, earlier), None)
+
+
+def whole(table: Buffer) -> Set:
+    """All elements of a table."""
+    return presburger.box(table.shape)
+
+
+class _Finder:
+    def __init__(
+        self,
+        table: Buffer,
+        statements: Sequence[Statement],
+        level: int,
+        around: tuple[Loop, ...],
+        boxes: Mapping[Loop, Box],
+        static: frozenset[Var],
+    ) -> None:
+        self.table, self.statements, self.level, self.around = table, statements, level, around
+        self.boxes, self.static = boxes, static
+        self.writers = [s for s in statements if s.buffer == table]
+
+    def found(self, earlier: Sequence[Statement]) -> Borders | None:
+        """The borders, where the table all comes from the copy afterwards, or else the part that is stored to."""
+        inside, first = whole(self.table), self._first()
+        written = self._stored(self.writers)
+        if first is None or written is None:
+            return None
+        certain = self._stored([s for s in self.writers if _exact(s)])
+        assert certain is not None
+        part = self._part()
+        for back in (None, part[0]) if part is not None else (None,):
+            counting = inside if back is None or part is None else part[1].union(first)
+            needed = counting.subtract(certain).union(first).intersect(inside).coalesce()
+            if back is not None and not needed.is_subset(first):
+                continue
+            again = self._again(needed, earlier)
+            strips = () if again is not None else self._strips(needed)
+            if strips is not None:
+                return Borders(again or (), strips, back, counting, written)
+        return None
+
+    def _names(self, s: Statement) -> list[str]:
+        return [loop.var.name for loop in s.loops if loop not in self.around]
+
+    def _first(self) -> Set | None:
+        """Elements that may be read as they were before."""
+        found = presburger.nothing(len(self.table.shape))
+        for reader in self.statements:
+            for load in reader.reads():
+                if load.buffer != self.table:
+                    continue
+                place = presburger.point(load.indices)
+                if place is None:
+                    return None
+                early = uncovered(reader, load, self.writers, self.level)
+                found = found.union(presburger.forget(place.intersect_params(early), self._names(reader)))
+        return found
+
+    def _stored(self, statements: Iterable[Statement]) -> Set | None:
+        """Elements that statements may store to."""
+        found = presburger.nothing(len(self.table.shape))
+        for s in statements:
+            place = presburger.point(s.store.indices)
+            if place is None:
+                return None
+            found = found.union(presburger.forget(place.intersect_params(s.domain), self._names(s)))
+        return found
+
+    def _part(self) -> tuple[tuple[Box, ...], Set] | None:
+        """The positions in each dimension to which statements store."""
+        static = self.static | {o.var for o in self.around}
+        ranges: list[Box] = []
+        for d in range(len(self.table.shape)):
+            lows: list[Linear] = []
+            highs: list[Linear] = []
+            for s in self.writers:
+                within = {o.var: self.boxes[o] for o in s.loops if o in self.boxes and o not in self.around}
+                form = linear(s.store.indices[d])
+                low, high = (extreme(form, within, static, unbounded, upper) for upper in (False, True))
+                if low is None or high is None:
+                    return None
+                lows.append(low)
+                highs.append(high * -1)
+            low, high = least(lows), least(highs)
+            if low is None or high is None:
+                return None
+            ranges.append(Box(low, high * -1 - low + 1, exact=True))
+        variables = self._variables()
+        region = presburger.always()
+        for v, box in zip(variables, ranges, strict=True):
+            bounds = presburger.loop_domain(v, to_expr(box.low, v), to_expr(box.extent, v))
+            region = region.intersect(bounds.may)
+        return tuple(ranges), self._region(variables, region)
+
+    def _variables(self) -> tuple[Var, ...]:
+        return tuple(Var(f"{self.table.name}[{d}]", n.dtype) for d, n in enumerate(self.table.shape))
+
+    def _region(self, variables: Sequence[Var], condition: Set) -> Set:
+        place = presburger.point(variables)
+        assert place is not None
+        return presburger.forget(place.intersect_params(condition), [v.name for v in variables])
+
+    def _again(self, needed: Set, earlier: Sequence[Statement]) -> tuple[Statement, ...] | None:
+        """Statements that give a part of the table all that it holds, as long as their values stay what they were."""
+        group = self.statements[0]
+        stored = {s.buffer for s in (*self.statements, *earlier)}
+        start = min(s.position for s in self.statements)
+        found: list[Statement] = []
+        before = [s for s in earlier if s.buffer == self.table and s.position < start]
+        for s in sorted(before, key=lambda s: -s.position):
+            if needed.is_empty():
+                break
+            if group.loops[: self.level] != self.around or common_loops(s, group) != self.level:
+                return None
+            region = self._stored([s])
+            if region is None:
+                return None
+            if region.intersect(needed).is_empty():
+                continue
+            if any(load.buffer in stored for e in s.exprs() for load in loads(e)) or not self._cheap(s, region, needed):
+                return None
+            needed = needed.subtract(region)
+            found.append(s)
+        while found and isinstance(value := found[-1].store.value, Const) and not value.value:
+            found.pop()  # it holds zeros anyway
+        return tuple(reversed(found)) if needed.is_empty() else None
+
+    def _cheap(self, s: Statement, region: Set, needed: Set) -> bool:
+        """Whether a statement may be done again: it stores to a line, or one number to all that is needed."""
+        inner = s.loops[self.level :]
+        if s.guards or not _exact(s) or not all(o in self.boxes and self.boxes[o].exact for o in inner):
+            return False
+        outer = {o.var for o in self.around}
+        rank = sum(1 for i in s.store.indices if not free_vars(i) & outer)
+        if len(inner) < rank:
+            return True
+        return rank == len(inner) == len(self.table.shape) and isinstance(s.store.value, Const) and needed.is_subset(region)
+
+    def _strips(self, needed: Set) -> tuple[Strip, ...] | None:
+        """Rows and columns at the ends of a table that have some elements in them."""
+        sizes = [linear(n) for n in self.table.shape]
+        if not all(n.is_const and n.const > _WIDTH for n in sizes):
+            return None
+        shape = [n.const for n in sizes]
+        ends = [(d, high) for high in (False, True) for d in range(len(shape))]
+        widths = dict.fromkeys(ends, _WIDTH)
+
+        def strips() -> list[Strip]:
+            return [
+                Strip(d, shape[d] - w if high else 0, shape[d] if high else w)
+                for (d, high), w in widths.items()
+                if w > 0
+            ]
+
+        def cover() -> bool:
+            region = presburger.nothing(len(shape))
+            for strip in strips():
+                region = region.union(self._strip(strip))
+            return needed.is_subset(region)
+
+        if not cover():
+            return None
+        for end in reversed(ends):
+            for width in range(_WIDTH):
+                widths[end] = width
+                if cover():
+                    break
+                widths[end] = _WIDTH
+        moved = sum(prod(shape) // shape[s.dimension] * (s.high - s.low) for s in strips())
+        return tuple(strips()) if moved * _SMALL <= prod(shape) else None
+
+    def _strip(self, strip: Strip) -> Set:
+        variables = self._variables()
+        v = variables[strip.dimension]
+        low, count = const(strip.low, v.dtype), const(strip.high - strip.low, v.dtype)
+        return self._region(variables, presburger.loop_domain(v, low, count).may).intersect(whole(self.table))
+
+
+def _exact(s: Statement) -> bool:
+    """Whether it is known which iterations of a statement run."""
+    bounds = (presburger.loop_domain(o.var, o.start, o.extent) for o in s.loops)
+    return all(c.exact for c in (*bounds, *map(presburger.condition, s.guards)))
+
+
+@dataclass(frozen=True, slots=True)
+class Bare:
+    """What is left of the guards of a statement, and what it stores where one of the others does not hold: a condition
+    each with the position in a dimension that is meant there."""
+
+    guards: tuple[Expr, ...]
+    choices: tuple[tuple[Expr, int, Expr], ...]
+
+
+def bare(s: Statement, time: Var, borders: Borders | None) -> Bare:
+    """The guards that a store of a wavefront needs, where it may change elements that stand for none of its table.
+
+    `borders` of the table are None where none are kept: then guards only go that hide no element of it.
+    """
+    kept = Bare(s.guards, ())
+    if not _tame(s) or any(presburger.point((i,)) is None for i in s.store.indices):
+        return kept
+    return presburger.within_budget(partial(_bare, s, time, borders), kept)
+
+
+def _bare(s: Statement, time: Var, borders: Borders | None) -> Bare:
+    counting = whole(s.buffer) if borders is None else borders.counting
+    guards = list(s.guards)
+    for guard in s.guards:
+        rest = [g for g in guards if g is not guard]
+        if _hidden(s, guard, rest).intersect(counting).is_empty():
+            guards = rest
+    if borders is None:
+        return Bare(tuple(guards), ())
+    choices: list[tuple[Expr, int, Expr]] = []
+    for k, guard in enumerate(guards):
+        at = _line(s, _hidden(s, guard, guards[:k]).intersect(counting), time, borders)
+        if at is None:
+            return Bare(tuple(guards), ())
+        choices.append((guard, *at))
+    return Bare((), tuple(choices))
+
+
+def _hidden(s: Statement, guard: Expr, rest: Sequence[Expr]) -> Set:
+    """Where a statement stores if one of its guards does not hold, and the `rest` of them does."""
+    away = replace(s, guards=tuple(rest)).domain.intersect(presburger.condition(guard).negated().may)
+    place = presburger.point(s.store.indices)
+    assert place is not None
+    return presburger.forget(place.intersect_params(away), [o.var.name for o in s.loops])
+
+
+def _line(s: Statement, hidden: Set, time: Var, borders: Borders) -> tuple[int, Expr] | None:
+    """The first or last position in a dimension that is that of all of some elements, none of which change, if the
+    others of their indices are the same in all steps."""
+    table = s.buffer
+    if not hidden.intersect(borders.written).is_empty():
+        return None
+    for d, size in enumerate(table.shape):
+        others = [linear(i) for e, i in enumerate(s.store.indices) if e != d]
+        if any(time in form.vars() for form in others):
+            continue
+        for at in (const(0, size.dtype), to_expr(linear(size) - 1, size)):
+            variables = tuple(Var(f"{table.name}[{e}]", n.dtype) for e, n in enumerate(table.shape))
+            line = presburger.point((*variables[:d], at, *variables[d + 1 :]))
+            if line is not None and hidden.is_subset(presburger.forget(line, [v.name for v in variables])):
+                return d, at
+    return None
+
+
+def _tame(s: Statement) -> bool:
+    """Whether values that nobody looks at stay harmless: they might become infinite, or NaN, and with them derivatives
+    of what they are made of."""
+    if not s.buffer.dtype.is_float:
+        return True
+    return all(_is_tame(e) for e in walk_expr(s.store.value) if any(x.buffer == s.buffer for x in loads(e)))
+
+
+def _is_tame(e: Expr) -> bool:
+    """Whether an operator takes finite numbers to finite ones, but for their size, and so do its derivatives."""
+    match e:
+        case Binary(op="mul" | "div", rhs=Const()) | Binary(op="mul", lhs=Const()):
+            return True
+        case Binary(op=op) | Unary(op=op):
+            return op in _TAME
+        case _:
+            return isinstance(e, Load | Select)
+
+
+def lines(table: Buffer, dimension: int, new: Fresh) -> Buffer:
+    """An array for the elements of a table at one position of a dimension."""
+    shape = tuple(n for d, n in enumerate(table.shape) if d != dimension)
+    return replace(table, name=new.name(f"{table.name}_border"), shape=shape, scope="local")
+
+
+def chosen(s: Statement, left: Bare, kept: Mapping[tuple[int, Expr], Buffer], place: Sequence[Expr]) -> Statement:
+    """A statement without the guards that it does not need; `place` is where it stored in its table."""
+    value = s.store.value
+    for guard, d, at in reversed(left.choices):
+        line = kept[d, at]
+        value = Select(guard, value, Load(line, tuple(i for e, i in enumerate(place) if e != d)))
+    update = s.update if not left.choices else None
+    return replace(s, guards=left.guards, store=replace(s.store, value=value), update=update)
