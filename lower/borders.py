@@ -22,7 +22,7 @@ from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_ove
 from lower.skewed import Skewed
 
 Set = presburger.isl.Set
-_WIDTH = 4  # rows or columns at an end of a table that are copied one by one
+_WIDTH = 2  # rows or columns at an end of a table that are copied one by one
 _SMALL = 8  # a copy by strips moves at most this part of a table
 _TAME = {"add", "sub", "min", "max", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"}
 
@@ -136,16 +136,27 @@ class _Finder:
         certain = self._stored([s for s in self.writers if _exact(s)])
         assert certain is not None
         part = self._part()
-        for back in (None, part[0]) if part is not None else (None,):
-            counting = inside if back is None or part is None else part[1].union(first)
-            needed = counting.subtract(certain).union(first).intersect(inside).coalesce()
-            if back is not None and not needed.is_subset(first):
-                continue
+        options = [(None, inside)] if part is None else [(None, inside), (part[0], part[1].union(first))]
+        runs = self._runs()
+        cases = [(back, c, c.subtract(certain).union(first).intersect(inside)) for back, c in options]
+        cases = [(back, c, needed.intersect_params(runs).coalesce()) for back, c, needed in cases]
+        cases = [case for case in cases if case[0] is None or case[2].is_subset(first)]
+        for back, counting, needed in cases:
             again = self._again(needed, earlier)
-            strips = () if again is not None else self._strips(needed)
+            if again is not None:
+                return Borders(again, (), back, counting, written)
+        for back, counting, needed in cases:
+            strips = self._strips(needed)
             if strips is not None:
-                return Borders(again or (), strips, back, counting, written)
+                return Borders((), strips, back, counting, written)
         return None
+
+    def _runs(self) -> Set:
+        """When the loops around run."""
+        found = presburger.always()
+        for loop in self.around:
+            found = found.intersect(presburger.loop_domain(loop.var, loop.start, loop.extent).may)
+        return found
 
     def _names(self, s: Statement) -> list[str]:
         return [loop.var.name for loop in s.loops if loop not in self.around]
@@ -247,10 +258,10 @@ class _Finder:
     def _strips(self, needed: Set) -> tuple[Strip, ...] | None:
         """Rows and columns at the ends of a table that have some elements in them."""
         sizes = [linear(n) for n in self.table.shape]
-        if not all(n.is_const and n.const > _WIDTH for n in sizes):
+        if not all(n.is_const for n in sizes):
             return None
         shape = [n.const for n in sizes]
-        ends = [(d, high) for high in (False, True) for d in range(len(shape))]
+        ends = [(d, high) for high in (False, True) for d, size in enumerate(shape) if size > _WIDTH]
         widths = dict.fromkeys(ends, _WIDTH)
 
         def strips() -> list[Strip]:

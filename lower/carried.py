@@ -15,8 +15,8 @@ from functools import partial
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import map_expr, substitute_expr
-from lower.linear import Linear, linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Fresh, loop_over
+from lower.linear import Linear, atom, linear, number, to_expr
+from lower.nest import ArrayStatement, Box, Fresh, loop_over, loops_over
 from lower.normalize import mapped
 
 _PAST = 4  # rows of a table that are handed on
@@ -104,7 +104,7 @@ class _Carrier:
         kept = [t for t in self.tables.values() if t.kept]
         first = [self._stored(t) for t in kept]
         first += [self._present(s) for s in moved if s.position in self.later]
-        first += [self._begun(t) for t in kept]
+        first += [s for t in kept for s in self._begun(t)]
         work = [self._present(s) for s in moved if s.position not in self.later]
         last_ = [s for t in self.tables.values() for s in self._handed(t)]
         # their order is that of the text, which positions stand for
@@ -153,12 +153,48 @@ class _Carrier:
         store = Store(table.buffer, (self._place(table.at - 1), axis.var), Load(table.rows[1], (axis.var,)))
         return self._in_step(axis, store)
 
-    def _begun(self, table: _Table) -> Statement:
-        """Begin with what the table holds in the row of this step."""
-        axis = self._axis(table)
-        return self._in_step(
-            axis, Store(table.rows[0], (axis.var,), Load(table.buffer, (self._place(table.at), axis.var)))
+    def _begun(self, table: _Table) -> list[Statement]:
+        """Begin with what the table holds in the row of this step, at least where the step stores nothing."""
+        window = self._window(table)
+        if window is None:
+            axis = self._axis(table)
+            held = Load(table.buffer, (self._place(table.at), axis.var))
+            return [self._in_step(axis, Store(table.rows[0], (axis.var,), held))]
+        first, stop = window
+        size = linear(table.buffer.shape[1])
+        parts = [(number(0), first), (stop, size - stop)]
+        return [self._edge(table, low, count) for low, count in parts if not count.equals(0)]
+
+    def _window(self, table: _Table) -> tuple[Linear, Linear] | None:
+        """The part of a row that every step stores to as a whole."""
+        found: list[tuple[Linear, Linear]] = []
+        for s in self.statements:
+            if s.buffer != table.buffer or s.position in self.later:
+                continue
+            form, (*_, axis) = linear(s.store.indices[1]), s.loops
+            box = self.boxes.get(axis)
+            start = form - atom(axis.var)
+            if s.guards or box is None or not box.exact or s.loops[-2] is not self.time or not start.is_const:
+                return None
+            found.append((box.low + start, box.low + start + box.extent))
+        first, stop = found[0]
+        return (first, stop) if all(a.equals(first) and b.equals(stop) for a, b in found) else None
+
+    def _edge(self, table: _Table, low: Linear, count: Linear) -> Statement:
+        """Positions of rows that no step stores to are kept for all steps apart from the table."""
+        rows, size = table.buffer.shape
+        edge = replace(
+            table.buffer, name=self.new.name(f"{table.buffer.name}_edge"), shape=(rows, to_expr(count, size))
         )
+        self.result.depth[edge] = len(self.around)
+        axes = loops_over(edge, self.boxes, self.new.name)
+        row, place = (a.var for a in axes)
+        held = Load(table.buffer, (row, to_expr(atom(place) + low, place)))
+        fill = Statement(self.new.position(), (*self.around, *axes), (), Store(edge, (row, place), held))
+        self.result.before.append(ArrayStatement(fill, axes))
+        axis = loop_over(Var(self.new.name(f"{edge.name}_place"), size.dtype), self.boxes[axes[1]], self.boxes)
+        value = Load(edge, (self._place(table.at), axis.var))
+        return self._in_step(axis, Store(table.rows[0], (to_expr(atom(axis.var) + low, axis.var),), value))
 
     def _handed(self, table: _Table) -> list[Statement]:
         """Hand rows on to the next step, the oldest first."""
