@@ -391,10 +391,10 @@ def lines(table: Buffer, dimension: int, new: Fresh) -> Buffer:
 
 
 def chosen(s: Statement, left: Bare, kept: Mapping[tuple[int, Expr], Buffer], place: Sequence[Expr]) -> Statement:
-    """A statement without the guards that it does not need; `place` is where it stored in its table."""
+    """A statement that chooses what it stores; `place` is where it stored in its table."""
     value = s.store.value
     for guard, d, at in reversed(left.choices):
         line = kept[d, at]
         value = Select(guard, value, Load(line, tuple(i for e, i in enumerate(place) if e != d)))
     update = s.update if not left.choices else None
-    return replace(s, guards=left.guards, store=replace(s.store, value=value), update=update)
+    return replace(s, store=replace(s.store, value=value), update=update)

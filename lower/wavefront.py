@@ -229,7 +229,9 @@ class _Skewer:
             if (s.buffer, d, at) not in self.lines:
                 self.lines[s.buffer, d, at] = lines(s.buffer, d, self.new)
             kept[d, at] = self.lines[s.buffer, d, at]
-        return chosen(self._relaid(s), left, kept, s.store.indices)
+        relaid = self._relaid(s)
+        guards = tuple(new for new, old in zip(relaid.guards, s.guards, strict=True) if old in left.guards)
+        return chosen(replace(relaid, guards=guards), left, kept, s.store.indices)
 
     def _lines(self) -> list[ArrayStatement]:
         """Store what tables hold along lines that do not change."""
