@@ -15,14 +15,17 @@ from math import prod
 
 from ir import presburger
 from ir.analysis.dependence import Loop, Statement, common_loops, uncovered
+from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
-from ir.traverse import free_vars, loads, walk_expr
-from lower.linear import Linear, least, linear, number, to_expr, unbounded
+from ir.traverse import free_vars, loads, map_expr, substitute_expr, walk_expr
+from lower.choices import conjunction
+from lower.linear import Linear, atom, least, linear, number, tidy, to_expr, unbounded
 from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over
 from lower.skewed import Skewed
 
 Set = presburger.isl.Set
 _WIDTH = 2  # rows or columns at an end of a table that are copied one by one
+_SHORT = 40  # parts of an expression that is worked out for all elements of a table
 _SMALL = 8  # a copy by strips moves at most this part of a table
 _TAME = {"add", "sub", "min", "max", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"}
 
@@ -50,11 +53,19 @@ class Borders:
     back: tuple[Box, ...] | None
     counting: Set
     written: Set
+    first: First | None
 
     def filled(
         self, copy: Skewed, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh
     ) -> list[ArrayStatement]:
         """What a copy begins with; elsewhere it holds zeros."""
+        if self.first is not None:
+            if isinstance(self.first.value, Const) and not self.first.value.value:
+                return []
+            axes = loops_over(copy.new, boxes, new.name)
+            here = tuple(a.var for a in axes)
+            value = self.first.at(copy.origins(here))
+            return [array_statement(Store(copy.new, here, value), around, axes, new)]
         found = [_again(s, copy, around, boxes, new) for s in self.again]
         for strip in self.strips:
             ranges = [Box(number(0), linear(n), exact=True) for n in copy.old.shape]
@@ -63,6 +74,80 @@ class Borders:
             here = tuple(a.var for a in axes)
             found.append(array_statement(Store(copy.new, copy.place(here), Load(copy.old, here)), around, axes, new))
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """What a table holds at first, as a function of the place of an element."""
+
+    place: tuple[Var, ...]
+    value: Expr
+
+    def at(self, indices: Sequence[Expr]) -> Expr:
+        """What it holds at a place, simplified."""
+        values = dict(zip(self.place, indices, strict=True))
+        return map_expr(substitute_expr(self.value, values), _simpler)
+
+
+def _simpler(e: Expr) -> Expr:
+    """A comparison of integers in short, and a choice that is known."""
+    match e:
+        case Binary(op="eq" | "ge" | "lt" as op, lhs=a, rhs=b) if a.dtype.is_integer:
+            difference = linear(a) - linear(b)
+            if not difference.is_const:
+                return tidy(e)
+            d = difference.const
+            return const({"eq": d == 0, "ge": d >= 0, "lt": d < 0}[op], DType.BOOL)
+        case Binary(op="and", lhs=Const(value=value), rhs=b):
+            return b if value else e.lhs
+        case Binary(op="and", lhs=a, rhs=Const(value=value)):
+            return a if value else e.rhs
+        case Select(cond=Const(value=value), then=a, other=b):
+            return a if value else b
+        case Binary() if e.dtype.is_signed:
+            return to_expr(linear(e), e)
+        case _:
+            return e
+
+
+def _first(
+    table: Buffer, again: Sequence[Statement], place: tuple[Var, ...], level: int, boxes: Mapping[Loop, Box]
+) -> First | None:
+    """What a table holds after some statements, where it held zeros before; None if that is no short function."""
+    value: Expr = const(0, table.dtype)
+    for s in again:
+        found = _stored_at(s, place, level, boxes)
+        if found is None:
+            return None
+        conditions, stored = found
+        value = Select(conjunction(conditions), stored, value) if conditions else stored
+    return First(place, value) if sum(1 for _ in walk_expr(value)) <= _SHORT else None
+
+
+def _stored_at(
+    s: Statement, place: Sequence[Var], level: int, boxes: Mapping[Loop, Box]
+) -> tuple[list[Expr], Expr] | None:
+    """What a statement stores at a place, and when it does; None if it loads anything, or if that is not so simple."""
+    inner = {o.var: boxes[o] for o in s.loops[level:]}
+    conditions: list[Expr] = []
+    values: dict[Var, Expr] = {}
+    for index, at, size in zip(s.store.indices, place, s.buffer.shape, strict=True):
+        form = linear(index)
+        own = form.vars() & inner.keys()
+        if not own:
+            conditions.append(Binary("eq", at, index))
+            continue
+        (var, *more) = own
+        if more or form.terms.get(var) != 1 or var in values:
+            return None
+        rest = form - atom(var)
+        low, stop = (inner[var].low + rest, inner[var].low + inner[var].extent + rest)
+        values[var] = to_expr(atom(at) - rest, at)
+        conditions += [] if low.equals(0) else [Binary("ge", at, to_expr(low, at))]
+        conditions += [] if stop.equals(linear(size)) else [Binary("lt", at, to_expr(stop, at))]
+    if any(True for _ in loads(s.store.value)) or values.keys() != inner.keys():
+        return None
+    return conditions, substitute_expr(s.store.value, values)
 
 
 def axes_over(buffer: Buffer, ranges: Sequence[Box], boxes: dict[Loop, Box], new: Fresh) -> tuple[Loop, ...]:
@@ -144,11 +229,12 @@ class _Finder:
         for back, counting, needed in cases:
             again = self._again(needed, earlier)
             if again is not None:
-                return Borders(again, (), back, counting, written)
+                first_ = _first(self.table, again, self._variables(), self.level, self.boxes)
+                return Borders(again, (), back, counting, written, first_)
         for back, counting, needed in cases:
             strips = self._strips(needed)
             if strips is not None:
-                return Borders((), strips, back, counting, written)
+                return Borders((), strips, back, counting, written, None)
         return None
 
     def _runs(self) -> Set:

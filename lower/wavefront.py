@@ -239,7 +239,9 @@ class _Skewer:
         for (buffer, d, at), line in self.lines.items():
             axes = loops_over(line, self.boxes, self.new.name)
             here = [a.var for a in axes]
-            value = Load((copy := self.copies[buffer, self.base[buffer]]).new, copy.place((*here[:d], at, *here[d:])))
+            place, copy = (*here[:d], at, *here[d:]), self.copies[buffer, self.base[buffer]]
+            first = self.borders[buffer].first
+            value = Load(copy.new, copy.place(place)) if first is None else first.at(place)
             found.append(array_statement(Store(line, tuple(here), value), self.nest.sequential, axes, self.new))
         return found
 
