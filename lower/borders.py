@@ -1,14 +1,13 @@
-"""What a copy of a table must hold before a wavefront runs over it, what of it goes back, and which masks it needs.
+"""What a copy of a table must hold before a wavefront runs over it, and what of it goes back.
 
 Of a table that a wavefront writes, its steps find little as it was before: its borders, which the program mostly stores
-itself just before. So a copy starts as zeros with a few rows and columns instead of being put together from all of the
-table. Elements of a copy that stand for none of the table may hold anything, so a step that also stores to those needs no
-mask; where it also covers a border, it chooses the border's element, of which an array is kept outside of the loop.
+itself just before. So a copy starts as what those stores make of zeros, a function of an element's place, or as zeros
+with a few rows and columns of the table. `lower/masks.py` says which masks stores to it need.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -16,9 +15,9 @@ from math import prod
 from ir import presburger
 from ir.analysis.dependence import Loop, Statement, common_loops, uncovered
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
 from ir.traverse import free_vars, loads, map_expr, substitute_expr, walk_expr
-from lower.choices import conjunction
+from lower.choices import conjunction, conjuncts
 from lower.linear import Linear, atom, least, linear, number, tidy, to_expr, unbounded
 from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over
 from lower.skewed import Skewed
@@ -27,7 +26,6 @@ Set = presburger.isl.Set
 _WIDTH = 2  # rows or columns at an end of a table that are copied one by one
 _SHORT = 40  # parts of an expression that is worked out for all elements of a table
 _SMALL = 8  # a copy by strips moves at most this part of a table
-_TAME = {"add", "sub", "min", "max", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,8 @@ class Borders:
             axes = loops_over(copy.new, boxes, new.name)
             here = tuple(a.var for a in axes)
             value = self.first.at(copy.origins(here))
-            return [array_statement(Store(copy.new, here, value), around, axes, new)]
+            if all(_sliced(load, here) for load in loads(value)):
+                return [array_statement(Store(copy.new, here, value), around, axes, new)]
         found = [_again(s, copy, around, boxes, new) for s in self.again]
         for strip in self.strips:
             ranges = [Box(number(0), linear(n), exact=True) for n in copy.old.shape]
@@ -104,17 +103,53 @@ def _simpler(e: Expr) -> Expr:
             return a if value else e.rhs
         case Select(cond=Const(value=value), then=a, other=b):
             return a if value else b
+        case Select(cond=cond, then=a):
+            known = dict(_known(cond))
+            return replace(e, then=map_expr(substitute_expr(a, known), _simpler)) if known else e
         case Binary() if e.dtype.is_signed:
             return to_expr(linear(e), e)
         case _:
             return e
 
 
+def _known(cond: Expr) -> Iterator[tuple[Var, Expr]]:
+    """Variables that have only one value where a condition holds."""
+    for part in conjuncts(cond):
+        if isinstance(part, Binary) and part.op == "eq" and part.lhs.dtype.is_signed:
+            form = linear(part.lhs) - linear(part.rhs)
+            match list(form.terms.items()):
+                case [(Var() as var, 1 | -1 as factor)]:
+                    yield var, const(-factor * form.const, var.dtype)
+                case _:
+                    pass
+
+
+def _sliced(load: Load, axes: Sequence[Var]) -> bool:
+    """Whether a load is a slice over axes."""
+    used: list[Var] = []
+    for index in load.indices:
+        form = linear(index)
+        own = form.vars() & set(axes)
+        if any(form.terms.get(v) != 1 for v in own) or len(own) > 1:
+            return False
+        used += own
+    return len(set(used)) == len(used)
+
+
 def _first(
-    table: Buffer, again: Sequence[Statement], place: tuple[Var, ...], level: int, boxes: Mapping[Loop, Box]
+    table: Buffer,
+    again: Sequence[Statement],
+    strips: Sequence[Strip],
+    place: tuple[Var, ...],
+    level: int,
+    boxes: Mapping[Loop, Box],
 ) -> First | None:
-    """What a table holds after some statements, where it held zeros before; None if that is no short function."""
+    """What counts of a table after some statements, or in some strips; None if that is no short function."""
     value: Expr = const(0, table.dtype)
+    for strip in strips:
+        d = strip.dimension
+        for at in (const(k, place[d].dtype) for k in range(strip.low, strip.high)):
+            value = Select(Binary("eq", place[d], at), Load(table, (*place[:d], at, *place[d + 1 :])), value)
     for s in again:
         found = _stored_at(s, place, level, boxes)
         if found is None:
@@ -127,7 +162,7 @@ def _first(
 def _stored_at(
     s: Statement, place: Sequence[Var], level: int, boxes: Mapping[Loop, Box]
 ) -> tuple[list[Expr], Expr] | None:
-    """What a statement stores at a place, and when it does; None if it loads anything, or if that is not so simple."""
+    """What a statement stores at a place, and when it does; None if that is not so simple."""
     inner = {o.var: boxes[o] for o in s.loops[level:]}
     conditions: list[Expr] = []
     values: dict[Var, Expr] = {}
@@ -145,7 +180,7 @@ def _stored_at(
         values[var] = to_expr(atom(at) - rest, at)
         conditions += [] if low.equals(0) else [Binary("ge", at, to_expr(low, at))]
         conditions += [] if stop.equals(linear(size)) else [Binary("lt", at, to_expr(stop, at))]
-    if any(True for _ in loads(s.store.value)) or values.keys() != inner.keys():
+    if values.keys() != inner.keys():
         return None
     return conditions, substitute_expr(s.store.value, values)
 
@@ -163,9 +198,7 @@ def array_statement(store: Store, around: tuple[Loop, ...], axes: tuple[Loop, ..
     return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
 
 
-def _again(
-    s: Statement, copy: Skewed, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh
-) -> ArrayStatement:
+def _again(s: Statement, copy: Skewed, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:
     """A statement that stored to a table, for a copy of it; one value for all of it goes to all of the copy."""
     inner = s.loops[len(around) :]
     if len(inner) == len(copy.old.shape):
@@ -229,13 +262,15 @@ class _Finder:
         for back, counting, needed in cases:
             again = self._again(needed, earlier)
             if again is not None:
-                first_ = _first(self.table, again, self._variables(), self.level, self.boxes)
-                return Borders(again, (), back, counting, written, first_)
+                return Borders(again, (), back, counting, written, self._function(again, ()))
         for back, counting, needed in cases:
             strips = self._strips(needed)
             if strips is not None:
-                return Borders((), strips, back, counting, written, None)
+                return Borders((), strips, back, counting, written, self._function((), strips))
         return None
+
+    def _function(self, again: Sequence[Statement], strips: Sequence[Strip]) -> First | None:
+        return _first(self.table, again, strips, self._variables(), self.level, self.boxes)
 
     def _runs(self) -> Set:
         """When the loops around run."""
@@ -339,7 +374,8 @@ class _Finder:
         rank = sum(1 for i in s.store.indices if not free_vars(i) & outer)
         if len(inner) < rank:
             return True
-        return rank == len(inner) == len(self.table.shape) and isinstance(s.store.value, Const) and needed.is_subset(region)
+        everywhere = rank == len(inner) == len(self.table.shape) and needed.is_subset(region)
+        return everywhere and isinstance(s.store.value, Const)
 
     def _strips(self, needed: Set) -> tuple[Strip, ...] | None:
         """Rows and columns at the ends of a table that have some elements in them."""
@@ -385,102 +421,3 @@ def _exact(s: Statement) -> bool:
     """Whether it is known which iterations of a statement run."""
     bounds = (presburger.loop_domain(o.var, o.start, o.extent) for o in s.loops)
     return all(c.exact for c in (*bounds, *map(presburger.condition, s.guards)))
-
-
-@dataclass(frozen=True, slots=True)
-class Bare:
-    """What is left of the guards of a statement, and what it stores where one of the others does not hold: a condition
-    each with the position in a dimension that is meant there."""
-
-    guards: tuple[Expr, ...]
-    choices: tuple[tuple[Expr, int, Expr], ...]
-
-
-def bare(s: Statement, time: Var, borders: Borders | None) -> Bare:
-    """The guards that a store of a wavefront needs, where it may change elements that stand for none of its table.
-
-    `borders` of the table are None where none are kept: then guards only go that hide no element of it.
-    """
-    kept = Bare(s.guards, ())
-    if not _tame(s) or any(presburger.point((i,)) is None for i in s.store.indices):
-        return kept
-    return presburger.within_budget(partial(_bare, s, time, borders), kept)
-
-
-def _bare(s: Statement, time: Var, borders: Borders | None) -> Bare:
-    counting = whole(s.buffer) if borders is None else borders.counting
-    guards = list(s.guards)
-    for guard in s.guards:
-        rest = [g for g in guards if g is not guard]
-        if _hidden(s, guard, rest).intersect(counting).is_empty():
-            guards = rest
-    if borders is None:
-        return Bare(tuple(guards), ())
-    choices: list[tuple[Expr, int, Expr]] = []
-    for k, guard in enumerate(guards):
-        at = _line(s, _hidden(s, guard, guards[:k]).intersect(counting), time, borders)
-        if at is None:
-            return Bare(tuple(guards), ())
-        choices.append((guard, *at))
-    return Bare((), tuple(choices))
-
-
-def _hidden(s: Statement, guard: Expr, rest: Sequence[Expr]) -> Set:
-    """Where a statement stores if one of its guards does not hold, and the `rest` of them does."""
-    away = replace(s, guards=tuple(rest)).domain.intersect(presburger.condition(guard).negated().may)
-    place = presburger.point(s.store.indices)
-    assert place is not None
-    return presburger.forget(place.intersect_params(away), [o.var.name for o in s.loops])
-
-
-def _line(s: Statement, hidden: Set, time: Var, borders: Borders) -> tuple[int, Expr] | None:
-    """The first or last position in a dimension that is that of all of some elements, none of which change, if the
-    others of their indices are the same in all steps."""
-    table = s.buffer
-    if not hidden.intersect(borders.written).is_empty():
-        return None
-    for d, size in enumerate(table.shape):
-        others = [linear(i) for e, i in enumerate(s.store.indices) if e != d]
-        if any(time in form.vars() for form in others):
-            continue
-        for at in (const(0, size.dtype), to_expr(linear(size) - 1, size)):
-            variables = tuple(Var(f"{table.name}[{e}]", n.dtype) for e, n in enumerate(table.shape))
-            line = presburger.point((*variables[:d], at, *variables[d + 1 :]))
-            if line is not None and hidden.is_subset(presburger.forget(line, [v.name for v in variables])):
-                return d, at
-    return None
-
-
-def _tame(s: Statement) -> bool:
-    """Whether values that nobody looks at stay harmless: they might become infinite, or NaN, and with them derivatives
-    of what they are made of."""
-    if not s.buffer.dtype.is_float:
-        return True
-    return all(_is_tame(e) for e in walk_expr(s.store.value) if any(x.buffer == s.buffer for x in loads(e)))
-
-
-def _is_tame(e: Expr) -> bool:
-    """Whether an operator takes finite numbers to finite ones, but for their size, and so do its derivatives."""
-    match e:
-        case Binary(op="mul" | "div", rhs=Const()) | Binary(op="mul", lhs=Const()):
-            return True
-        case Binary(op=op) | Unary(op=op):
-            return op in _TAME
-        case _:
-            return isinstance(e, Load | Select)
-
-
-def lines(table: Buffer, dimension: int, new: Fresh) -> Buffer:
-    """An array for the elements of a table at one position of a dimension."""
-    shape = tuple(n for d, n in enumerate(table.shape) if d != dimension)
-    return replace(table, name=new.name(f"{table.name}_border"), shape=shape, scope="local")
-
-
-def chosen(s: Statement, left: Bare, kept: Mapping[tuple[int, Expr], Buffer], place: Sequence[Expr]) -> Statement:
-    """A statement that chooses what it stores; `place` is where it stored in its table."""
-    value = s.store.value
-    for guard, d, at in reversed(left.choices):
-        line = kept[d, at]
-        value = Select(guard, value, Load(line, tuple(i for e, i in enumerate(place) if e != d)))
-    update = s.update if not left.choices else None
-    return replace(s, store=replace(s.store, value=value), update=update)

@@ -19,11 +19,12 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import map_expr, substitute_expr
-from lower.borders import Borders, array_statement, axes_over, bare, borders, chosen, lines
+from lower.borders import Borders, array_statement, axes_over, borders
 from lower.branches import merged
 from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
+from lower.masks import bare, chosen, lines
 from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over, own_bounds
 from lower.normalize import mapped
 from lower.reschedule import necessary
