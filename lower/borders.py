@@ -346,17 +346,14 @@ class _Finder:
         stored = {s.buffer for s in (*self.statements, *earlier)}
         start = min(s.position for s in self.statements)
         found: list[Statement] = []
-        before = [s for s in earlier if s.buffer == self.table and s.position < start]
-        for s in sorted(before, key=lambda s: -s.position):
-            if needed.is_empty():
-                break
-            if group.loops[: self.level] != self.around or common_loops(s, group) != self.level:
-                return None
-            region = self._stored([s])
-            if region is None:
-                return None
-            if region.intersect(needed).is_empty():
+        writers = [s for s in earlier if s.buffer == self.table]
+        for s in sorted(writers, key=lambda s: -s.position):
+            beside = common_loops(s, group) > self.level  # its loops were distributed: it may run before, or after
+            region = self._stored([s]) if beside or s.position < start else presburger.nothing(len(self.table.shape))
+            if needed.is_empty() or (region is not None and region.intersect(needed).is_empty()):
                 continue
+            if region is None or group.loops[: self.level] != self.around or common_loops(s, group) != self.level:
+                return None
             if any(load.buffer in stored for e in s.exprs() for load in loads(e)) or not self._cheap(s, region, needed):
                 return None
             needed = needed.subtract(region)

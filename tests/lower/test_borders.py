@@ -285,6 +285,19 @@ for j in T.serial(m + 1):
     assert kernel.source.count(".get(") == 1, kernel.source
 
 
+@pytest.mark.parametrize("place", ["before", "after"])
+def test_borders_may_be_stored_in_the_loops_of_the_table(place: str) -> None:
+    """Whichever way the loops are distributed, what a step reads is what the last store before it left."""
+    steps = ["    D[i, 0] = 3 * i"] if place == "before" else ["    if i < n:", "        D[i + 1, 0] = 3 * i + 1"]
+    rows = [
+        "    for j in T.serial(1, m + 1):",
+        "        D[i, j] = T.min(T.min(D[i - 1, j], D[i, j - 1]) + 1, D[i - 1, j - 1] + 2)",
+    ]
+    body = "\n".join(["for i in T.serial(1, n + 1):", *(steps + rows if place == "before" else rows + steps)])
+    kernel = check(f"{WORDS}, {INTS}", COUNTED + body, 20, 23)
+    assert "all elements of one i + j," in "\n".join(kernel.report), kernel.source
+
+
 def test_sizes_may_be_symbolic() -> None:
     func = read(f"{WORDS}, {INTS}", COUNTED + EDIT)
     kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
