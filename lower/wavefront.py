@@ -9,7 +9,7 @@ none joins two iterations of one step; isl decides. What a step reads and writes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -19,7 +19,7 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import map_expr, substitute_expr
-from lower.borders import Borders, array_statement, axes_over, borders
+from lower.borders import Borders, First, array_statement, axes_over, borders
 from lower.branches import merged
 from lower.carried import Carried, carried
 from lower.estimate import extent
@@ -57,11 +57,13 @@ class Nest:
     """Statements with the same loops around them, of which those at `level` and inside of it make the time.
 
     `sequential` loops around run in order, others are axes. `arrays` are locals that nothing else accesses, whose
-    elements are written before they are read. `others` are all other statements of the program.
+    elements are written before they are read. `others` are all other statements of the program, and
+    `private` those locals that each iteration of the loops around has for itself.
     """
 
     statements: Sequence[Statement]
     others: Sequence[Statement]
+    private: frozenset[Buffer]
     level: int
     sequential: tuple[Loop, ...]
     arrays: Sequence[Buffer]
@@ -169,8 +171,15 @@ class _Skewer:
     def _around(self, moved: Sequence[Statement], statements: list[Statement]) -> Wavefront | None:
         """The statements with what fills copies before them, and what takes them back."""
         nest, before, after = self.nest, list[ArrayStatement](), list[ArrayStatement]()
+        ends = self._ends(moved)
+        steps = self._handed(moved, statements, ends)
+        if steps is None:
+            return None
         for (buffer, rows), copy in self.copies.items():
             if buffer in nest.arrays:
+                continue
+            if buffer in ends and copy.new in steps.last:
+                after += self._returned_last(copy, steps.last[copy.new], ends[buffer])
                 continue
             across = _across(rows)
             found = self.borders.get(buffer)
@@ -183,28 +192,91 @@ class _Skewer:
                 after.append(self._returned(copy, found))
                 self.diagonals += self._elements(buffer) if across else 0.0
         before += self._lines()
-        copies = [*self.copies.values(), *self.spreads.values()]
-        made = {copy.new: copy.old not in nest.arrays for copy in copies}
         for spread_ in self.spreads.values():
             before.append(spread_.filled(nest.sequential, self.boxes, self.new))
             self.diagonals += self._elements(spread_.new)
-        steps = Carried(statements)
-        if len(made.keys() & {s.buffer for s in statements}) > 1:
-            handed = None
-            if len(self.nest.sequential) == self.level and self._finished(moved):
-                handed = carried(statements, made, self.following, self.time, self.boxes, self.new)
-            if handed is None:
-                return None
-            steps = handed
-        made |= dict.fromkeys(self.lines.values(), True)
+        made = self._new_arrays() | dict.fromkeys(self.lines.values(), True)
+        before, after = [*before, *steps.before], [*steps.after, *after]
+        return Wavefront(
+            self.time, steps.statements, tuple(before), tuple(after), made, steps.depth, self.diagonals, self._reason()
+        )
+
+    def _new_arrays(self) -> dict[Buffer, bool]:
+        copies = [*self.copies.values(), *self.spreads.values()]
+        return {copy.new: copy.old not in self.nest.arrays for copy in copies}
+
+    def _reason(self) -> str:
         first, second = (loop.var.name for loop in self.loops)
         form = f"{first if self.a == 1 else f'{self.a} * {first}'} {'+' if self.b > 0 else '-'} "
         form += second if abs(self.b) == 1 else f"{abs(self.b)} * {second}"
-        reason = f"each of its steps works out all elements of one {form}, and needs those of earlier steps"
-        before, after = [*before, *steps.before], [*steps.after, *after]
-        return Wavefront(
-            self.time, steps.statements, tuple(before), tuple(after), made, steps.depth, self.diagonals, reason
-        )
+        return f"each of its steps works out all elements of one {form}, and needs those of earlier steps"
+
+    # Rows instead of tables.
+
+    def _handed(
+        self, moved: Sequence[Statement], statements: list[Statement], ends: Mapping[Buffer, Sequence[Load]]
+    ) -> Carried | None:
+        """The statements with rows that are handed on, where they store to several copies or only `ends` count; as they
+        are where that is not needed, and None where it is and cannot be."""
+        made = self._new_arrays()
+        several = len(made.keys() & {s.buffer for s in statements}) > 1
+        if not several and not ends:
+            return Carried(statements)
+        firsts: dict[Buffer, Callable[[Expr, Expr], Expr]] = {}
+        for (buffer, rows), copy in self.copies.items():
+            first = self.borders[buffer].first if buffer in self.borders else None
+            if first is not None and rows == self.base[buffer]:
+                firsts[copy.new] = partial(_held, first, copy)
+                made[copy.new] = made[copy.new] and buffer not in ends
+        handed = None
+        if len(self.nest.sequential) == self.level and self._finished(moved):
+            handed = carried(statements, made, self.following, firsts, self.time, self.boxes, self.new)
+        return handed if several or handed is not None else Carried(statements)
+
+    def _ends(self, moved: Sequence[Statement]) -> dict[Buffer, list[Load]]:
+        """Tables of which nothing is read afterwards but what the last step stores, and these reads."""
+        found: dict[Buffer, list[Load]] = {}
+        for buffer, border in self.borders.items():
+            if border.first is None or buffer not in self.nest.private:
+                continue
+            after = self._read_afterwards(buffer)
+            base, last = self.base[buffer], self.boxes[self.time]
+            ends = [combined(base, [linear(i) for i in s.store.indices])[0] for s in moved if s.buffer == buffer]
+            step = last.low + last.extent - 1 - atom(self.time.var)
+            if after is not None and all(
+                (combined(base, [linear(i) for i in load.indices])[0] - end).equals(step)
+                for load in after
+                for end in ends
+            ):
+                found[buffer] = after
+        return found
+
+    def _read_afterwards(self, buffer: Buffer) -> list[Load] | None:
+        """Elements of a table that later statements read; None if these are not single ones, or if any store to it."""
+        group, found = self.nest.statements, list[Load]()
+        for s in self.nest.others:
+            if buffer not in s.buffers():
+                continue
+            beside = common_loops(s, group[0]) != self.level
+            if not beside and s.position < min(o.position for o in group):
+                continue
+            if beside or s.position < max(o.position for o in group) or s.buffer == buffer:
+                return None
+            inside = {loop.var for loop in s.loops[self.level :]}
+            for load in s.reads():
+                if load.buffer == buffer:
+                    if any(linear(i).vars() & inside or linear(i).has_loads() for i in load.indices):
+                        return None
+                    found.append(load)
+        return list(dict.fromkeys(found))
+
+    def _returned_last(self, copy: Skewed, row: Buffer, loads: Sequence[Load]) -> list[ArrayStatement]:
+        """Elements of the last row of a table that is not kept."""
+        around = self.nest.sequential
+        return [
+            array_statement(Store(copy.old, i, Load(row, copy.place(i)[1:])), around, (), self.new)
+            for i in (load.indices for load in loads)
+        ]
 
     # Borders.
 
@@ -490,6 +562,11 @@ class _Skewer:
 def _unchanged(buffer: Buffer) -> Rows:
     rank = len(buffer.shape)
     return tuple(tuple(int(d == e) for e in range(rank)) for d in range(rank))
+
+
+def _held(first: First, copy: Skewed, row: Expr, place: Expr) -> Expr:
+    """What a copy holds first in a row."""
+    return first.at(copy.origins((row, place)))
 
 
 def _across(rows: Rows) -> bool:
