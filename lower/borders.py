@@ -101,11 +101,19 @@ def _simpler(e: Expr) -> Expr:
             return b if value else e.lhs
         case Binary(op="and", lhs=a, rhs=Const(value=value)):
             return a if value else e.rhs
+        case Binary(op="and", lhs=a, rhs=b):
+            known = dict(_known(a))
+            there = map_expr(substitute_expr(b, known), _simpler)
+            return e if there.same(b) else _simpler(replace(e, rhs=there))
         case Select(cond=Const(value=value), then=a, other=b):
             return a if value else b
         case Select(cond=cond, then=a):
             known = dict(_known(cond))
-            return replace(e, then=map_expr(substitute_expr(a, known), _simpler)) if known else e
+            here = map_expr(substitute_expr(a, known), _simpler) if known else a
+            rest = e.other
+            while isinstance(rest, Select) and rest.cond.same(cond):
+                rest = rest.other
+            return here if here.same(rest) else replace(e, then=here, other=rest)
         case Binary() if e.dtype.is_signed:
             return to_expr(linear(e), e)
         case _:

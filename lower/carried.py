@@ -159,14 +159,14 @@ class _Carrier:
     def _alone(self, axis: Loop, store: Store) -> ArrayStatement:
         return ArrayStatement(Statement(self.new.position(), (*self.around, axis), (), store), (axis,))
 
-    def _in_step(self, axis: Loop, store: Store) -> Statement:
-        return Statement(self.new.position(), (*self.around, self.time, axis), (), store)
+    def _in_step(self, axes: tuple[Loop, ...], store: Store) -> Statement:
+        return Statement(self.new.position(), (*self.around, self.time, *axes), (), store)
 
     def _stored(self, table: _Table) -> Statement:
         """Store what the last step worked out."""
         axis = self._axis(table)
         store = Store(table.buffer, (self._place(table.at - 1), axis.var), Load(table.rows[1], (axis.var,)))
-        return self._in_step(axis, store)
+        return self._in_step((axis,), store)
 
     def _begun(self, table: _Table) -> list[Statement]:
         """Begin with what the table holds in the row of this step, at least where the step stores nothing."""
@@ -174,11 +174,11 @@ class _Carrier:
         if window is None:
             axis = self._axis(table)
             held = table.held(self._place(table.at), axis.var)
-            return [self._in_step(axis, Store(table.rows[0], (axis.var,), held))]
+            return [self._in_step((axis,), Store(table.rows[0], (axis.var,), held))]
         first, stop = window
         size = linear(table.buffer.shape[1])
         parts = [(number(0), first), (stop, size - stop)]
-        return [self._edge(table, low, count) for low, count in parts if not count.equals(0)]
+        return [s for low, count in parts if not count.equals(0) for s in self._edge(table, low, count)]
 
     def _window(self, table: _Table) -> tuple[Linear, Linear] | None:
         """The part of a row that every step stores to as a whole."""
@@ -195,30 +195,35 @@ class _Carrier:
         first, stop = found[0]
         return (first, stop) if all(a.equals(first) and b.equals(stop) for a, b in found) else None
 
-    def _edge(self, table: _Table, low: Linear, count: Linear) -> Statement:
-        """Positions of rows that no step stores to are kept for all steps apart from the table."""
+    def _edge(self, table: _Table, low: Linear, count: Linear) -> list[Statement]:
+        """Positions of rows that no step stores to: what is there is kept for all steps, apart from the table."""
         rows, size = table.buffer.shape
+        at, row = self._place(table.at), table.rows[0]
+        if table.first is not None and count.is_const and count.const <= _PAST:
+            places = [to_expr(low + k, size) for k in range(count.const)]
+            return [self._in_step((), Store(row, (p,), table.first(at, p))) for p in places]
         edge = replace(
             table.buffer, name=self.new.name(f"{table.buffer.name}_edge"), shape=(rows, to_expr(count, size))
         )
-        axis = loop_over(Var(self.new.name(f"{edge.name}_place"), size.dtype), Box(number(0), count, True), self.boxes)
+        box = Box(number(0), count, exact=True)
+        axis = loop_over(Var(self.new.name(f"{edge.name}_place"), size.dtype), box, self.boxes)
         place = to_expr(atom(axis.var) + low, axis.var)
         if table.first is not None:
-            return self._in_step(axis, Store(table.rows[0], (place,), table.first(self._place(table.at), place)))
+            return [self._in_step((axis,), Store(row, (place,), table.first(at, place)))]
         self.result.depth[edge] = len(self.around)
         axes = loops_over(edge, self.boxes, self.new.name)
-        row, column = (a.var for a in axes)
-        held = Load(table.buffer, (row, to_expr(atom(column) + low, column)))
-        fill = Statement(self.new.position(), (*self.around, *axes), (), Store(edge, (row, column), held))
+        line, column = (a.var for a in axes)
+        held = Load(table.buffer, (line, to_expr(atom(column) + low, column)))
+        fill = Statement(self.new.position(), (*self.around, *axes), (), Store(edge, (line, column), held))
         self.result.before.append(ArrayStatement(fill, axes))
-        return self._in_step(axis, Store(table.rows[0], (place,), Load(edge, (self._place(table.at), axis.var))))
+        return [self._in_step((axis,), Store(row, (place,), Load(edge, (at, axis.var))))]
 
     def _handed(self, table: _Table) -> list[Statement]:
         """Hand rows on to the next step, the oldest first."""
         found: list[Statement] = []
         for newer, older in reversed(list(zip(table.rows, table.rows[1:], strict=False))):
             axis = self._axis(table)
-            found.append(self._in_step(axis, Store(older, (axis.var,), Load(newer, (axis.var,)))))
+            found.append(self._in_step((axis,), Store(older, (axis.var,), Load(newer, (axis.var,)))))
         return found
 
     def _present(self, s: Statement) -> Statement:

@@ -310,6 +310,63 @@ def test_sizes_may_be_symbolic() -> None:
         np.testing.assert_array_equal(np.asarray(kernel(n=n, m=m, **inputs)[0]), want)
 
 
+GAPS_SCORE = "\n".join(f'{t} = T.alloc_buffer((n + 1, m + 1), "float32")' for t in "DEF") + GAPS + "r[0] = D[n, m]\n"
+WARP_SCORE = f'D = T.alloc_buffer((n + 1, m + 1), "float32"){WARP}'
+GRID_SCORE = """
+D = T.alloc_buffer((n + 1, m + 1), "float32")
+for i in T.serial(n):
+    D[i + 1, 0] = x[i]
+for j in T.serial(m):
+    D[0, j + 1] = y[j]
+D[0, 0] = 0.0
+for i, j in T.grid(n, m):
+    D[i + 1, j + 1] = T.max(D[i, j + 1] - y[j], T.max(D[i + 1, j] - 0.5, D[i, j]))
+r[0] = D[n, m]
+"""
+
+
+@pytest.mark.parametrize(
+    ("params", "body"),
+    [
+        pytest.param(f'{LINES}, r: T.Buffer((1,), "float32")', f"{WARP_SCORE}r[0] = D[n, m]", id="one table"),
+        pytest.param(f'{WORDS}, r: T.Buffer((1,), "float32")', GAPS_SCORE, id="three tables"),
+        pytest.param(f'{LINES}, r: T.Buffer((1,), "float32")', GRID_SCORE, id="borders from arrays"),
+        pytest.param(
+            f'{LINES}, r: T.Buffer((2,), "float32")', f"{WARP_SCORE}r[0] = D[n, m] + 1.0\nr[1] = D[n, m]", id="twice"
+        ),
+    ],
+)
+def test_a_table_of_which_the_last_element_counts_is_not_kept(params: str, body: str) -> None:
+    kernel = check(params, body, 14, 19)
+    assert "all elements of one i + j," in "\n".join(kernel.report)
+    assert "dynamic_update_slice" not in kernel.source and ".get(" not in kernel.source, kernel.source
+    assert not re.search(r"\(\d+, \d+\), jnp|\[:, None\]", kernel.source), kernel.source  # no array of two dimensions
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "r[0] = D[n, m]\nr[1] = D[n, m - 1]",
+        "r[0] = D[n, m]\nr[1] = D[0, 1] + D[1, 0]",
+        "for j in T.serial(2):\n    r[j] = D[n, m - j]",
+        "D[n, m] = D[n, m] + 1.0\nr[0] = D[n, m]",
+        "r[0] = D[n - 1, m]",
+    ],
+)
+def test_a_table_of_which_more_counts_is_kept(after: str) -> None:
+    kernel = check(f'{LINES}, r: T.Buffer((2,), "float32")', WARP_SCORE + after, 14, 19)
+    assert "dynamic_update_slice" in kernel.source, kernel.source
+
+
+def test_tables_in_a_loop_need_not_be_kept() -> None:
+    table = COUNTED.replace("= i", "= i * q") + EDIT.replace(") + 1, D", ") + d[q - 1], D") + "d[q] = D[n, m] % 7"
+    lines = "\n".join(f"    {line}" for line in table.split("\n") if line)
+    body = f'for q in T.serial(1, 4):\n    D = T.alloc_buffer((n + 1, m + 1), "int32")\n{lines}'
+    kernel = check(f'{WORDS}, d: T.Buffer((4,), "int32")', body, 14, 13)
+    assert "all elements of one i + j," in "\n".join(kernel.report)
+    assert ".get(" not in kernel.source, kernel.source
+
+
 @cache
 def warping() -> Callable[..., tuple[jax.Array]]:
     func = specialize(read(f"{LINES}, {FLOATS}", WARP), {"n": 6, "m": 8})
