@@ -279,7 +279,10 @@ class Forms(ABC):
             return None
         around = tuple(loop for loop in group[0].loops[:level] if loop not in pending)
         names = frozenset(self.program.names) | {v.name for v in shape_vars(self.program.func)}
-        nest = Nest(shared[0], level, around, shared[1], self.boxes, static_names(self.program), names)
+        here = {s.position for s in group}
+        others = [s for s in self.program.statements if s.position not in here]
+        private = frozenset(b for b, depth in self.program.depth.items() if depth == level)
+        nest = Nest(shared[0], others, private, level, around, shared[1], self.boxes, static_names(self.program), names)
         least, found = self._price(best), None
         for wave in wavefronts(nest, self.target, self.new):
             if pending and any(self.program.depth.get(b) for n in wave.before for b in n.statement.buffers()):

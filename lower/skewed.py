@@ -39,10 +39,14 @@ class Skewed:
     def filled(self, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:
         """The copy from its buffer; what is not in the buffer may hold anything."""
         axes = loops_over(self.new, boxes, new.name)
-        places = [atom(a.var) - o for a, o in zip(axes, self.origin, strict=True)]
-        back = tuple(to_expr(f, a.var) for f, a in zip(combined(_inverse(self.rows), places), axes, strict=True))
-        store = Store(self.new, tuple(a.var for a in axes), Load(self.old, back))
+        here = tuple(a.var for a in axes)
+        store = Store(self.new, here, Load(self.old, self.origins(here)))
         return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
+
+    def origins(self, here: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Which element stands at a place of the copy."""
+        places = [linear(h) - o for h, o in zip(here, self.origin, strict=True)]
+        return tuple(to_expr(f, h) for f, h in zip(combined(_inverse(self.rows), places), here, strict=True))
 
     def returned(self, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:
         """The buffer from its copy."""

@@ -9,7 +9,7 @@ none joins two iterations of one step; isl decides. What a step reads and writes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -19,10 +19,13 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import map_expr, substitute_expr
+from lower.borders import Borders, First, array_statement, axes_over, borders
+from lower.branches import merged
 from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, own_bounds
+from lower.masks import bare, chosen, lines
+from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over, own_bounds
 from lower.normalize import mapped
 from lower.reschedule import necessary
 from lower.skewed import Rows, Skewed, Spread, combined, layouts, sized, slides, spread
@@ -54,10 +57,13 @@ class Nest:
     """Statements with the same loops around them, of which those at `level` and inside of it make the time.
 
     `sequential` loops around run in order, others are axes. `arrays` are locals that nothing else accesses, whose
-    elements are written before they are read.
+    elements are written before they are read. `others` are all other statements of the program, and
+    `private` those locals that each iteration of the loops around has for itself.
     """
 
     statements: Sequence[Statement]
+    others: Sequence[Statement]
+    private: frozenset[Buffer]
     level: int
     sequential: tuple[Loop, ...]
     arrays: Sequence[Buffer]
@@ -68,6 +74,7 @@ class Nest:
 
 def wavefronts(nest: Nest, target: Target, new: Fresh) -> Iterator[Wavefront]:
     """Forms of a nest in which a loop over a skewed time goes around independent iterations."""
+    nest = replace(nest, statements=merged(nest.statements))
     first, level = nest.statements[0], nest.level
     if any(common_loops(first, s) < level + 2 for s in nest.statements):
         return
@@ -121,6 +128,8 @@ class _Skewer:
         self.copies: dict[_Key, Skewed] = {}
         self.mixed: dict[_Mixed, list[tuple[Linear, dict[Var, Box]]]] = {}
         self.spreads: dict[_Mixed, Spread] = {}
+        self.borders: dict[Buffer, Borders] = {}
+        self.lines: dict[tuple[Buffer, int, Expr], Buffer] = {}  # what a table holds at one position of a dimension
         self.following: dict[int, Rows] = {}  # the layouts that further statements bring up to date
         self.diagonals = 0.0
         self.a, self.b = times
@@ -156,41 +165,167 @@ class _Skewer:
         later = self._followers(moved)
         if later is None or not self._made():
             return None
-        return self._around(moved, [necessary(self._relaid(s)) for s in (*moved, *later)])
+        self._find_borders()
+        return self._around(moved, [*(self._bare(s) for s in moved), *(necessary(self._relaid(s)) for s in later)])
 
     def _around(self, moved: Sequence[Statement], statements: list[Statement]) -> Wavefront | None:
         """The statements with what fills copies before them, and what takes them back."""
         nest, before, after = self.nest, list[ArrayStatement](), list[ArrayStatement]()
+        ends = self._ends(moved)
+        steps = self._handed(moved, statements, ends)
+        if steps is None:
+            return None
         for (buffer, rows), copy in self.copies.items():
             if buffer in nest.arrays:
                 continue
-            before.append(copy.filled(nest.sequential, self.boxes, self.new))
-            across = any(sum(map(bool, row)) > 1 for row in rows)
-            self.diagonals += self._elements(copy.new) if across else 0.0
+            if buffer in ends and copy.new in steps.last:
+                after += self._returned_last(copy, steps.last[copy.new], ends[buffer])
+                continue
+            across = _across(rows)
+            found = self.borders.get(buffer)
+            if found is None:
+                before.append(copy.filled(nest.sequential, self.boxes, self.new))
+                self.diagonals += self._elements(copy.new) if across else 0.0
+            else:
+                before += found.filled(copy, nest.sequential, self.boxes, self.new)
             if buffer in self.written and rows == self.base[buffer]:
-                after.append(copy.returned(nest.sequential, self.boxes, self.new))
+                after.append(self._returned(copy, found))
                 self.diagonals += self._elements(buffer) if across else 0.0
-        copies = [*self.copies.values(), *self.spreads.values()]
-        made = {copy.new: copy.old not in nest.arrays for copy in copies}
+        before += self._lines()
         for spread_ in self.spreads.values():
             before.append(spread_.filled(nest.sequential, self.boxes, self.new))
             self.diagonals += self._elements(spread_.new)
-        steps = Carried(statements)
-        if len(made.keys() & {s.buffer for s in statements}) > 1:
-            found = None
-            if len(self.nest.sequential) == self.level and self._finished(moved):
-                found = carried(statements, made, self.following, self.time, self.boxes, self.new)
-            if found is None:
-                return None
-            steps = found
+        made = self._new_arrays() | dict.fromkeys(self.lines.values(), True)
+        before, after = [*before, *steps.before], [*steps.after, *after]
+        return Wavefront(
+            self.time, steps.statements, tuple(before), tuple(after), made, steps.depth, self.diagonals, self._reason()
+        )
+
+    def _new_arrays(self) -> dict[Buffer, bool]:
+        copies = [*self.copies.values(), *self.spreads.values()]
+        return {copy.new: copy.old not in self.nest.arrays for copy in copies}
+
+    def _reason(self) -> str:
         first, second = (loop.var.name for loop in self.loops)
         form = f"{first if self.a == 1 else f'{self.a} * {first}'} {'+' if self.b > 0 else '-'} "
         form += second if abs(self.b) == 1 else f"{abs(self.b)} * {second}"
-        reason = f"each of its steps works out all elements of one {form}, and needs those of earlier steps"
-        before, after = [*before, *steps.before], [*steps.after, *after]
-        return Wavefront(
-            self.time, steps.statements, tuple(before), tuple(after), made, steps.depth, self.diagonals, reason
-        )
+        return f"each of its steps works out all elements of one {form}, and needs those of earlier steps"
+
+    # Rows instead of tables.
+
+    def _handed(
+        self, moved: Sequence[Statement], statements: list[Statement], ends: Mapping[Buffer, Sequence[Load]]
+    ) -> Carried | None:
+        """The statements with rows that are handed on, where they store to several copies or only `ends` count; as they
+        are where that is not needed, and None where it is and cannot be."""
+        made = self._new_arrays()
+        several = len(made.keys() & {s.buffer for s in statements}) > 1
+        if not several and not ends:
+            return Carried(statements)
+        firsts: dict[Buffer, Callable[[Expr, Expr], Expr]] = {}
+        for (buffer, rows), copy in self.copies.items():
+            first = self.borders[buffer].first if buffer in self.borders else None
+            if first is not None and rows == self.base[buffer]:
+                firsts[copy.new] = partial(_held, first, copy)
+                made[copy.new] = made[copy.new] and buffer not in ends
+        handed = None
+        if len(self.nest.sequential) == self.level and self._finished(moved):
+            handed = carried(statements, made, self.following, firsts, self.time, self.boxes, self.new)
+        return handed if several or handed is not None else Carried(statements)
+
+    def _ends(self, moved: Sequence[Statement]) -> dict[Buffer, list[Load]]:
+        """Tables of which nothing is read afterwards but what the last step stores, and these reads."""
+        found: dict[Buffer, list[Load]] = {}
+        for buffer, border in self.borders.items():
+            if border.first is None or buffer not in self.nest.private:
+                continue
+            after = self._read_afterwards(buffer)
+            base, last = self.base[buffer], self.boxes[self.time]
+            ends = [combined(base, [linear(i) for i in s.store.indices])[0] for s in moved if s.buffer == buffer]
+            step = last.low + last.extent - 1 - atom(self.time.var)
+            if after is not None and all(
+                (combined(base, [linear(i) for i in load.indices])[0] - end).equals(step)
+                for load in after
+                for end in ends
+            ):
+                found[buffer] = after
+        return found
+
+    def _read_afterwards(self, buffer: Buffer) -> list[Load] | None:
+        """Elements of a table that later statements read; None if these are not single ones, or if any store to it."""
+        group, found = self.nest.statements, list[Load]()
+        for s in self.nest.others:
+            if buffer not in s.buffers():
+                continue
+            beside = common_loops(s, group[0]) != self.level
+            if not beside and s.position < min(o.position for o in group):
+                continue
+            if beside or s.position < max(o.position for o in group) or s.buffer == buffer:
+                return None
+            inside = {loop.var for loop in s.loops[self.level :]}
+            for load in s.reads():
+                if load.buffer == buffer:
+                    if any(linear(i).vars() & inside or linear(i).has_loads() for i in load.indices):
+                        return None
+                    found.append(load)
+        return list(dict.fromkeys(found))
+
+    def _returned_last(self, copy: Skewed, row: Buffer, loads: Sequence[Load]) -> list[ArrayStatement]:
+        """Elements of the last row of a table that is not kept."""
+        around = self.nest.sequential
+        return [
+            array_statement(Store(copy.old, i, Load(row, copy.place(i)[1:])), around, (), self.new)
+            for i in (load.indices for load in loads)
+        ]
+
+    # Borders.
+
+    def _find_borders(self) -> None:
+        """How copies of tables begin and end that need not be put together from all of them."""
+        nest = self.nest
+        for (buffer, rows), _ in self.copies.items():
+            if rows == self.base.get(buffer) and _across(rows) and buffer not in nest.arrays:
+                found = borders(
+                    buffer, nest.statements, nest.others, self.level, nest.sequential, self.boxes, nest.static
+                )
+                if found is not None:
+                    self.borders[buffer] = found
+
+    def _bare(self, moved: Statement) -> Statement:
+        """A statement in terms of the copies, without guards that hide nothing that counts."""
+        s = necessary(moved)
+        if len(s.loops) > self.level + 2 or (s.buffer, self.base[s.buffer]) not in self.copies:
+            return self._relaid(s)
+        left = bare(s, self.time.var, self.borders.get(s.buffer))
+        kept: dict[tuple[int, Expr], Buffer] = {}
+        for _, d, at in left.choices:
+            if (s.buffer, d, at) not in self.lines:
+                self.lines[s.buffer, d, at] = lines(s.buffer, d, self.new)
+            kept[d, at] = self.lines[s.buffer, d, at]
+        relaid = self._relaid(s)
+        guards = tuple(new for new, old in zip(relaid.guards, s.guards, strict=True) if old in left.guards)
+        return chosen(replace(relaid, guards=guards), left, kept, s.store.indices)
+
+    def _lines(self) -> list[ArrayStatement]:
+        """Store what tables hold along lines that do not change."""
+        found: list[ArrayStatement] = []
+        for (buffer, d, at), line in self.lines.items():
+            axes = loops_over(line, self.boxes, self.new.name)
+            here = [a.var for a in axes]
+            place, copy = (*here[:d], at, *here[d:]), self.copies[buffer, self.base[buffer]]
+            first = self.borders[buffer].first
+            value = Load(copy.new, copy.place(place)) if first is None else first.at(place)
+            found.append(array_statement(Store(line, tuple(here), value), self.nest.sequential, axes, self.new))
+        return found
+
+    def _returned(self, copy: Skewed, found: Borders | None) -> ArrayStatement:
+        """What goes back to a table."""
+        if found is None or found.back is None:
+            return copy.returned(self.nest.sequential, self.boxes, self.new)
+        axes = axes_over(copy.old, found.back, self.boxes, self.new)
+        here = tuple(a.var for a in axes)
+        store = Store(copy.old, here, Load(copy.new, copy.place(here)))
+        return array_statement(store, self.nest.sequential, axes, self.new)
 
     def _finished(self, moved: Sequence[Statement]) -> bool:
         """Whether what a step reads of diagonals is always of the same one before it, or never of its own."""
@@ -228,18 +363,24 @@ class _Skewer:
         self.time = loop_over(self.time.var, Box(low, count, exact=True), self.boxes)
 
     def _tighten(self, moved: list[Statement]) -> None:
-        """Leave out times at which no statement runs."""
-        box = self.boxes[self.time]
-        if not (box.low.is_const and box.extent.is_const):
-            return
-        found = presburger.within_budget(lambda: [presburger.extremes(s.domain, self.time.var.name) for s in moved], [])
-        ends = [e for e in found if e is not None]
-        if ends:
-            low, high = min(e[0] for e in ends), max(e[1] for e in ends)
-            old = self.time
-            self._bound_time(number(low), number(high - low + 1))
+        """Leave out times, and ends of a diagonal, at which no statement runs."""
+        for old in (self.time, self.along):
+            box = self.boxes[old]
+            if not (box.low.is_const and box.extent.is_const):
+                continue
+            name = old.var.name
+            found = presburger.within_budget(lambda n=name: [presburger.extremes(s.domain, n) for s in moved], [])
+            ends = [e for e in found if e is not None]
+            low, high = min((e[0] for e in ends), default=0), max((e[1] for e in ends), default=-1)
+            if not ends or (box.low.equals(low) and box.extent.equals(high - low + 1)):
+                continue
+            new = loop_over(old.var, Box(number(low), number(high - low + 1), exact=True), self.boxes)
+            if old is self.time:
+                self.time = new
+            else:
+                self.along = new
             for k, s in enumerate(moved):
-                moved[k] = replace(s, loops=tuple(self.time if loop is old else loop for loop in s.loops))
+                moved[k] = replace(s, loops=tuple(new if loop is old else loop for loop in s.loops))
 
     def _moved_loop(self, s: Statement, loop: Loop, before: Sequence[Loop]) -> bool:
         """Give a loop inside new bounds, such that it counts along rows of the copies that its statement reads."""
@@ -421,6 +562,16 @@ class _Skewer:
 def _unchanged(buffer: Buffer) -> Rows:
     rank = len(buffer.shape)
     return tuple(tuple(int(d == e) for e in range(rank)) for d in range(rank))
+
+
+def _held(first: First, copy: Skewed, row: Expr, place: Expr) -> Expr:
+    """What a copy holds first in a row."""
+    return first.at(copy.origins((row, place)))
+
+
+def _across(rows: Rows) -> bool:
+    """Whether a layout puts together what is not beside each other."""
+    return any(sum(map(bool, row)) > 1 for row in rows)
 
 
 def _reversed(rows: Rows) -> Rows:

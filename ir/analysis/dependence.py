@@ -371,14 +371,15 @@ def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth:
         writers = [s for s in statements if s.buffer == buffer]
         for reader in statements:
             for load in reader.reads():
-                if load.buffer == buffer and not _covered(reader, load, writers, depth):
+                if load.buffer == buffer and not uncovered(reader, load, writers, depth).is_empty():
                     return True
         return False
 
     return presburger.within_budget(question, True)
 
 
-def _covered(reader: Statement, load: Load, writers: Iterable[Statement], depth: int) -> bool:
+def uncovered(reader: Statement, load: Load, writers: Iterable[Statement], depth: int) -> isl.Set:
+    """Instances of `reader` whose element may hold what it held before the iteration of the outer `depth` loops."""
     rest = reader.domain
     indices: list[Expr] = []
     for k, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
@@ -394,8 +395,8 @@ def _covered(reader: Statement, load: Load, writers: Iterable[Statement], depth:
     for writer in writers:
         rest = rest.subtract(_cover(reader, load, writer, depth))
         if rest.is_empty():
-            return True
-    return rest.is_empty()
+            break
+    return rest
 
 
 def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.Set:

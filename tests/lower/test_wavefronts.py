@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import jax
@@ -326,8 +327,8 @@ for i in T.serial(1, 399):
 
 def test_a_diagonal_is_a_row_that_is_stored_in_place() -> None:
     source = emit(edit_distance(1000))
-    assert "D_skewed = lax.dynamic_update_slice(D_skewed," in source
-    assert "D_skewed[diagonal - 1, " in source and source.count(".at[") == 2  # there and back
+    assert re.search(r"(D_skewed\w*) = lax.dynamic_update_slice\(\1, .*\1\[diagonal - 1, ", source)
+    assert source.count(".get(") == 1  # only back
     args = [jax.ShapeDtypeStruct((1000,), np.int32)] * 2 + [jax.ShapeDtypeStruct((1000, 1000), np.int32)]
     scope: dict[str, object] = {}
     exec(source, scope)
