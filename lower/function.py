@@ -48,6 +48,7 @@ from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
 from lower.statement import StatementWriter
+from lower.triangles import in_tiles
 from lower.turned import with_turned_copies
 from lower.values import TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
 from lower.views import Axis
@@ -103,6 +104,7 @@ def emit_function(
     inline_values(program)
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
+    schedule = in_tiles(program, schedule, target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)
 
 
