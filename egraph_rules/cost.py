@@ -37,8 +37,9 @@ class Target:
     where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
     (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
     `temporary`: an element of arrays that are neither arguments nor results, once, for the memory that they take:
-    measured, an allocation by XLA:CPU fills 4 to 8 GB/s, where the elements of a sum move ten times as fast.
-    `tile_rows`: rows of a product's tiles in a loop below which they are slower than larger ones.
+    XLA:CPU fills fresh memory with 4 to 8 GB/s, where an element moved in caches takes a thirtieth of that time.
+    `tile`: a product of tiles in a loop, besides its terms, since fewer cores take part (measured: 20 µs);
+    `tile_rows`: rows of such a tile below which a core is slower, too.
     `gather`: an element that is read along a diagonal of an array, besides what else is moved.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
@@ -75,7 +76,8 @@ class Target:
     product: float = 50.0
     product_rows: int = 240
     tile_rows: int = 144
-    temporary: float = 8.0
+    tile: float = 500_000.0
+    temporary: float = 30.0
     scan: float = 4.0
     padded_read: float = 0.8
     banded_contraction: float = 0.5

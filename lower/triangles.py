@@ -10,7 +10,7 @@ does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 
@@ -38,7 +38,7 @@ def in_tiles(program: Program, plan: Plan, target: Target) -> Plan:
     while at < len(nodes):
         group = _group(nodes, at)
         parts = (group[:stop] for stop in range(len(group), 0, -1))
-        tiles = next(((p, t) for p in parts if (t := presburger.within_budget(lambda p=p: tiler.tiles(p), None))), None)
+        tiles = next(((part, t) for part in parts if (t := tiler.tiles(part)) is not None), None)
         found += [nodes[at]] if tiles is None else tiles[1]
         at += 1 if tiles is None else len(tiles[0])
     return replace(plan, nodes=tuple(found), boxes=tiler.boxes)
@@ -67,6 +67,14 @@ class _Sides:
     region: presburger.isl.Set  # rows and columns that count
     rows: int
     columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """How many terms each element of a result has, and to how many parts of it passes store."""
+
+    terms: int
+    passes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +116,23 @@ class _Tiler:
         if depth is None or not _factors(product, sides, {o.var for o in inner}):
             return None
         sides = self._within(sides, statements)
-        moved = len(statements) * (self.target.load + self.target.store + self.target.select)
+        size = _Size(depth, len(list(groupby(s.store.indices for s in statements))))
+        return self._cheapest(statements, product, sides, size)
+
+    def _cheapest(
+        self, statements: Sequence[Statement], product: Statement, sides: _Sides, size: _Size
+    ) -> list[Node] | None:
+        """The statements in the cheapest tiles, if they cost less so than as a whole."""
         priced = [
-            (self._price(t, sides, depth, moved), -t.width, t)
+            (self._price(t, sides, size), -t.width, t)
             for width in self._widths(sides)
-            if (t := self._cut(sides, width, product)) is not None
+            if (t := presburger.within_budget(lambda w=width: self._cut(sides, w, product), None)) is not None
         ]
         if not priced:
             return None
         price, _, best = min(priced, key=lambda p: p[:2])
-        if price >= self._whole(sides, depth, moved):
-            return None
-        return self._written(statements, product, sides, best)
+        whole = presburger.within_budget(lambda: self._whole(sides, size), 0.0)
+        return self._written(statements, product, sides, best) if price < whole else None
 
     # What can be cut.
 
@@ -187,12 +200,12 @@ class _Tiler:
 
     # Which tiles.
 
-    def _widths(self, sides: _Sides) -> Iterator[int]:
-        """Widths of tiles to choose among."""
+    def _widths(self, sides: _Sides) -> list[int]:
+        """Widths of tiles to choose among: those that leave no rows or few."""
         size = min(sides.rows, sides.columns)
-        for width in range(max(self.target.tile_rows, -(-size // _MOST)), size // 2 + 1):
-            if width % _ALIGNED == 0 or size % width == 0:
-                yield width
+        counts = range(2, min(_MOST, size // self.target.tile_rows) + 1)
+        found = {w for n in counts for w in (size // n // _ALIGNED * _ALIGNED, size // n if size % n == 0 else 0)}
+        return sorted(w for w in found if w >= self.target.tile_rows)
 
     def _cut(self, sides: _Sides, width: int, product: Statement) -> _Tiles | None:
         """Tiles of a width, if in each row of tiles there are some, and where they begin and end is plain."""
@@ -230,32 +243,36 @@ class _Tiler:
 
     # What it costs.
 
-    def _price(self, tiles: _Tiles, sides: _Sides, depth: int, moved: float) -> float:
+    def _price(self, tiles: _Tiles, sides: _Sides, size: _Size) -> float:
         """What tiles cost: each copies one of its operands, and a row of them the other one."""
         target, width = self.target, tiles.width
-        call = target.step + target.launch * target.library
-        operand = depth * width * (2 * target.load + target.store)
-        each = call + width * width * (depth * target.contraction + moved) + operand
+        operand = size.terms * width * (2 * target.load + target.store)
+        element = size.terms * target.contraction + size.passes * target.section
+        each = target.step + target.tile + width * width * element + operand
         left_rows, left_columns = sides.rows - tiles.rows * width, sides.columns - tiles.columns * width
         rest = max(left_rows, 0) * sides.columns + max(left_columns, 0) * sides.rows
-        left = rest * (depth * target.contraction + moved) + (2 * target.dispatch if rest else 0.0)
-        held = (2 * depth * width + width * width + rest) * target.temporary
+        left = rest * (size.terms * target.contraction + target.temporary) + (2 * target.dispatch if rest else 0.0)
+        held = (2 * size.terms * width + width * width) * target.temporary
         return tiles.rows * (target.step + target.launch + operand) + tiles.count * each + left + held
 
-    def _whole(self, sides: _Sides, depth: int, moved: float) -> float:
+    def _whole(self, sides: _Sides, size: _Size) -> float:
         """What the product costs outside of a loop, in the best number of strips or as a whole."""
-        target, size = self.target, sides.rows * sides.columns
-        found = [size * (depth * target.contraction + moved + target.temporary)]
+        target, area = self.target, sides.rows * sides.columns
+        moved = size.passes * area * (target.load + target.store)
+        mirrored = (size.passes - 1) * area * target.temporary
+        found = [moved + mirrored + area * size.terms * target.contraction]
         for count in range(2, min(_STRIPS, sides.rows // target.product_rows) + 1):
             ends = [sides.rows * k // count for k in range(count + 1)]
-            price = size * (moved + 2 * (target.load + target.store) + target.temporary)
-            for (low, high), (first, stop) in zip(
-                pairwise(ends), self._spans(sides, list(pairwise(ends))), strict=True
-            ):
-                area, copied = (high - low) * (stop - first), depth * (high - low + stop - first)
-                price += target.dispatch + area * (depth * target.contraction + target.temporary)
-                price += copied * (target.load + target.store + target.temporary)
-            found.append(price)
+            strips = list(pairwise(ends))
+            price, held = moved + mirrored + 2 * area * (target.load + target.store), 0
+            for (low, high), (first, stop) in zip(strips, self._spans(sides, strips), strict=True):
+                filled = (high - low) * (stop - first)
+                wide = stop - first if stop - first < sides.columns else 0
+                copied = size.terms * (high - low + wide)
+                held += filled + copied
+                price += target.dispatch + filled * size.terms * target.contraction
+                price += copied * (target.load + target.store)
+            found.append(price + held / 2 * target.temporary)  # about half of them are there at once
         return min(found)
 
     # How it is written.
