@@ -42,6 +42,7 @@ from lower.nest import (
 )
 from lower.normalize import Check, Program, normalize
 from lower.phases import phased
+from lower.pinned import pinned
 from lower.plan import plan, users_of
 from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scanning import HELPERS
@@ -119,6 +120,7 @@ class _Emitter:
         self.report: list[str] = []
         self.helpers: set[str] = set()
         self.static = schedule.static
+        self.pinned = pinned(schedule.nodes)
         self.phase: Phase | None = None  # of the loop that is being written
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
@@ -355,6 +357,7 @@ class _Emitter:
         writer = StatementWriter(
             job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan, apart
         )
+        writer.pinned = statement.position in self.pinned
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
