@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ir.analysis.dependence import Statement
-from ir.nodes import Buffer, Expr, Var
+from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import loads
 from lower.nest import ArrayStatement, Node, SequentialLoop, inner_statements
 
@@ -32,6 +32,8 @@ def _all_turned(statement: Statement, axes: set[Var]) -> bool:
     place = _order(statement.store.indices, axes)
     orders = [_order(load.indices, axes) for e in (statement.store.value, *statement.guards) for load in loads(e)]
     arrays = [o for o in orders if len(o) > 1]
+    if isinstance(statement.store.value, Load):
+        return False  # a copy, which is nothing else than turned
     return len(place) > 1 and bool(arrays) and all(o == place[::-1] for o in arrays)
 
 

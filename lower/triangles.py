@@ -111,6 +111,8 @@ class _Tiler:
         sides = self._sides(product)
         if sides is None or not all(self._plain(s, sides) for s in statements) or not self._apart(statements):
             return None
+        if any(self.plan.expanded.get(b) for s in statements for b in s.buffers()):
+            return None  # a place in such a local is the value of a loop that tiles are cut from
         inner = [o for o in product.loops if o not in (sides.row, sides.column)]
         depth = self._depth(inner)
         if depth is None or not _factors(product, sides, {o.var for o in inner}):

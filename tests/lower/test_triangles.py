@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -130,6 +132,16 @@ def test_statements_that_see_what_other_tiles_do_stay_out_of_them() -> None:
     agrees(func, numbers(func, 0))
 
 
+def test_a_local_of_each_iteration_stays_out_of_tiles() -> None:
+    func = read(
+        GRAM.format(n=16, p=9, d="int32", less=0, scale="t[0] = G[i, j] + s[j]").replace(
+            "        for j in T.serial(i", '        t = T.alloc_buffer((1,), "int32")\n        for j in T.serial(i'
+        )
+        + "            G[i, j] = t[0] + 1\n"
+    )
+    agrees(func, numbers(func, 0))
+
+
 def test_a_product_with_its_own_result_stays_whole() -> None:
     func = read(RUNNING.replace("A[j, k]", "C[j, k]").replace("C[j, i] + 1.0", "0.0"))
     assert "tile_step" not in emit(func, EAGER)
@@ -142,6 +154,23 @@ def test_small_products_stay_whole_and_large_ones_do_not() -> None:
             n=n, m=n, p=n, d="float32", guard="j <= i", op="+", ai="i, k", bi="j, k", ci="i, j", a=shape, b=shape
         )
         assert ("tile_step" in emit(read(text))) == cut
+
+
+def test_tiles_can_be_mapped_and_differentiated_forward() -> None:
+    names: dict[str, Any] = {}
+    exec(emit(read(GRAM.format(n=16, p=9, d="float32", less=0, scale="")), EAGER), names)
+    x = np.random.default_rng(0).normal(size=(3, 9, 16)).astype(np.float32)
+
+    def ours(x: jax.Array) -> jax.Array:
+        return names["gram"](x)[0]
+
+    def plain(x: jax.Array) -> jax.Array:
+        return jnp.einsum("ki,kj->ij", x, x, precision="highest")
+
+    np.testing.assert_allclose(jax.vmap(ours)(x), jax.vmap(plain)(x), rtol=1e-5, atol=1e-5)
+    found, wanted = (jax.jvp(f, (x[0],), (x[1],)) for f in (ours, plain))
+    for have, want in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(have, want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("n, p, width", [(640, 500, 160), (1000, 300, 200)])
