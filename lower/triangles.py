@@ -22,10 +22,10 @@ from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import linear, number, to_expr
 from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements, loop_over, own_bounds
 from lower.normalize import Program, mapped, read_by_bounds
+from lower.tensor.halves import MAX_BLOCKS
 
 _ALIGNED = 8  # tiles have a multiple of this many rows, unless others leave nothing over
 _MOST = 32  # tiles along a side, of those that are tried
-_STRIPS = 6  # as many parts of the result as a product outside of a loop may be cut into
 
 Span = tuple[int, int]  # the first position or tile, and the one behind the last
 
@@ -105,14 +105,12 @@ class _Tiler:
         """Nodes that do what statements around a product do, in tiles; None where there is none, or at no gain."""
         products = [n.statement for n in group if len(n.axes) > 2]
         statements = [n.statement for n in group]
-        if len(products) != 1 or read_by_bounds(self.program.statements) & {s.buffer for s in statements}:
+        if len(products) != 1:
             return None
         (product,) = products
         sides = self._sides(product)
-        if sides is None or not all(self._plain(s, sides) for s in statements) or not self._apart(statements):
+        if sides is None or not self._fit(statements, product, sides):
             return None
-        if any(self.plan.expanded.get(b) for s in statements for b in s.buffers()):
-            return None  # a place in such a local is the value of a loop that tiles are cut from
         inner = [o for o in product.loops if o not in (sides.row, sides.column)]
         depth = self._depth(inner)
         if depth is None or not _factors(product, sides, {o.var for o in inner}):
@@ -120,6 +118,18 @@ class _Tiler:
         sides = self._within(sides, statements)
         size = _Size(depth, len(list(groupby(s.store.indices for s in statements))))
         return self._cheapest(statements, product, sides, size)
+
+    def _fit(self, statements: Sequence[Statement], product: Statement, sides: _Sides) -> bool:
+        """Whether statements may go through tiles one after the other."""
+        assert product.update is not None
+        stored = {s.buffer for s in statements}
+        if stored & read_by_bounds(self.program.statements):
+            return False
+        if any(self.plan.expanded.get(b) for s in statements for b in s.buffers()):
+            return False  # a place in such a local is the value of a loop that tiles are cut from
+        if stored & {x.buffer for x in loads(product.update[1]) if len(x.indices) > 1}:
+            return False  # rows are copied before the tiles that they are for
+        return all(self._plain(s, sides) for s in statements) and self._apart(statements)
 
     def _cheapest(
         self, statements: Sequence[Statement], product: Statement, sides: _Sides, size: _Size
@@ -263,7 +273,7 @@ class _Tiler:
         moved = size.passes * area * (target.load + target.store)
         mirrored = (size.passes - 1) * area * target.temporary
         found = [moved + mirrored + area * size.terms * target.contraction]
-        for count in range(2, min(_STRIPS, sides.rows // target.product_rows) + 1):
+        for count in range(2, min(MAX_BLOCKS, sides.rows // target.product_rows) + 1):
             ends = [sides.rows * k // count for k in range(count + 1)]
             strips = list(pairwise(ends))
             price, held = moved + mirrored + 2 * area * (target.load + target.store), 0
@@ -307,7 +317,7 @@ class _Tiler:
             for s in part:
                 own = mapped(s, lambda e: substitute_expr(e, places))
                 own = mapped(own, lambda e: map_expr(e, lambda x: held.get(x, x))) if s is product else own
-                own = replace(own, guards=(*own.guards, *self._limits(s, sides, places)))
+                own = replace(own, guards=(*own.guards, *self._limits(sides, places)))
                 tile.append(self._node(own, (outer, inner), [axes.get(o, o) for o in s.loops]))
             body.append(SequentialLoop(inner, tuple(tile), reason))
         return [SequentialLoop(outer, (*copies, *body), reason), *self._rest(statements, sides, tiles)]
@@ -315,7 +325,7 @@ class _Tiler:
     def _axis(self, loop: Loop, low: int, extent: int) -> Loop:
         return loop_over(loop.var, Box(number(low), number(extent), exact=True), self.boxes)
 
-    def _limits(self, statement: Statement, sides: _Sides, places: Mapping[Var, Expr]) -> list[Expr]:
+    def _limits(self, sides: _Sides, places: Mapping[Var, Expr]) -> list[Expr]:
         """The bounds of the loops over rows and columns as conditions at the places of a tile."""
         return [substitute_expr(c, places) for o in (sides.row, sides.column) for c in own_bounds(o)]
 
@@ -363,7 +373,7 @@ class _Tiler:
             c = (max(c[0], here[0][0]), min(c[1], here[0][1]))
             axes = {o: self._axis(o, s[0], s[1] - s[0]) for o, s in ((sides.row, r), (sides.column, c))}
             for s in statements:
-                own = replace(s, guards=(*s.guards, *self._limits(s, sides, {})))
+                own = replace(s, guards=(*s.guards, *self._limits(sides, {})))
                 found.append(self._node(own, (), [axes.get(o, o) for o in s.loops]))
         return found
 
