@@ -43,12 +43,14 @@ from lower.nest import (
 )
 from lower.normalize import Check, Program, normalize
 from lower.phases import phased
+from lower.pinned import pinned
 from lower.plan import plan, users_of
 from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
 from lower.statement import StatementWriter
+from lower.triangles import in_tiles
 from lower.turned import with_turned_copies
 from lower.values import TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
 from lower.views import Axis
@@ -104,6 +106,7 @@ def emit_function(
     inline_values(program)
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
+    schedule = in_tiles(program, schedule, target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)
 
 
@@ -118,6 +121,7 @@ class _Emitter:
         self.report: list[str] = []
         self.helpers: set[str] = set()
         self.static = schedule.static
+        self.pinned = pinned(schedule.nodes)
         self.phase: Phase | None = None  # of the loop that is being written
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
@@ -375,6 +379,7 @@ class _Emitter:
         writer = StatementWriter(
             job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan, apart, passed_on
         )
+        writer.pinned = statement.position in self.pinned
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""

@@ -82,6 +82,7 @@ class ValueWriter:
         self.forms: list[str] = []
         self.helpers: set[str] = set()
         self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
+        self.pinned = False  # whether arrays that it reads turned are turned before anything else is done
         self.apart = frozenset[Var]()  # axes whose positions are written one by one
         self._use(job)
 
@@ -178,7 +179,10 @@ class ValueWriter:
         if first:
             self.scope.current(load.buffer)
         shape = buffer_shape(load.buffer, self.bounds)
-        return self.accessor.load(self.names.of(load.buffer), shape, load.indices)
+        value = self.accessor.load(self.names.of(load.buffer), shape, load.indices)
+        if not self.pinned or value.plain is None:
+            return value
+        return Value(f"lax.optimization_barrier({value.code})", value.axes, POSTFIX)
 
     def _pending(self, load: Load) -> tuple[bool, Held | None]:
         """Whether what is held back must be written before a load reads it, or the store that has just its elements."""
