@@ -15,6 +15,7 @@ from lower.access import ZERO, Bounds
 from lower.apart import read_apart
 from lower.calls import without_bodies
 from lower.cholesky import CHOLESKY
+from lower.chosen import CHOSEN, by_element
 from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
@@ -65,6 +66,7 @@ _HELPERS = {
     "reduce_ranges": REDUCE_RANGES,
     "reduce_rows": REDUCE_ROWS,
     "cholesky_factor": CHOLESKY,
+    "chosen": CHOSEN,
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
 }
@@ -180,7 +182,7 @@ class _Emitter:
         options += [f"donate_argnames={_names(donated)}"] if donated else []
         if options:
             lines += ["from functools import partial", ""]
-        if "functools." in text or "windows" in self.helpers:
+        if "functools." in text or self.helpers & {"windows", "chosen"}:
             lines += ["import functools", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or any("lax." in _HELPERS[h] for h in self.helpers):
@@ -486,17 +488,21 @@ class _Emitter:
         test = self._scalar(self._resolve_expr(node.test), scope)
         written = {self.expanded.get(s.buffer, s.buffer) for _, inside in sides for s in inside}
         carried = sorted(written - own[0] - own[1], key=lambda b: self.names.of(b))
-        names = ", ".join(self.names.of(b) for b in carried)
+        names, single = ", ".join(self.names.of(b) for b in carried), len(carried) == 1
         self.report.append(f"two forms, chosen at run time: {node.reason}")
         functions = [self.names.fresh(n) for n in ("fast", "exact")]
         for function, (nodes, _), locals_ in zip(functions, sides, own, strict=True):
             child = scope.child()
             self._body(nodes, locals_, child)
-            scope.add(f"def {function}({names}):")
+            scope.add(f"def {function}({names if single else 'state'}):")
+            if not single:
+                scope.lines.append(f"{child.indent}{names} = state")
             scope.lines += [*child.body(), f"{child.indent}return {names}", ""]
         for buffer in carried:
             scope.written(self.names.of(buffer))
-        scope.add(f"{names} = lax.cond({test}, {', '.join(functions)}, {names})")
+        self.helpers.add("chosen")
+        arguments = [test, *functions, names if single else f"({names})", *(["True"] if by_element(node) else [])]
+        scope.add(f"{names} = chosen({', '.join(arguments)})")
 
     def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
         """Source of the first and one-past-last value; records what is known of the variable inside."""
