@@ -1,7 +1,7 @@
 """Source of choices at run time between two forms of the same, made in place.
 
-`lax.cond` copies the arrays that its branches change, into each of them and out again, and holds them twice meanwhile. A
-loop of no or one step changes them where they are. JAX knows no derivative backwards through such a loop, so that
+`lax.cond` copies the arrays that its branches change, into each of them and out again, and holds them twice meanwhile.
+A loop of no or one step changes them where they are. JAX knows no derivative backwards through such a loop, so that
 derivatives take the branches. What the functions know from around them they get as arguments, or it would be a constant
 to the derivative.
 """
@@ -13,8 +13,19 @@ from lower.nest import ArrayStatement, Versions
 CHOSEN = '''
 def chosen(test, fast, exact, state, by_element=False):
     """What `fast` makes of arrays where a test holds, else `exact`, in place: `lax.cond` would copy them."""
-    (fast, of_fast), (exact, of_exact) = jax.closure_convert(fast, state), jax.closure_convert(exact, state)
+    (fast, of_fast), (exact, of_exact) = with_all_given(fast, state), with_all_given(exact, state)
     return chosen_of_two(fast, exact, by_element, test, state, of_fast, of_exact)
+
+
+def with_all_given(function, state):
+    """A function that takes what it knows from around it as further arguments, and those."""
+    traced, result = jax.make_jaxpr(function, return_shape=True)(state)
+
+    def run(state, *given):
+        results = jax.core.eval_jaxpr(traced.jaxpr, given, *jax.tree.leaves(state))
+        return jax.tree.unflatten(jax.tree.structure(result), results)
+
+    return run, traced.consts
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
-from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.apart import read_apart
@@ -23,6 +24,7 @@ from lower.donation import Donate, donated_buffers
 from lower.filters import FILTER_HELPERS
 from lower.finite import Finite
 from lower.folding import folded
+from lower.handed import handed_on
 from lower.inlined import inline_values
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
@@ -56,6 +58,7 @@ from lower.windows import WINDOWS
 from lower.working import work_in_place
 
 WIDTH = 110  # of source lines
+_LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 _HELPERS = {
     "truncdiv": TRUNCDIV,
     "with_nan": WITH_NAN,
@@ -459,15 +462,19 @@ class _Emitter:
             scope.written(self.names.of(buffer))
         if not child.lines or not carried:
             return
-        names = ", ".join(self.names.of(b) for b in carried)
-        step = self.names.fresh(f"{self.names.of(loop.var)}_step")
-        single = len(carried) == 1
-        scope.add(f"def {step}({self.names.of(loop.var)}, {names if single else 'state'}):")
+        variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
+        step = self.names.fresh(f"{variable}_step")
+        large = [self.names.of(b) for b in carried if _is_large(b)]
+        rows = handed_on(child.body(), large, variable, low, self.names.fresh)
+        state = ", ".join([*names, *rows.names])
+        single = "," not in state
+        scope.add(f"def {step}({variable}, {state if single else 'state'}):")
         if not single:
-            scope.lines.append(f"{child.indent}{names} = state")
-        scope.lines += child.body()
-        scope.lines += [f"{child.indent}return {names}", ""]
-        scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {names if single else f'({names})'})")
+            scope.lines.append(f"{child.indent}{state} = state")
+        scope.lines += rows.lines
+        scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
+        result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
+        scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first if single else f'({first})'})")
 
     def _body(self, nodes: Iterable[Node], own: Iterable[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
@@ -534,6 +541,12 @@ class _Emitter:
             if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
                 own.add(self.expanded.get(buffer, buffer))
         return own
+
+
+def _is_large(buffer: Buffer) -> bool:
+    """Whether copying a buffer in each step of a loop takes longer than handing on rows of it."""
+    shape = [d.value for d in buffer.shape if isinstance(d, Const)]
+    return len(shape) == len(buffer.shape) > 1 and prod(shape) >= _LARGE
 
 
 def _slices(section: Section) -> str:

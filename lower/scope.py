@@ -36,6 +36,7 @@ RESERVED = {
     "cholesky_factor",
     "cholesky_factor_jvp",
     "chosen",
+    "with_all_given",
     "chosen_of_two",
     "chosen_of_two_jvp",
     "first_best",

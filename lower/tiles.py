@@ -83,7 +83,7 @@ class Tiler:
         return ArrayStatement(Statement(self.new.position(), (*around, *axes), (), store), axes)
 
     def _filled(self, tile: Buffer, node: SequentialLoop) -> bool:
-        """Whether each step stores to a row of a tile of its own before it reads it and no other, until all are stored."""
+        """Whether each step stores to a row of its own before it reads it, and to no other, until all are stored."""
         users = [n for n in inner_statements(node.body) if tile in n.statement.buffers()]
         first = users[0].statement
         own = {o.var: box for o in (node.loop, *users[0].axes) if (box := self.boxes.get(o)) is not None and box.exact}
