@@ -166,10 +166,10 @@ class Forms(ABC):
             self.anti_self = own_reads(deps)
             fast = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
             self.anti_self = held
-            flag, nodes = test(assumption, around, self.boxes, self.new)
-            best = (*nodes, Versions(Load(flag, ()), fast, exact, f"where {assumption}, some stores change nothing"))
+            holds, nodes, found = test(assumption, around, self.boxes, self.new)
+            best = (*nodes, Versions(holds, fast, exact, f"where {assumption}, some stores change nothing"))
             if self._price(best) < WORTH * self._price(exact):
-                self.program.depth[flag] = len(around)
+                self.program.depth.update(dict.fromkeys(found, len(around)))
                 break
             best = None
             self.program.restore(made)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
-from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.apart import read_apart
 from lower.calls import without_bodies
 from lower.cholesky import CHOLESKY
+from lower.chosen import CHOSEN, by_element
 from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
@@ -22,6 +24,7 @@ from lower.donation import Donate, donated_buffers
 from lower.filters import FILTER_HELPERS
 from lower.finite import Finite, outside_unless
 from lower.folding import folded
+from lower.handed import handed_on
 from lower.inlined import inline_values
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
@@ -58,6 +61,7 @@ from lower.windows import WINDOWS
 from lower.working import work_in_place
 
 WIDTH = 110  # of source lines
+_LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 _HELPERS = {
     "truncdiv": TRUNCDIV,
     "with_nan": WITH_NAN,
@@ -68,6 +72,7 @@ _HELPERS = {
     "reduce_ranges": REDUCE_RANGES,
     "reduce_rows": REDUCE_ROWS,
     "cholesky_factor": CHOLESKY,
+    "chosen": CHOSEN,
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
 }
@@ -186,7 +191,7 @@ class _Emitter:
         options += [f"donate_argnames={_names(donated)}"] if donated else []
         if options:
             lines += ["from functools import partial", ""]
-        if "functools." in text or "windows" in self.helpers:
+        if "functools." in text or self.helpers & {"windows", "chosen"}:
             lines += ["import functools", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or any("lax." in _HELPERS[h] for h in self.helpers):
@@ -484,15 +489,19 @@ class _Emitter:
             scope.written(self.names.of(buffer))
         if not child.lines or not carried:
             return
-        names = ", ".join(self.names.of(b) for b in carried)
-        step = self.names.fresh(f"{self.names.of(loop.var)}_step")
-        single = len(carried) == 1
-        scope.add(f"def {step}({self.names.of(loop.var)}, {names if single else 'state'}):")
+        variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
+        step = self.names.fresh(f"{variable}_step")
+        large = [self.names.of(b) for b in carried if _is_large(b)]
+        rows = handed_on(child.body(), large, variable, low, self.names.fresh)
+        state = ", ".join([*names, *rows.names])
+        single = "," not in state
+        scope.add(f"def {step}({variable}, {state if single else 'state'}):")
         if not single:
-            scope.lines.append(f"{child.indent}{names} = state")
-        scope.lines += child.body()
-        scope.lines += [f"{child.indent}return {names}", ""]
-        scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {names if single else f'({names})'})")
+            scope.lines.append(f"{child.indent}{state} = state")
+        scope.lines += rows.lines
+        scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
+        result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
+        scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first if single else f'({first})'})")
 
     def _body(self, nodes: Iterable[Node], own: Iterable[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
@@ -513,17 +522,21 @@ class _Emitter:
         test = self._scalar(self._resolve_expr(node.test), scope)
         written = {self.expanded.get(s.buffer, s.buffer) for _, inside in sides for s in inside}
         carried = sorted(written - own[0] - own[1], key=lambda b: self.names.of(b))
-        names = ", ".join(self.names.of(b) for b in carried)
+        names, single = ", ".join(self.names.of(b) for b in carried), len(carried) == 1
         self.report.append(f"two forms, chosen at run time: {node.reason}")
         functions = [self.names.fresh(n) for n in ("fast", "exact")]
         for function, (nodes, _), locals_ in zip(functions, sides, own, strict=True):
             child = scope.child()
             self._body(nodes, locals_, child)
-            scope.add(f"def {function}({names}):")
+            scope.add(f"def {function}({names if single else 'state'}):")
+            if not single:
+                scope.lines.append(f"{child.indent}{names} = state")
             scope.lines += [*child.body(), f"{child.indent}return {names}", ""]
         for buffer in carried:
             scope.written(self.names.of(buffer))
-        scope.add(f"{names} = lax.cond({test}, {', '.join(functions)}, {names})")
+        self.helpers.add("chosen")
+        arguments = [test, *functions, names if single else f"({names})", *(["True"] if by_element(node) else [])]
+        scope.add(f"{names} = chosen({', '.join(arguments)})")
 
     def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
         """Source of the first and one-past-last value; records what is known of the variable inside."""
@@ -555,6 +568,12 @@ class _Emitter:
             if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
                 own.add(self.expanded.get(buffer, buffer))
         return own
+
+
+def _is_large(buffer: Buffer) -> bool:
+    """Whether copying a buffer in each step of a loop takes longer than handing on rows of it."""
+    shape = [d.value for d in buffer.shape if isinstance(d, Const)]
+    return len(shape) == len(buffer.shape) > 1 and prod(shape) >= _LARGE
 
 
 def _slices(section: Section) -> str:

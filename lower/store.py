@@ -163,7 +163,7 @@ class StoreWriter(ValueWriter):
         if len(stores) > 1 or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
             # a pass over all of the buffer is needed anyway: these stores may share it
             one_pass = masked or any(h.whole for h in stores)
-            late = self.scope.loop_vars and steady and held.late is not None
+            late = self.scope.loop_vars and steady and held.late is not None and held.everywhere is not None
             if one_pass and late and all(map(self._beside, stores)):
                 self.scope.park(buffer)
             else:
@@ -192,7 +192,7 @@ class StoreWriter(ValueWriter):
         Within loops so is a store under a mask, which may be `steady`: true or false whatever the data.
         """
         line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
-        masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 1
+        masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 0
         # a row that is only copied is stored at once: XLA would copy a buffer of which others are read before that
         copied = isinstance(self.job.value, Load) and self.job.op is None and bool(self._starts(place))
         if not self.shape or copied or not (place.marks or masked):

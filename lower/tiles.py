@@ -14,8 +14,8 @@ from functools import partial
 
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Const, Expr, Load, Store, const
-from ir.traverse import has_loads
-from lower.linear import Linear, atom, linear, to_expr, unbounded
+from ir.traverse import has_loads, loads
+from lower.linear import Linear, atom, linear, number, to_expr, unbounded
 from lower.nest import (
     ArrayStatement,
     Box,
@@ -65,7 +65,8 @@ class Tiler:
                 self.depth[tile] = len(around)
                 place = partial(_inside_tile, low)
                 node = replace(node, body=tuple(relocated_node(n, buffer, tile, place) for n in node.body))
-                before.append(self._copy(tile, buffer, low, around, back=False))
+                if not self._filled(tile, node):
+                    before.append(self._copy(tile, buffer, low, around, back=False))
                 after.append(self._copy(tile, buffer, low, around, back=True))
         return (*before, node, *after)
 
@@ -80,6 +81,26 @@ class Tiler:
         source, sink = (here, there) if back else (there, here)
         store = Store(sink.buffer, sink.indices, source)
         return ArrayStatement(Statement(self.new.position(), (*around, *axes), (), store), axes)
+
+    def _filled(self, tile: Buffer, node: SequentialLoop) -> bool:
+        """Whether each step stores to a row of its own before it reads it, and to no other, until all are stored."""
+        users = [n for n in inner_statements(node.body) if tile in n.statement.buffers()]
+        first = users[0].statement
+        own = {o.var: box for o in (node.loop, *users[0].axes) if (box := self.boxes.get(o)) is not None and box.exact}
+        indices = [linear(i) for i in first.store.indices]
+        if first.buffer != tile or first.guards or first.update or users[0].scan or len(indices) != len(own):
+            return False
+        if any(load.buffer == tile for load in loads(first.store.value)):
+            return False
+        by_var = {v: d for d, i in enumerate(indices) for v in own if i.equals(atom(v) + i.const)}
+        if by_var.keys() != own.keys() or len(set(by_var.values())) < len(indices):
+            return False
+        for v, d in by_var.items():
+            covered = own[v].low + indices[d].const
+            if not covered.equals(number(0)) or not own[v].extent.equals(linear(tile.shape[d])):
+                return False
+        d = by_var[node.loop.var]
+        return all(linear(p[d]).equals(indices[d]) for n in users for p in n.statement.places(tile))
 
     def _window(self, buffer: Buffer, node: SequentialLoop) -> tuple[Buffer, list[Linear]] | None:
         """A tile for all that a loop touches of a buffer, and where it begins; None if there is no smaller one."""

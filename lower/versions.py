@@ -10,17 +10,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ir import presburger
 from ir.analysis.dependence import Idle, Loop, Statement
-from ir.dtypes import DType
-from ir.nodes import TRUE, Binary, Buffer, Expr, Load, Store, const
+from ir.nodes import Binary, Buffer, Expr, Load, Store, const
 from ir.traverse import loads
 from lower.absorption import unchanged
 from lower.assumed import Bounds, holds, kept
+from lower.choices import conjunction
 from lower.nest import ArrayStatement, Box, Fresh, loops_over
+from lower.reduce import neutral_number
 
 WORTH = 0.7  # the part of the price of one version below which two are taken: they are compiled both
+_EXTREMES: tuple[tuple[str, Literal["min", "max"], Literal["ge", "le"]], ...] = (
+    ("least", "min", "ge"),
+    ("most", "max", "le"),
+)
 _BOUNDS: tuple[Bounds, ...] = ((0.0, math.inf), (0.0, 1.0), (-math.inf, 0.0), (1.0, math.inf))
 
 
@@ -60,27 +66,31 @@ def test(
     around: tuple[Loop, ...],
     boxes: dict[Loop, Box],
     new: Fresh,
-) -> tuple[Buffer, list[ArrayStatement]]:
-    """A truth value and the statements that find it: whether all elements are within their bounds."""
-    flag = Buffer(new.name("within"), (), DType.BOOL, "local")
-    start = Statement(new.position(), around, (), Store(flag, (), TRUE))
-    nodes = [ArrayStatement(start, ())]
+) -> tuple[Expr, list[ArrayStatement], list[Buffer]]:
+    """Whether all elements are within their bounds, with the statements before that and the locals in them.
+
+    It looks at extremes: XLA finds them in one pass, but keeps the truth values of all elements for `all`. One NaN
+    makes an extreme NaN, which is within no bounds, as one of those is finite.
+    """
+    nodes: list[ArrayStatement] = []
+    found: list[Expr] = []
+    locals_: list[Buffer] = []
     for buffer, box in assumption.bounds.items():
-        axes = loops_over(buffer, boxes, new.name)
-        element = Load(buffer, tuple(a.var for a in axes))
-        for condition in _conditions(element, box):
-            store = Store(flag, (), Binary("and", Load(flag, ()), condition))
-            s = Statement(new.position(), (*around, *axes), (), store, ("and", condition))
+        for (name, extreme, op), bound in zip(_EXTREMES, box, strict=True):
+            if not math.isfinite(bound):
+                continue
+            value = bound if buffer.dtype.is_float else int(bound)
+            best = Buffer(new.name(name), (), buffer.dtype, "local")
+            axes = loops_over(buffer, boxes, new.name)
+            element = Load(buffer, tuple(a.var for a in axes))
+            start = Store(best, (), const(neutral_number(extreme, buffer.dtype), buffer.dtype))
+            store = Store(best, (), Binary(extreme, Load(best, ()), element))
+            nodes.append(ArrayStatement(Statement(new.position(), around, (), start), ()))
+            s = Statement(new.position(), (*around, *axes), (), store, (extreme, element))
             nodes.append(ArrayStatement(s, axes))
-    return flag, nodes
-
-
-def _conditions(element: Expr, box: Bounds) -> Iterator[Expr]:
-    """That a value is within bounds; NaN is not, as one of them is finite."""
-    for op, bound in (("ge", box[0]), ("le", box[1])):
-        if math.isfinite(bound):
-            value = bound if element.dtype.is_float else int(bound)
-            yield Binary(op, element, const(value, element.dtype))  # pyright: ignore[reportArgumentType]
+            found.append(Binary(op, Load(best, ()), const(value, buffer.dtype)))
+            locals_.append(best)
+    return conjunction(found), nodes, locals_
 
 
 def _said(name: str, box: Bounds) -> Iterator[str]:

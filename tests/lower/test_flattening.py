@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -94,3 +95,31 @@ def test_ranges_as_one_loop(body: str) -> None:
 @pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
 def test_near_misses_stay_loops(body: str) -> None:
     assert not any("may be in order and apart" in line for line in check(body))
+
+
+@pytest.mark.parametrize("starts", [range(0, 24, 3), [0, 5, 3, 9, 2, 4, 8, 6]], ids=["in order", "not in order"])
+def test_derivatives_of_what_both_forms_read(starts: list[int]) -> None:
+    text = f"""
+@T.prim_func
+def f(P: T.Buffer(({N} + 1,), "int32"), X: T.Buffer(({M},), "float32"), S: T.Buffer(({N},), "float32"),
+      Z: T.Buffer(({M},), "float32")):
+    for i in T.serial({N}):
+        for k in T.serial(P[i], P[i + 1]):
+            Z[k] = X[k] * S[i]
+"""
+    k = Kernel(emit_function(parse(text).funcs[0], target=EAGER), jax.devices()[0])
+    assert "chosen(" in k.source
+    rng = np.random.default_rng(0)
+    x, s, z, weights = (jnp.asarray(rng.normal(size=n).astype(np.float32)) for n in (M, N, M, M))
+    ranges = np.minimum(np.array(starts, np.int32), M)
+
+    def total(x: jax.Array, s: jax.Array, z: jax.Array) -> jax.Array:
+        return jnp.sum(k.jitted(ranges, x, s, z)[0] * weights)
+
+    of_x, of_s, of_z = np.zeros(M), np.zeros(N), np.array(weights)
+    last = {p: i for i in range(N) for p in range(ranges[i], ranges[i + 1])}
+    for p, i in last.items():
+        of_x[p], of_z[p] = weights[p] * s[i], 0
+        of_s[i] += weights[p] * x[p]
+    _, tangent = jax.jvp(total, (x, s, z), (x, s, z))
+    np.testing.assert_allclose(tangent, of_x @ x + of_s @ s + of_z @ z, rtol=1e-4)

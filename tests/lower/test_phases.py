@@ -185,10 +185,18 @@ def test_phases_compute_what_the_loop_does(name: str, count: int, monkeypatch: p
 
 def test_alike_phases_are_one_loop_in_the_source() -> None:
     emitted = emit_function(read(DURBIN), target=EAGER)
-    assert emitted.source.count("def k_step") == 1
+    assert emitted.source.count("def k_step") == 2  # the last one is long enough to take its whole section
     assert "lax.fori_loop(start, stop, k_step" in emitted.source
     assert "y_part = y[0:stop]" in emitted.source
-    assert "y_part[0:stop - 1]" in emitted.source
+    assert "y_part[0:stop - 1]" in emitted.source  # one element is too much for short ones
+
+
+def test_axes_take_whole_sections_and_elements_join_their_pass() -> None:
+    """What a phase carries is stored to in one pass, and no part of it is copied to be read."""
+    emitted = emit_function(read(DURBIN.replace("19", "100")), target=EAGER)
+    assert "y_part[0:stop]" in emitted.source
+    assert "jnp.where((jnp.arange(stop) == k)," in emitted.source
+    assert "y_part.at[" not in emitted.source
 
 
 def test_few_elements_saved_are_not_worth_compiling() -> None:

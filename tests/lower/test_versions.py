@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -377,3 +379,64 @@ def test_random_steps(dtype: str, reads: list[str], outer: str, inner: str, guar
     elif dtype == "int32":
         x = x % 4 - (seed % 2)
     check(func, {"X": x.astype(dtype)}, target=DEAR)
+
+
+def test_both_versions_work_in_place() -> None:
+    """No copy for the choice, none for steps that read a row and a column of what they store to, none for the test."""
+    n = 96
+    k = kernel(read("int32", steps(SHORTEST, n), n=n))
+    assert versions(k)
+    x = np.random.default_rng(0).integers(1, 99, (n, n)).astype(np.int32)
+    (got,) = k(X=x)
+    expected = x.astype(np.int64)
+    for step in range(n):
+        expected = np.minimum(expected, expected[:, step, None] + expected[step])
+    np.testing.assert_array_equal(np.asarray(got), expected)
+    memory = k.jitted.lower(jnp.asarray(x)).compile().memory_analysis()
+    assert memory.temp_size_in_bytes < x.nbytes // 2
+
+
+def test_rows_are_handed_on_where_arrays_are_large() -> None:
+    """With a negative way at the end of all, which leaves no cycle, so that the exact version counts."""
+    n = 70
+    k = kernel(read("int32", steps(SHORTEST, n), n=n))
+    assert "X[:, k + 1]" in k.source and "X[k + 1]" in k.source
+    x = np.random.default_rng(0).integers(1, 99, (n, n)).astype(np.int32)
+    x[0, 1] = -1
+    expected = x.astype(np.int64)
+    for step in range(n):
+        expected = np.minimum(expected, expected[:, step, None] + expected[step])
+    assert np.diag(expected).min() >= 0
+    np.testing.assert_array_equal(np.asarray(k(X=x)[0]), expected)
+
+
+@pytest.mark.parametrize("low", [0.1, -0.05])
+def test_derivatives_and_batches_of_both_versions(low: float) -> None:
+    k = kernel(read("float32", steps(SHORTEST)))
+    assert versions(k)
+
+    def loops(x: jax.Array) -> jax.Array:
+        def one(t: int, x: jax.Array) -> jax.Array:
+            k, i, j = t // N**2, t // N % N, t % N
+            return x.at[i, j].set(jnp.minimum(x[i, j], x[i, k] + x[k, j]))
+
+        return jax.lax.fori_loop(0, N**3, one, x)
+
+    x = np.random.default_rng(0).uniform(0.2, 1.0, (N, N)).astype(np.float32)
+    x[0, 1] = low
+    weights = np.random.default_rng(1).normal(size=(N, N)).astype(np.float32)
+
+    def ours(x: jax.Array) -> jax.Array:
+        return k.jitted(x)[0]
+
+    def directions(form: Callable[[jax.Array], jax.Array]) -> tuple[jax.Array, jax.Array]:
+        def total(x: jax.Array) -> jax.Array:
+            return jnp.sum(form(x) * weights)
+
+        return jax.grad(total)(jnp.asarray(x)), jax.jvp(total, (jnp.asarray(x),), (jnp.asarray(weights),))[1]
+
+    for got, want in zip(directions(ours), directions(loops), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    several = jnp.stack([x, x - 0.1, x + 1])
+    for row, one in zip(jax.vmap(ours)(several), several, strict=True):
+        np.testing.assert_allclose(row, loops(one), rtol=1e-5)
