@@ -1,14 +1,56 @@
-"""Source of choices at run time between two forms of the same, made in place.
+"""Source of steps and choices whose number the data decide, with derivatives backwards.
+
+JAX knows no derivative backwards through a loop whose bounds are no numbers. Such loops run as they are; derivatives
+take a loop over all that the bounds can ever be, whose steps between them count.
 
 `lax.cond` copies the arrays that its branches change, into each of them and out again, and holds them twice meanwhile.
-A loop of no or one step changes them where they are. JAX knows no derivative backwards through such a loop, so that
-derivatives take the branches. What the functions know from around them they get as arguments, or it would be a constant
-to the derivative.
+A loop of no or one step changes them where they are; derivatives take the branches.
+
+What the functions know from around them they get as arguments, or it would be a constant to the derivative.
 """
 
 from __future__ import annotations
 
 from lower.nest import ArrayStatement, Versions
+
+GIVEN = '''
+def with_all_given(function, *arguments):
+    """A function that takes what it knows from around it as a further argument, the last, and that."""
+    traced, result = jax.make_jaxpr(function, return_shape=True)(*arguments)
+
+    def run(*arguments):
+        results = jax.core.eval_jaxpr(traced.jaxpr, arguments[-1], *jax.tree.leaves(arguments[:-1]))
+        return jax.tree.unflatten(jax.tree.structure(result), results)
+
+    return run, traced.consts
+'''
+
+BETWEEN = '''
+def loop_between(low, high, ends, step, state):
+    """`lax.fori_loop(low, high, step, state)` with derivatives backwards, for bounds within `ends`, two numbers."""
+    bounds = [jnp.asarray(b, jnp.result_type(low, high)) for b in (low, high)]
+    step, given = with_all_given(step, bounds[0], state)
+    return loop_between_given(step, ends, bounds, state, given)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def loop_between_given(step, ends, bounds, state, given):
+    return lax.fori_loop(*bounds, lambda i, s: step(i, s, given), state)
+
+
+@loop_between_given.defjvp
+def loop_between_jvp(step, ends, primals, tangents):
+    def loop(bounds, state, given):
+        low, high = bounds
+
+        def within(i, s):
+            i = i.astype(low.dtype)
+            return lax.cond((low <= i) & (i < high), lambda: step(i, s, given), lambda: s)
+
+        return lax.fori_loop(*ends, within, state)
+
+    return jax.jvp(loop, primals, tangents)
+'''
 
 CHOSEN = '''
 def chosen(test, fast, exact, state, by_element=False):
@@ -17,30 +59,19 @@ def chosen(test, fast, exact, state, by_element=False):
     return chosen_of_two(fast, exact, by_element, test, state, of_fast, of_exact)
 
 
-def with_all_given(function, state):
-    """A function that takes what it knows from around it as further arguments, and those."""
-    traced, result = jax.make_jaxpr(function, return_shape=True)(state)
-
-    def run(state, *given):
-        results = jax.core.eval_jaxpr(traced.jaxpr, given, *jax.tree.leaves(state))
-        return jax.tree.unflatten(jax.tree.structure(result), results)
-
-    return run, traced.consts
-
-
 @functools.partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
 def chosen_of_two(fast, exact, by_element, test, state, of_fast, of_exact):
     if by_element:
-        state = jax.tree.map(lambda new, old: jnp.where(test, new, old), fast(state, *of_fast), state)
+        state = jax.tree.map(lambda new, old: jnp.where(test, new, old), fast(state, of_fast), state)
     else:
-        state = lax.fori_loop(0, jnp.where(test, 1, 0), lambda _, s: fast(s, *of_fast), state)
-    return lax.fori_loop(0, jnp.where(test, 0, 1), lambda _, s: exact(s, *of_exact), state)
+        state = lax.fori_loop(0, jnp.where(test, 1, 0), lambda _, s: fast(s, of_fast), state)
+    return lax.fori_loop(0, jnp.where(test, 0, 1), lambda _, s: exact(s, of_exact), state)
 
 
 @chosen_of_two.defjvp
 def chosen_of_two_jvp(fast, exact, by_element, primals, tangents):
     def branches(test, state, of_fast, of_exact):
-        return lax.cond(test, lambda: fast(state, *of_fast), lambda: exact(state, *of_exact))
+        return lax.cond(test, lambda: fast(state, of_fast), lambda: exact(state, of_exact))
 
     return jax.jvp(branches, primals, tangents)
 '''

@@ -11,12 +11,12 @@ from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
-from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
+from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.apart import read_apart
 from lower.calls import without_bodies
 from lower.cholesky import CHOLESKY
-from lower.chosen import CHOSEN, by_element
+from lower.chosen import BETWEEN, CHOSEN, GIVEN, by_element
 from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
@@ -72,6 +72,8 @@ _HELPERS = {
     "reduce_ranges": REDUCE_RANGES,
     "reduce_rows": REDUCE_ROWS,
     "cholesky_factor": CHOLESKY,
+    "with_all_given": GIVEN,
+    "loop_between": BETWEEN,
     "chosen": CHOSEN,
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
@@ -191,7 +193,7 @@ class _Emitter:
         options += [f"donate_argnames={_names(donated)}"] if donated else []
         if options:
             lines += ["from functools import partial", ""]
-        if "functools." in text or self.helpers & {"windows", "chosen"}:
+        if "functools." in text or self.helpers & {"windows", "loop_between", "chosen"}:
             lines += ["import functools", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or any("lax." in _HELPERS[h] for h in self.helpers):
@@ -482,7 +484,7 @@ class _Emitter:
         child = scope.child()
         child.loop_vars |= {loop.var}
         child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
-        low, high = self._loop_bounds(node, scope, child)
+        low, high, ends = self._loop_bounds(node, scope, child)
         self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
         self._body(node.body, own, child)
         for buffer in carried:
@@ -501,7 +503,12 @@ class _Emitter:
         scope.lines += rows.lines
         scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
         result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
-        scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first if single else f'({first})'})")
+        first = first if single else f"({first})"
+        if ends is not None and any(b.dtype.is_float for b in carried):
+            self.helpers |= {"with_all_given", "loop_between"}
+            scope.add(f"{result} = loop_between({low}, {high}, ({', '.join(ends)}), {step}, {first})")
+        else:
+            scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first})")
 
     def _body(self, nodes: Iterable[Node], own: Iterable[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
@@ -534,30 +541,35 @@ class _Emitter:
             scope.lines += [*child.body(), f"{child.indent}return {names}", ""]
         for buffer in carried:
             scope.written(self.names.of(buffer))
-        self.helpers.add("chosen")
+        self.helpers |= {"with_all_given", "chosen"}
         arguments = [test, *functions, names if single else f"({names})", *(["True"] if by_element(node) else [])]
         scope.add(f"{names} = chosen({', '.join(arguments)})")
 
-    def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str]:
-        """Source of the first and one-past-last value; records what is known of the variable inside."""
+    def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str, tuple[str, str] | None]:
+        """Source of the first and one-past-last value; records what is known of the variable inside.
+
+        If these are no numbers while tracing, then besides what they can ever be, if that is known.
+        """
         loop = node.loop
         if self.phase is not None and node.phases:
             low, stop = self.phase.low, self.phase.stop
             child.around[loop.var] = Box(number(low), number(stop - low), exact=True)
-            return str(low), str(stop)
+            return str(low), str(stop), None
         box = self._box(loop)
         start, extent = self._resolve_expr(loop.start), self._resolve_expr(loop.extent)
         known = scope.loop_vars | self.static | set(self.func.scalars)
         stop = to_expr(linear(Binary("add", start, extent)), loop.var)
-        if free_vars(start) | free_vars(extent) <= known:
-            low, high = self._scalar(start, scope), self._scalar(stop, scope)
-        else:
-            assert box is not None
-            child.boxed = child.boxed | {loop.var}
-            low, high = (self._scalar(to_expr(f, loop.var)) for f in (box.low, box.low + box.extent))
+        ends = None
         if box is not None:
             child.around[loop.var] = box
-        return low, high
+            ends = self._scalar(to_expr(box.low, loop.var)), self._scalar(to_expr(box.low + box.extent, loop.var))
+        used = free_vars(start) | free_vars(extent)
+        if used <= known:
+            moving = not used <= self.static or has_loads(start) or has_loads(extent)
+            return self._scalar(start, scope), self._scalar(stop, scope), ends if moving else None
+        assert ends is not None
+        child.boxed = child.boxed | {loop.var}
+        return *ends, None
 
     def _own_locals(self, inside: list[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
         """Locals that only these statements know, where each iteration of loops for which that holds has its own."""
