@@ -17,7 +17,7 @@ from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substit
 from lower.choices import conjunction
 from lower.linear import Linear, atom, linear, to_expr
 from lower.nest import Box, Fresh, Recurrence
-from lower.normalize import split_update
+from lower.normalize import read_by_bounds, split_update
 from lower.reduce import neutral_number
 
 
@@ -204,7 +204,7 @@ def with_history(
     """
     users = [s for s in group if buffer in s.buffers()]
     writers = [s for s in users if s.buffer == buffer]
-    if len(writers) != 1 or len(users) < 2:
+    if len(writers) != 1 or len(users) < 2 or buffer in read_by_bounds(group):
         return None
     writer = writers[0]
     place = writer.store.indices
