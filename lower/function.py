@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
 from ir.nodes import Binary, Buffer, Expr, Load, PrimFunc, Store, Var
-from ir.traverse import all_exprs, free_vars, loads, map_expr, shape_vars
+from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.apart import read_apart
 from lower.calls import without_bodies
@@ -44,6 +44,7 @@ from lower.normalize import Check, Program, normalize
 from lower.phases import phased
 from lower.plan import plan, users_of
 from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
+from lower.recorded import depends_on
 from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
@@ -478,20 +479,22 @@ class _Emitter:
     def _versions(self, node: Versions, scope: Scope) -> None:
         """A choice at run time, of which only one side runs."""
         sides = [(nodes, [n.statement for n in inner_statements(nodes)]) for nodes in (node.fast, node.exact)]
-        own = [self._own_locals(inside, lambda loops: scope.loop_vars <= {o.var for o in loops}) for _, inside in sides]
-        for (_, inside), locals_ in zip(sides, own, strict=True):
-            touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
-            for buffer in sorted(touched - locals_, key=lambda b: b.name):
-                scope.current(buffer)
+        both = [s for _, inside in sides for s in inside]
+        own = self._own_locals(both, lambda loops: scope.loop_vars <= {o.var for o in loops})
+        touched = [{self.expanded.get(b, b) for s in inside for b in s.buffers()} for _, inside in sides]
+        for buffer in sorted((touched[0] | touched[1]) - own, key=lambda b: b.name):
+            scope.current(buffer)
         test = self._scalar(self._resolve_expr(node.test), scope)
-        written = {self.expanded.get(s.buffer, s.buffer) for _, inside in sides for s in inside}
-        carried = sorted(written - own[0] - own[1], key=lambda b: self.names.of(b))
+        written = {self.expanded.get(s.buffer, s.buffer) for s in both}
+        carried = sorted(written - own, key=lambda b: self.names.of(b))
+        if not carried:
+            return
         names = ", ".join(self.names.of(b) for b in carried)
         self.report.append(f"two forms, chosen at run time: {node.reason}")
         functions = [self.names.fresh(n) for n in ("fast", "exact")]
-        for function, (nodes, _), locals_ in zip(functions, sides, own, strict=True):
+        for function, (nodes, _), mine in zip(functions, sides, touched, strict=True):
             child = scope.child()
-            self._body(nodes, locals_, child)
+            self._body(nodes, own & mine, child)
             scope.add(f"def {function}({names}):")
             scope.lines += [*child.body(), f"{child.indent}return {names}", ""]
         for buffer in carried:
@@ -511,6 +514,9 @@ class _Emitter:
         stop = to_expr(linear(Binary("add", start, extent)), loop.var)
         if free_vars(start) | free_vars(extent) <= known:
             low, high = self._scalar(start, scope), self._scalar(stop, scope)
+            if has_loads(start) or has_loads(stop):  # where nothing is to be done they may be any numbers
+                taken = [self._scalar(g, scope) for g in self._around(node, known)]
+                high = f"jnp.where({' & '.join(f'({g})' for g in taken)}, {high}, {low})" if taken else high
         else:
             assert box is not None
             child.boxed = child.boxed | {loop.var}
@@ -518,6 +524,18 @@ class _Emitter:
         if box is not None:
             child.around[loop.var] = box
         return low, high
+
+    def _around(self, node: SequentialLoop, known: Collection[Var]) -> list[Expr]:
+        """Conditions of all that is done in a loop which hold for all of it or none."""
+        inside = [n.statement for n in inner_statements(node.body)]
+        changed = {s.buffer for s in inside}
+        return [
+            self._resolve_expr(g)
+            for g in inside[0].guards
+            if depends_on(g, inside[0].loops, self.program.depth) <= set(known)
+            and not any(load.buffer in changed for load in loads(g))
+            and all(any(g.same(h) for h in s.guards) for s in inside)
+        ]
 
     def _own_locals(self, inside: list[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
         """Locals that only these statements know, where each iteration of loops for which that holds has its own."""
