@@ -334,7 +334,8 @@ class Forms(ABC):
         if box is None:
             return None
         statements, unrolled = list(group), list[Unrolled]()
-        for buffer in sorted({s.buffer for s in group}, key=lambda b: b.name):
+        carried = {s.buffer for s in group if self.program.depth.get(s.buffer, 0) <= level}
+        for buffer in sorted(carried, key=lambda b: b.name):
             found = with_history(statements, buffer, loop, box, self.new)
             if found is not None:
                 statements = found.statements

@@ -64,6 +64,16 @@ for i in T.serial(8):
     for k in T.serial(s[0]):
         A[i, k] = A[i, k] + X[k]
 """,
+    "a sum of its own that begins with anything": """
+s = T.alloc_buffer((1,), "int32")
+s[0] = A[1, 2]
+for j in T.serial(8):
+    t = T.alloc_buffer((1,), "int32")
+    t[0] = t[0] - X[j]
+    Y[j] = T.if_then_else(j < 0, s[0], t[0])
+    s[0] = A[0, j] - t[0]
+    Q[j] = A[j, j]
+""",
     "a local of rows that nobody reads": """
 w = T.alloc_buffer((8,), "int32")
 for i in T.serial(8):
