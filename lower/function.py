@@ -303,11 +303,8 @@ class _Emitter:
         def variable(var: Var) -> Value:
             return Value(self.names.of(var), static=var in self.static, weak=True)
 
-        translator = Translator((), load, variable)
-        code = translator.expr(expr).code
-        if translator.uses_truncdiv:
-            self.helpers.add("truncdiv")
-        return code
+        translator = Translator((), load, variable, self.helpers)
+        return translator.expr(expr).code
 
     # Statements and loops.
 
