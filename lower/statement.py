@@ -130,7 +130,7 @@ class StatementWriter(StoreWriter):
         op, fill = self.job.op, self.scope.fills.get(self.job.buffer)
         zero = fill is not None and fill.value.code == neutral("add", self.job.buffer.dtype).code
         fresh = op is None or (op == "add" and zero and fill is not None and fill.place == self._key(place, None))
-        whole = not any(place.turned) and all(map(_all_of, place.view))
+        whole = not place.turned and all(map(_all_of, place.view))
         return self.recall.renamed(self.results[0], self.job.buffer, place.axes) if fresh and whole else None
 
     def _release(self) -> None:
