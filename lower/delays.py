@@ -60,8 +60,8 @@ def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
     together = body[-1].position - body[0].position < len(body)
     if len(body) > _STATEMENTS or not together or not extent.is_const:
         return
-    if any(b in program.depth and any(s.buffer == b for s in body) for b in read_by_bounds(body)):
-        return
+    if not read_by_bounds(body).isdisjoint(s.buffer for s in body):
+        return  # what such loops go through is not the same for all of them
     before = [s for s in program.statements if s.position < body[0].position]
     after = [s for s in program.statements if s.position > body[-1].position]
     body = _without_names(body, level, program)

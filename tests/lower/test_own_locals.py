@@ -123,6 +123,24 @@ def test_a_variable_holds_the_past_only_where_all_of_it_is_of_one_iteration(insi
     check(func, drawn(func), CPU)
 
 
+def test_a_variable_holds_the_past_only_where_its_loops_stay_as_long() -> None:
+    func = read(
+        FLOATS + ', N: T.Buffer((1,), "int32")',
+        """
+y = T.alloc_buffer((8,), "float32")
+for j in T.serial(8):
+    y[j] = 0.0
+for i in T.serial(64):
+    for j in T.serial(N[0]):
+        B[i] = B[i] + y[j]
+    for j in T.serial(N[0]):
+        y[j] = A[i, j]
+    N[0] = (N[0] + 5) % 8
+""",
+    )
+    check(func, {**drawn(func), "N": np.array([2], np.int32)}, CPU)
+
+
 def test_what_the_last_iteration_of_a_loop_names_is_read_behind_it() -> None:
     func = read(
         FLOATS,
