@@ -83,7 +83,7 @@ def filtering(statement: Statement, loop: Loop, axes: Collection[Var], private: 
     around = (*store.indices, *statement.guards)
     if not store.value.dtype.is_float or statement.guards or any(map(has_loads, around)):
         return None
-    if not any(moves(i, loop.var) for i in store.indices) or not steps_alike(statement, loop):
+    if not any(moves(i, loop.var) for i in store.indices) or not steps_alike(statement, loop, private):
         return None
     places = [_back(store.indices, loop.var, lag) for lag in range(1, LONGEST + 1)]
     own = [load for load in loads(store.value) if load.buffer == store.buffer]

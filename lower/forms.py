@@ -336,7 +336,7 @@ class Forms(ABC):
         statements, unrolled = list(group), list[Unrolled]()
         carried = {s.buffer for s in group if self.program.depth.get(s.buffer, 0) <= level}
         for buffer in sorted(carried, key=lambda b: b.name):
-            found = with_history(statements, buffer, loop, box, self.new)
+            found = with_history(statements, buffer, loop, box, self.program.depth, self.new)
             if found is not None:
                 statements = found.statements
                 unrolled.append(found)

@@ -74,6 +74,19 @@ for j in T.serial(8):
     s[0] = A[0, j] - t[0]
     Q[j] = A[j, j]
 """,
+    "sums as long as each iteration says": """
+w = T.alloc_buffer((8,), "int32")
+for j in T.serial(8):
+    w[j] = Y[j]
+for i in T.serial(8):
+    q = T.alloc_buffer((1,), "int32")
+    q[0] = 0
+    for k in T.serial(8 - i):
+        q[0] = T.max(q[0], Q[i + k])
+    for j in T.serial(q[0]):
+        w[j] = w[j] + X[i]
+        A[i, j] = w[j]
+""",
     "a local of rows that nobody reads": """
 w = T.alloc_buffer((8,), "int32")
 for i in T.serial(8):
@@ -121,6 +134,22 @@ def test_a_variable_holds_the_past_only_where_all_of_it_is_of_one_iteration(insi
         f"for i in T.serial(64):\n    {inside}",
     )
     check(func, drawn(func), CPU)
+
+
+def test_rows_that_are_as_long_as_a_local_says_continue_what_is_there() -> None:
+    func = read(
+        'A: T.Buffer((64, 8), "int32"), X: T.Buffer((64,), "int32"), Q: T.Buffer((8,), "int32")',
+        """
+for i in T.serial(1, 64):
+    q = T.alloc_buffer((1,), "int32")
+    q[0] = 0
+    for k in T.serial(3):
+        q[0] = T.max(q[0], Q[(i + k) % 8])
+    for j in T.serial(q[0]):
+        A[i, j] = A[i - 1, j] + X[i]
+""",
+    )
+    check(func, {**drawn(func), "Q": np.array([3, 0, 1, 7, 1, 2, 2, 6], np.int32)})
 
 
 def test_a_variable_holds_the_past_only_where_its_loops_stay_as_long() -> None:
