@@ -16,6 +16,7 @@ from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
 from ir.traverse import shape_vars, substitute_expr
 from lower.donation import Donate, check_given_away
+from lower.empty import has_empty
 from lower.function import Emitted, emit_function
 from lower.linear import linear
 from lower.sharding import MeshLayout, Sharded, sharded
@@ -44,6 +45,8 @@ class Kernel:
         exec(self.source, namespace)  # our own text, made above
         self._plain = not emitted.wide and device == jax.devices()[0]
         self.jitted: Any = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
+        self._sizes = (*shape_vars(self.func), *(s for s in self.func.scalars if s in emitted.static))
+        self._empty: dict[tuple[Any, ...], Kernel | None] = {}  # by static arguments and the shapes of others
 
     def context(self) -> Any:
         """The JAX configuration under which `jitted` has the program's dtypes."""
@@ -72,7 +75,33 @@ class Kernel:
 
     def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """The results of `jitted`."""
-        return self.jitted(**self._bind(arguments, named))
+        bound = self._bind(arguments, named)
+        own = self._for_empty(bound)
+        if own is None:
+            return self.jitted(**bound)
+        return *own(**self._given(own, bound)), *(True for _ in self._emitted.checks)  # it has made its own checks
+
+    def _for_empty(self, bound: Mapping[str, Any]) -> Kernel | None:
+        """The kernel for the sizes of a call that leave something empty, and None for others."""
+        if not self._sizes:
+            return None
+        key = tuple((name, v if isinstance(v, int) else v.shape) for name, v in bound.items())
+        if key not in self._empty:
+            names = self._emitted.names
+            sizes = {v: int(bound[names[v.name]]) for v in self.func.scalars if v in self._sizes}
+            self._check_shapes(bound, sizes)
+            self._empty[key] = None
+            if len(sizes) == len(self._sizes) and has_empty(self.func, sizes):
+                func = specialize(self.func, {v.name: n for v, n in sizes.items()})
+                self._empty[key] = Kernel(emit_function(func, bool(self._emitted.checks)), self.device)
+                given = ", ".join(f"{v.name} = {n}" for v, n in sizes.items())
+                self.report.append(f"for {given} something is empty: these sizes have a program of their own")
+        return self._empty[key]
+
+    def _given(self, own: Kernel, bound: Mapping[str, Any]) -> dict[str, Any]:
+        """Arguments by the names of the program for another kernel."""
+        names = self._emitted.names
+        return {p.name: bound[names[p.name]] for p in own.func.params if names[p.name] in bound}
 
     def layout(self, name: str) -> Layout:
         """How a buffer parameter is stored: its shapes, index map and padding. LoopsatError if there is none such."""
@@ -81,7 +110,9 @@ class Kernel:
     def lower(self, *arguments: Any, **named: Any) -> Any:
         """JAX's lowered form for these arguments, to compile or inspect."""
         with self.context(), jax.default_device(self.device):
-            return self.jitted.lower(**self._bind(arguments, named))
+            bound = self._bind(arguments, named)
+            own = self._for_empty(bound)
+            return self.jitted.lower(**bound) if own is None else own.lower(**self._given(own, bound))
 
     def arguments(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as `jitted` takes them, checked and converted."""
@@ -203,7 +234,6 @@ class ShardedKernel(Kernel):
         self._with_checks = checks
         self._plain = False
         self._programs: dict[tuple[tuple[str, int], ...], tuple[Sharded, Any]] = {}
-        self._sizes = (*shape_vars(func), *(s for s in func.scalars if s in self._emitted.static))
         if self._sizes:
             names = ", ".join(v.name for v in self._sizes)
             self.report.append(f"sharded, and padded where needed, for each {names} that is called with")

@@ -59,13 +59,15 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
     says more to those who look for the best element.
     """
-    branch = _without_names(stmt)
+    branch, named = _without_names(stmt)
     if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
         return None
     stores = _ordered(branch)
     if stores is None:
         return None
     *first, last = stores
+    if any(s.buffer in named for s in first):
+        return None  # a name holds what was there before
     own = Load(last.buffer, last.indices)
     if all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond)):
         return None
@@ -80,11 +82,13 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     return (*early, late)
 
 
-def _without_names(stmt: Stmt) -> Stmt:
-    """A statement with short values in place of their names, outermost ones only."""
+def _without_names(stmt: Stmt) -> tuple[Stmt, set[Buffer]]:
+    """A statement with short values in place of their names, outermost ones only, and what these values read."""
+    named: set[Buffer] = set()
     while isinstance(stmt, Let) and is_short(stmt.value):
+        named |= _read(stmt.value)
         stmt = substitute(stmt.body, {stmt.var: stmt.value})
-    return stmt
+    return stmt, named
 
 
 def _ordered(branch: If) -> list[Store] | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import atom, linear, to_expr
@@ -60,8 +60,8 @@ def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
     together = body[-1].position - body[0].position < len(body)
     if len(body) > _STATEMENTS or not together or not extent.is_const:
         return
-    if any(b in program.depth and any(s.buffer == b for s in body) for b in read_by_bounds(body)):
-        return
+    if not read_by_bounds(body).isdisjoint(s.buffer for s in body):
+        return  # what such loops go through is not the same for all of them
     before = [s for s in program.statements if s.position < body[0].position]
     after = [s for s in program.statements if s.position > body[-1].position]
     body = _without_names(body, level, program)
@@ -112,8 +112,8 @@ def _unnamed(body: list[Statement], level: int, local: Buffer, users: Sequence[S
     early = any(maker.position < s.position < keeper.position for s in used)
     if early or any(s.buffer == target.buffer and s is not keeper for s in body) or any(map(has_loads, target.indices)):
         return body
-    if any(len(s.loops) > len(maker.loops) and s.loops[: len(maker.loops)] != maker.loops for s in users):
-        return body
+    if any(common_loops(s, maker) < len(maker.loops) for s in users):
+        return body  # elsewhere the name is that of the last iteration of loops that the place may depend on
     value = Load(target.buffer, target.indices)
 
     def one(e: Expr) -> Expr:
@@ -185,8 +185,10 @@ def _places(writer: Statement, level: int) -> tuple[Var | None, ...] | None:
 
 
 def _covered(user: Statement, writer: Statement, places: Sequence[Var | None], level: int) -> bool:
-    """Whether a statement reads a variable only where each iteration of a loop stores to it."""
+    """Whether a statement reads a variable only where each iteration of a loop stores to it, all that it reads before
+    the store or all behind it: in a loop that both are in, only what this iteration of that loop stores to."""
     variable = writer.buffer
+    shared = {o.var for o in writer.loops[level + 1 : common_loops(user, writer)]}
     if any(load.buffer == variable for o in user.loops for e in (o.start, o.extent) for load in loads(e)):
         return False
     loops = {o.var: o for o in user.loops[level + 1 :]}
@@ -195,6 +197,9 @@ def _covered(user: Statement, writer: Statement, places: Sequence[Var | None], l
         for index, place, own in zip(indices, places, writer.store.indices, strict=True):
             if place is None:
                 if not linear(index).equals(linear(own)):
+                    return False
+            elif place in shared:
+                if index != place:
                     return False
             elif not isinstance(index, Var) or index not in loops or not _alike(loops[index], stored[place]):
                 return False
@@ -207,7 +212,8 @@ def _alike(a: Loop, b: Loop) -> bool:
 
 
 def _makes(maker: Statement, writer: Statement, value: Load, level: int) -> bool:
-    """Whether a statement stores, before another reads it, an element that no other iteration of the loop changes."""
+    """Whether a statement stores, before another reads it, an element that no other iteration changes: of the loop, nor
+    of one in it that both are in."""
     inner, own = maker.loops[level + 1 :], writer.loops[level + 1 :]
     if maker.guards or maker.position > writer.position or len(inner) != len(own):
         return False
@@ -217,8 +223,12 @@ def _makes(maker: Statement, writer: Statement, value: Load, level: int) -> bool
     places = [linear(substitute_expr(i, names)) for i in maker.store.indices]
     same = all(p.equals(linear(i)) for p, i in zip(places, value.indices, strict=True))
     var, inside = writer.loops[level].var, {o.var for o in own}
-    alone = (p for p in places if var in p.terms and p.without([var]).vars().isdisjoint({var, *inside}))
-    return same and any(True for _ in alone)
+    shared = [o.var for o in own[: common_loops(maker, writer) - level - 1]]
+
+    def steps(v: Var) -> bool:
+        return any(v in p.terms and p.without([v]).vars().isdisjoint({var, *inside}) for p in places)
+
+    return same and all(map(steps, (var, *shared)))
 
 
 def _forgotten(

@@ -12,9 +12,10 @@ from collections.abc import Collection, Mapping, Sequence
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Load, Var, const
-from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from ir.traverse import has_loads, loads, substitute_expr
 from lower.linear import atom, to_expr
 from lower.nest import Filter
+from lower.recorded import depends_on
 from lower.recurrence import continues_besides, line, moves, same_place, steps_alike
 
 LONGEST = 4  # how far back filters look
@@ -82,7 +83,7 @@ def filtering(statement: Statement, loop: Loop, axes: Collection[Var], private: 
     around = (*store.indices, *statement.guards)
     if not store.value.dtype.is_float or statement.guards or any(map(has_loads, around)):
         return None
-    if not any(moves(i, loop.var) for i in store.indices) or not steps_alike(statement, loop):
+    if not any(moves(i, loop.var) for i in store.indices) or not steps_alike(statement, loop, private):
         return None
     places = [_back(store.indices, loop.var, lag) for lag in range(1, LONGEST + 1)]
     own = [load for load in loads(store.value) if load.buffer == store.buffer]
@@ -90,7 +91,9 @@ def filtering(statement: Statement, loop: Loop, axes: Collection[Var], private: 
     if not found or continues_besides(statement, loop, list(found.values()), private):
         return None
     taken = _factors(store.value, found)
-    if taken is None or any(_varies(f, store.buffer, {loop.var, *axes}) for f in taken[0]):
+    if taken is None or any(load.buffer == store.buffer for f in taken[0] for load in loads(f)):
+        return None
+    if any(depends_on(f, statement.loops, private) & {loop.var, *axes} for f in taken[0]):
         return None
     factors, term = taken
     previous = tuple(Load(store.buffer, p) for p in places[: len(factors)])
@@ -114,10 +117,6 @@ def _factors(value: Expr, previous: Mapping[int, Load]) -> tuple[tuple[Expr, ...
         factors.append(zero if form[0] is None else form[0])
         rest = form[1]
     return tuple(factors), zero if rest is None else rest
-
-
-def _varies(factor: Expr, buffer: Buffer, axes: Collection[Var]) -> bool:
-    return bool(free_vars(factor) & set(axes)) or any(load.buffer == buffer for load in loads(factor))
 
 
 def filter_price(length: float, rows: float, inside: bool, target: Target) -> float:

@@ -52,6 +52,8 @@ def _loop(texts: Sequence[Sequence[str]], ranges: Sequence[_Range], indent: str,
         at = match.end()
     body = "".join([*pieces, joined[0][at:]]).split("\n")
     used = {name: values for name, values in columns.items() if any(re.search(rf"\b{name}\b", b) for b in body)}
+    if not used:  # they are the same, or there are none
+        return [line for text in texts for line in text]
     rows = ", ".join(str(row[0] if len(used) == 1 else row) for row in zip(*used.values(), strict=True))
     head = f"{indent}for {', '.join(used)} in ({rows}):"
     return [head, *(f"    {line}" if line else line for line in body)]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Load, Var
-from ir.traverse import free_vars, loads, shape_vars
+from ir.traverse import free_vars, shape_vars
 from lower.blocking import follows
 from lower.boxes import static_names
 from lower.cholesky import factored
@@ -36,6 +36,7 @@ from lower.nest import (
     inner_statements,
 )
 from lower.normalize import Program, moved, read_by_bounds
+from lower.recorded import depends_on
 from lower.recurrence import Unrolled, recurrence, with_history
 from lower.reschedule import rescheduled, split_at
 from lower.selection import Selected, selection
@@ -95,14 +96,9 @@ class Forms(ABC):
                 if loop not in self.boxes or loop.var in needed:
                     forced.add(loop)
                     if loop not in ranges:
-                        needed |= free_vars(loop.start) | free_vars(loop.extent) | self._whose(loop, statement)
+                        for bound in (loop.start, loop.extent):
+                            needed |= depends_on(bound, statement.loops, self.program.depth)
         return forced
-
-    def _whose(self, loop: Loop, statement: Statement) -> set[Var]:
-        """Variables of the loops each iteration of which has its own copy of a local that the bounds of `loop` read."""
-        depth = self.program.depth
-        own = max((depth.get(load.buffer, 0) for e in (loop.start, loop.extent) for load in loads(e)), default=0)
-        return {o.var for o in statement.loops[:own]}
 
     @abstractmethod
     def schedule(
@@ -341,8 +337,9 @@ class Forms(ABC):
         if box is None:
             return None
         statements, unrolled = list(group), list[Unrolled]()
-        for buffer in sorted({s.buffer for s in group}, key=lambda b: b.name):
-            found = with_history(statements, buffer, loop, box, self.new)
+        carried = {s.buffer for s in group if self.program.depth.get(s.buffer, 0) <= level}
+        for buffer in sorted(carried, key=lambda b: b.name):
+            found = with_history(statements, buffer, loop, box, self.program.depth, self.new)
             if found is not None:
                 statements = found.statements
                 unrolled.append(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -49,6 +49,7 @@ from lower.phases import phased
 from lower.pinned import pinned
 from lower.plan import plan, users_of
 from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
+from lower.recorded import depends_on
 from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
@@ -315,11 +316,8 @@ class _Emitter:
         def variable(var: Var) -> Value:
             return Value(self.names.of(var), static=var in self.static, weak=True)
 
-        translator = Translator((), load, variable)
-        code = translator.expr(expr).code
-        if translator.uses_truncdiv:
-            self.helpers.add("truncdiv")
-        return code
+        translator = Translator((), load, variable, self.helpers)
+        return translator.expr(expr).code
 
     # Statements and loops.
 
@@ -521,20 +519,22 @@ class _Emitter:
     def _versions(self, node: Versions, scope: Scope) -> None:
         """A choice at run time, of which only one side runs."""
         sides = [(nodes, [n.statement for n in inner_statements(nodes)]) for nodes in (node.fast, node.exact)]
-        own = [self._own_locals(inside, lambda loops: scope.loop_vars <= {o.var for o in loops}) for _, inside in sides]
-        for (_, inside), locals_ in zip(sides, own, strict=True):
-            touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
-            for buffer in sorted(touched - locals_, key=lambda b: b.name):
-                scope.current(buffer)
+        both = [s for _, inside in sides for s in inside]
+        own = self._own_locals(both, lambda loops: scope.loop_vars <= {o.var for o in loops})
+        touched = [{self.expanded.get(b, b) for s in inside for b in s.buffers()} for _, inside in sides]
+        for buffer in sorted((touched[0] | touched[1]) - own, key=lambda b: b.name):
+            scope.current(buffer)
         test = self._scalar(self._resolve_expr(node.test), scope)
-        written = {self.expanded.get(s.buffer, s.buffer) for _, inside in sides for s in inside}
-        carried = sorted(written - own[0] - own[1], key=lambda b: self.names.of(b))
+        written = {self.expanded.get(s.buffer, s.buffer) for s in both}
+        carried = sorted(written - own, key=lambda b: self.names.of(b))
+        if not carried:
+            return
         names, single = ", ".join(self.names.of(b) for b in carried), len(carried) == 1
         self.report.append(f"two forms, chosen at run time: {node.reason}")
         functions = [self.names.fresh(n) for n in ("fast", "exact")]
-        for function, (nodes, _), locals_ in zip(functions, sides, own, strict=True):
+        for function, (nodes, _), mine in zip(functions, sides, touched, strict=True):
             child = scope.child()
-            self._body(nodes, locals_, child)
+            self._body(nodes, own & mine, child)
             scope.add(f"def {function}({names if single else 'state'}):")
             if not single:
                 scope.lines.append(f"{child.indent}{names} = state")
@@ -565,11 +565,27 @@ class _Emitter:
             ends = self._scalar(to_expr(box.low, loop.var)), self._scalar(to_expr(box.low + box.extent, loop.var))
         used = free_vars(start) | free_vars(extent)
         if used <= known:
-            moving = not used <= self.static or has_loads(start) or has_loads(extent)
-            return self._scalar(start, scope), self._scalar(stop, scope), ends if moving else None
+            low, high = self._scalar(start, scope), self._scalar(stop, scope)
+            by_data = has_loads(start) or has_loads(extent)
+            taken = [self._scalar(g, scope) for g in self._around(node, known)] if by_data else []
+            if taken:  # where nothing is to be done they may be any numbers
+                high = f"jnp.where({' & '.join(f'({g})' for g in taken)}, {high}, {low})"
+            return low, high, None if used <= self.static and not by_data else ends
         assert ends is not None
         child.boxed = child.boxed | {loop.var}
         return *ends, None
+
+    def _around(self, node: SequentialLoop, known: Collection[Var]) -> list[Expr]:
+        """Conditions of all that is done in a loop which hold for all of it or none."""
+        inside = [n.statement for n in inner_statements(node.body)]
+        changed = {s.buffer for s in inside}
+        return [
+            self._resolve_expr(g)
+            for g in inside[0].guards
+            if depends_on(g, inside[0].loops, self.program.depth) <= set(known)
+            and not any(load.buffer in changed for load in loads(g))
+            and all(any(g.same(h) for h in s.guards) for s in inside)
+        ]
 
     def _own_locals(self, inside: list[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
         """Locals that only these statements know, where each iteration of loops for which that holds has its own."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
 from ir.traverse import free_vars, walk_expr
 
@@ -113,10 +114,8 @@ def linear(expr: Expr, ranges: Ranges = unbounded) -> Linear:
             if y.is_const and y.const > 0:
                 return x - quotient(x, y.const, ranges, expr) * y.const
             return atom(expr)
-        case Cast(dtype=dtype, operand=a) if dtype.is_integer and a.dtype.is_integer:
-            if dtype.min <= a.dtype.min and a.dtype.max <= dtype.max:
-                return linear(a, ranges)
-            return atom(expr)
+        case Cast(dtype=dtype, operand=a) if a.dtype.is_integer and (dtype is a.dtype or _widens(a.dtype, dtype)):
+            return linear(a, ranges)
         case _:
             return atom(expr)
 
@@ -212,11 +211,18 @@ def _extreme(
     return low, high
 
 
+def _widens(source: DType, to: DType) -> bool:
+    """Whether another integer dtype has all values of one."""
+    integers = source.is_integer and to.is_integer and source is not to
+    return integers and to.min <= source.min and source.max <= to.max
+
+
 def to_expr(form: Linear, like: Expr) -> Expr:
-    """A form as an expression of the dtype of `like`; positive terms first."""
+    """A form as an expression of the dtype of `like`, into which narrower terms are cast; positive terms first."""
     result: Expr | None = None
     ordered = sorted(form.terms.items(), key=lambda item: (item[1] < 0, repr(item[0])))
     for a, c in ordered:
+        a = Cast(like.dtype, a) if _widens(a.dtype, like.dtype) else a
         term = a if abs(c) == 1 else Binary("mul", const(abs(c), like.dtype), a)
         if result is None:
             result = term if c > 0 else Unary("neg", term)

@@ -300,7 +300,7 @@ class ReductionWriter:
         translator = Translator(axes, load, variable)
         value = translator.expr(self.one.job.value).code
         guards = [translator.expr(g).code for g in self.one.job.guards]
-        self.truncdiv = translator.uses_truncdiv
+        self.truncdiv = "truncdiv" in translator.helpers
         return value, guards
 
     def _conditions(self, guards: list[str], positions: dict[Var, str], sizes: Sequence[int]) -> list[str]:

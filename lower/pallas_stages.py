@@ -365,7 +365,7 @@ class PassWriter:
         translator = self._translator(job, region, sizes, tile_shape)
         value = translator.expr(whole_value(job))
         conditions += [translator.expr(g).at(20) for g in job.guards]
-        self.truncdiv = self.truncdiv or translator.uses_truncdiv
+        self.truncdiv = self.truncdiv or "truncdiv" in translator.helpers
         name = self._fresh(job.buffer)
         code = f"jnp.broadcast_to({value.code}, {tile_shape}).astype({dtype_code(job.buffer.dtype)})"
         self.lines.append(f"{name} = {code}")

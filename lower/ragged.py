@@ -21,6 +21,7 @@ from ir.traverse import children, free_vars, loads
 from lower.estimate import element, extent, range_price
 from lower.linear import Linear, linear, to_expr
 from lower.nest import Box, Span
+from lower.recorded import depends_on
 
 REDUCE_RANGES = '''
 def reduce_ranges(op, x, first, stop, nothing):
@@ -210,18 +211,16 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Map
         return None
     inner = {loop.var, *(o.var for o in others if o.var not in deciding)}
 
-    def names(expr: Expr) -> set[Var]:
-        """What an expression depends on."""
-        copies = [o.var for load in loads(expr) for o in statement.loops[: depth.get(load.buffer, 0)]]
-        return {*free_vars(expr), *copies}
+    def on(expr: Expr) -> set[Var]:
+        return depends_on(expr, statement.loops, depth)
 
-    inside = [g for g in statement.guards if names(g) & inner]
+    inside = [g for g in statement.guards if on(g) & inner]
     outer: list[Expr] = []
     if op in ("add", "sub") and not inside:
-        outer = [f for f in _factors(value) if not names(f) & inner and names(f) & deciding]
+        outer = [f for f in _factors(value) if not on(f) & inner and on(f) & deciding]
     kept = [f for f in _factors(value) if not any(f is o for o in outer)]
     term = reduce(lambda a, b: Binary("mul", a, b), kept) if outer else value
-    by_row = any(names(e) & deciding for e in (term, *inside))
+    by_row = any(on(e) & deciding for e in (term, *inside))
     if by_row and len(statement.loops) > 2:
         return None
     stop = to_expr(linear(Binary("add", loop.start, loop.extent)), loop.var)

@@ -1,19 +1,27 @@
 """What locals hold in each iteration of loops, kept in arrays.
 
 Of a local that is written anew in each iteration there is a copy for each, without an index that says so
-(`Program.depth`). What moves statements out of such loops needs that index: the values go to an array before.
+(`Program.depth`). What moves statements out of such loops needs that index: the values go to an array before. Who asks
+what a value depends on must ask `depends_on`, as the variables in it do not tell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir.analysis.dependence import Loop, Statement
-from ir.nodes import Buffer, Const, Expr, Load, Store
-from ir.traverse import map_expr
+from ir.nodes import Buffer, Const, Expr, Load, Store, Var
+from ir.traverse import free_vars, loads, map_expr
 from lower.nest import Box, Fresh, array_over
 from lower.normalize import mapped
+
+
+def depends_on(expr: Expr, loops: Sequence[Loop], depth: Mapping[Buffer, int]) -> set[Var]:
+    """Variables that a value within loops depends on: those in it, and those of the loops each iteration of which has
+    its own copy of a local that it reads; `depth` is how many these are."""
+    copies = {o.var for load in loads(expr) for o in loops[: depth.get(load.buffer, 0)]}
+    return free_vars(expr) | copies
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,8 @@ from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substit
 from lower.choices import conjunction
 from lower.linear import Linear, atom, linear, to_expr
 from lower.nest import Box, Fresh, Recurrence
-from lower.normalize import split_update
+from lower.normalize import read_by_bounds, split_update
+from lower.recorded import depends_on
 from lower.reduce import neutral_number
 
 
@@ -33,7 +34,9 @@ def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) 
     around = (*store.indices, *statement.guards)
     if not last or any(load.buffer == store.buffer for e in around for load in loads(e)):
         return None
-    if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards) or not steps_alike(statement, loop):
+    if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards) or not steps_alike(
+        statement, loop, private
+    ):
         return None
     previous = last[0]
     stepping = any(moves(i, loop.var) for i in store.indices)
@@ -73,10 +76,11 @@ def moves(index: Expr, var: Var) -> bool:
     return var in form.terms and all(a == var or var not in free_vars(a) for a in form.terms)
 
 
-def steps_alike(statement: Statement, loop: Loop) -> bool:
+def steps_alike(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) -> bool:
     """Whether the bounds of a statement's other loops are the same in all iterations of a loop: in a triangle, what its
     first step continues is elsewhere for each row."""
-    return not any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in statement.loops)
+    bounds = (e for o in statement.loops for e in (o.start, o.extent))
+    return not any(loop.var in depends_on(e, statement.loops, private) for e in bounds)
 
 
 def same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
@@ -196,15 +200,17 @@ def with_history(
     buffer: Buffer,
     loop: Loop,
     box: Box,
+    private: Mapping[Buffer, int],
     new: Fresh,
 ) -> Unrolled | None:
     """Give a buffer that one statement of a group accumulates into a place for each iteration of `loop`.
 
-    All of the group must access it at one place, which may only depend on loops that all of them share.
+    All of the group must access it at one place, which may only depend on loops that all of them share. `private[b]` is
+    as for `recurrence`.
     """
     users = [s for s in group if buffer in s.buffers()]
     writers = [s for s in users if s.buffer == buffer]
-    if len(writers) != 1 or len(users) < 2:
+    if len(writers) != 1 or len(users) < 2 or buffer in read_by_bounds(group):
         return None
     writer = writers[0]
     place = writer.store.indices
@@ -215,7 +221,7 @@ def with_history(
     own = writer.loops[level:]
     if loop.var in names or names & inner or any(map(has_loads, place)):
         return None
-    if any(o is not loop and (o.var not in names or loop.var in free_vars(o.start) | free_vars(o.extent)) for o in own):
+    if any(o is not loop and o.var not in names for o in own) or not steps_alike(writer, loop, private):
         return None  # a sum within the iteration, or places that depend on it
     accesses = [load for s in users for load in s.reads() if load.buffer == buffer]
     if not all(len(a.indices) == len(place) and all(map(Expr.same, a.indices, place)) for a in accesses):

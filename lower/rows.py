@@ -43,10 +43,9 @@ def function_of(
         position = Value(names.of(var))
         return position if var.dtype is DType.INT32 else typed(Value(position.code, weak=True), var.dtype)
 
-    pointwise = Translator((), load, variable)
+    pointwise = Translator((), load, variable, translator.helpers)
     value = typed(pointwise.expr(substitute_expr(term, there)), term.dtype)
     if guards:
         mask = pointwise.expr(substitute_expr(conjunction(guards), there))
         value = pointwise.select(mask, value, neutral(op, term.dtype), term.dtype)
-    translator.uses_truncdiv = translator.uses_truncdiv or pointwise.uses_truncdiv
     return f"lambda {', '.join(names.of(a.var) for a in axes)}: {value.code}"

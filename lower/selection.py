@@ -72,7 +72,9 @@ def selection(
     test, *kept = sorted(group, key=lambda s: s.position)
     if test.guards or test.store.indices:
         return None
-    inner = {b for b, d in depth.items() if d > len(around)} - {s.buffer for s in group}
+    inner = {b for b, d in depth.items() if d > len(around)} - {test.buffer}
+    if any(s.buffer in inner for s in kept):
+        return None  # each iteration has its own best
     arrays = recorded([test, *kept], loops, boxes, inner, new)
     if arrays is None:
         return None

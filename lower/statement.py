@@ -124,15 +124,13 @@ class StatementWriter(StoreWriter):
             self.recall.keep_start(job)
             if known is not None:
                 self.recall.keep(job.buffer, known)
-        if self.translator.uses_truncdiv:
-            self.helpers.add("truncdiv")
 
     def _as_known(self, place: Place) -> Known | None:
         """The value of a store as a term, if it is to a whole buffer and does not depend on what that held."""
         op, fill = self.job.op, self.scope.fills.get(self.job.buffer)
         zero = fill is not None and fill.value.code == neutral("add", self.job.buffer.dtype).code
         fresh = op is None or (op == "add" and zero and fill is not None and fill.place == self._key(place, None))
-        whole = not any(place.turned) and all(map(_all_of, place.view))
+        whole = not place.turned and all(map(_all_of, place.view))
         return self.recall.renamed(self.results[0], self.job.buffer, place.axes) if fresh and whole else None
 
     def _release(self) -> None:
@@ -215,8 +213,6 @@ class StatementWriter(StoreWriter):
         self._use(replace(job, axes=kept, guards=()))
         value = ordered(value.code if value.strength >= POSTFIX else f"({value.code})", value.axes, kept)
         self._put(value, [g for g in outside if g not in masks])
-        if self.translator.uses_truncdiv:
-            self.helpers.add("truncdiv")
 
     def _bound(self, bound: Expr, along: Axis) -> Value:
         """A bound of ranges as a position of an axis."""

@@ -15,7 +15,7 @@ from lower.reduce import neutral
 from lower.scope import Fill, Held
 from lower.value_writer import ValueWriter, axis_names, update_class
 from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
-from lower.views import Axis, Group, contiguous, overhang, reads_data
+from lower.views import Axis, Group, overhang, reads_data
 
 _METHODS: dict[UpdateOp, str] = {
     "add": "add",
@@ -51,8 +51,9 @@ class Place:
 
     @property
     def plain(self) -> bool:
-        """Whether it is the whole buffer, with an axis for each dimension."""
-        return not self.marks and bool(self.view) and all(g.dims == 1 and len(g.axes) == 1 for g in self.view)
+        """Whether it is the whole buffer, with an axis for each dimension, in order."""
+        alone = bool(self.view) and all(g.dims == 1 and len(g.axes) == 1 for g in self.view)
+        return alone and not (self.marks or self.turned)
 
     @property
     def grouped(self) -> bool:
@@ -93,7 +94,8 @@ class StoreWriter(ValueWriter):
         if moving:
             starts = tuple(self.accessor.size(g.start) for g in view)
             return Place(indexed("", marks), tuple(view), starts) if self.accessor.moves(view) else None
-        whole = contiguous(view) and all(g.axes and g.step == 1 for g in view)
+        # all of a buffer is assigned, also backward: XLA:CPU dies of reading it backward where it is stored by `.at[:]`
+        whole = all(g.axes and g.step == 1 and g.start.equals(0) and g.span.equals(g.size) for g in view)
         return Place("" if whole else indexed("", marks) or "[:]", tuple(view))
 
     def _store(self, value: Value, place: Place, mask: Value | None, steady: bool) -> None:

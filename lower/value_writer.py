@@ -91,7 +91,7 @@ class ValueWriter:
         self.job = job
         self.bounds = self.around.with_axes(job.axes)
         order = tuple(a for a in job.axes if a not in apart)
-        self.translator = Translator(order, self._load, self._variable)
+        self.translator = Translator(order, self._load, self._variable, self.helpers)
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.shape = buffer_shape(job.buffer, self.bounds)

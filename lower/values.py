@@ -177,13 +177,22 @@ def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
 
 
 class Translator:
-    """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order."""
+    """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order.
 
-    def __init__(self, order: Sequence[Axis], load: Callable[[Load], Value], variable: Callable[[Var], Value]) -> None:
+    Functions that the source calls are added to `helpers`.
+    """
+
+    def __init__(
+        self,
+        order: Sequence[Axis],
+        load: Callable[[Load], Value],
+        variable: Callable[[Var], Value],
+        helpers: set[str] | None = None,
+    ) -> None:
         self.order = tuple(order)
         self.load = load
         self.variable = variable
-        self.uses_truncdiv = False
+        self.helpers = set[str]() if helpers is None else helpers
 
     def expr(self, expr: Expr) -> Value:
         match cast(AnyExpr, expr):
@@ -242,7 +251,7 @@ class Translator:
             python = False
             a, b = typed(a, dtype), typed(b, dtype)
         if op in ("truncdiv", "truncmod"):
-            self.uses_truncdiv = self.uses_truncdiv or op == "truncdiv"
+            self.helpers |= {op} - {"truncmod"}
             a, b = typed(a, dtype), typed(b, dtype)
         axes = union(self.order, a.axes, b.axes)
         a, b = aligned(a, axes), aligned(b, axes)

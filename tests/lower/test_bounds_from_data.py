@@ -73,3 +73,22 @@ def test_bounds_read_what_the_program_stored(name: str, target: Target) -> None:
     kernel = Kernel(emit_function(func, target=target), jax.devices()[0])
     for (values, undef), got in zip(interpret_with_undef(func, **inputs), kernel(**inputs), strict=True):
         np.testing.assert_array_equal(np.asarray(got)[~undef], values[~undef], err_msg=kernel.source)
+
+
+NARROW = {
+    "differences": "for k in T.serial(T.cast(U[i], 'int32') - T.cast(V[i], 'int32')):",
+    "other bounds": "for k in T.serial(T.cast(U[i], 'int32'), T.cast(U[i], 'int32') + T.cast(V[i], 'int32') * 100):",
+    "one name": "for k in T.serial(T.cast(V[i], 'int64'), T.cast(U[i], 'int64')):",
+}
+
+
+@pytest.mark.parametrize("head", NARROW.values(), ids=NARROW.keys())
+def test_bounds_from_narrow_numbers_are_as_wide_as_they_are_written(head: str) -> None:
+    params = 'A: T.Buffer((8,), "int32"), U: T.Buffer((8,), "uint8"), V: T.Buffer((8,), "uint8")'
+    body = f"for i in T.serial(8):\n        {head}\n            A[k % 8] = A[k % 8] * 2 % 7 - i"
+    (func,) = parse(f"@T.prim_func\ndef f({params}):\n    {body}\n").funcs
+    inputs = {"A": np.arange(8, dtype=np.int32), "U": np.arange(8, dtype=np.uint8)}
+    inputs["V"] = inputs["U"][::-1].copy()
+    kernel = Kernel(emit_function(func), jax.devices()[0])
+    ((values, _),) = interpret_with_undef(func, **inputs)
+    np.testing.assert_array_equal(np.asarray(kernel(**inputs)[0]), values, err_msg=kernel.source)

@@ -244,6 +244,7 @@ def test_a_long_loop_runs_in_phases_by_the_prices_of_the_cpu() -> None:
             [(0, 1), (1, 2), (2, 3)],
             ["for stop_2 in (1, 2):", "    f(stop_2)", "    stop = 0.5", "g(3)", "stop = 0.5"],
         ),
+        ([[], [], ["f(1)"], ["f(1)"]], [(3, 4), (4, 5), (5, 6), (6, 7)], None),
         ([["f(int32, 1e-05, 0.5)"], ["f(int32, 1e-05, 0.25)"]], [(0, 1), (1, 2)], None),
     ],
 )

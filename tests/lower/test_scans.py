@@ -217,6 +217,12 @@ def test_near_misses_stay_right(params: str, body: str) -> None:
     check(read(params, body))
 
 
+def test_terms_bring_the_functions_that_they_call() -> None:
+    params = ", ".join(f'{name}: T.Buffer((20,), "int32")' for name in "AB")
+    divided = "for i in T.serial(1, 20):\n    B[i] = T.max(B[i - 1], T.truncdiv(A[i], 3))"
+    assert scans(check(read(params, divided))) == 1
+
+
 def test_short_wide_rows_stay_a_loop_on_cpu() -> None:
     """A vector a step is cheaper there than a scan, which works on each element several times."""
     body = "for i in T.serial(1, 64):\n    for j in range(4096):\n        B[i, j] = B[i - 1, j] + A[i, j]"

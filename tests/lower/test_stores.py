@@ -1,5 +1,6 @@
 """Several stores to one buffer within a step of a loop: rows, columns, elements and regions, apart or not."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import numpy as np
@@ -80,6 +81,20 @@ STORES = {
 @pytest.mark.parametrize("body", STORES.values(), ids=STORES.keys())
 def test_stores(body: str) -> None:
     check(read(body.split("\n")))
+
+
+BACKWARD = {
+    "vectors": "W = T.alloc_buffer((5,), 'int32')\nfor i in range(5):\n    W[4 - i] = B[i] + 3\nfor i in range(5):\n    B[4 - i] = W[4 - i] + W[i]",
+    "tables": "W = T.alloc_buffer((5, 5), 'int32')\nfor i, j in T.grid(5, 5):\n    W[4 - i, 4 - j] = A[i, j] + 3\nfor i, j in T.grid(5, 5):\n    if B[i] > j:\n        W[4 - i, j] = T.max(W[4 - i, j], A[i, j])\nfor i, j in T.grid(5, 5):\n    A[j, 4 - i] = W[i, j] + W[i, 4 - j]",
+    "sums": "W = T.alloc_buffer((5,), 'int32')\nfor i in range(5):\n    W[4 - i] = 0\n    for k in range(5):\n        W[4 - i] = W[4 - i] + A[i, k] * B[k]\nfor j in range(5):\n    for i in range(5):\n        B[j] = B[j] + A[j, i] * W[i]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", BACKWARD.values(), ids=BACKWARD.keys())
+def test_all_of_a_buffer_is_assigned_backward_too(body: str) -> None:
+    func = read(body.split("\n"))
+    assert ".at[:]" not in emit(func)  # XLA:CPU ends the process where that is then read backward
+    check(func)
 
 
 @given(steps())

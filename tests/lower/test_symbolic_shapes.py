@@ -1,5 +1,6 @@
 """Functions over symbolic sizes: optimized and lowered once, run for several shapes, exported with open dimensions."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 from functools import cache
@@ -205,3 +206,26 @@ def test_mistakes_in_sizes(sizes: dict[str, int | str], symbolic: bool, code: st
     with pytest.raises(LowerError) as refused:
         export(optimized(MATMUL)[1], ["cpu"], sizes=sizes, symbolic=symbolic)
     assert refused.value.code == code
+
+
+EMPTY = {
+    "a fixed element": "for k in T.serial(n):\n    X[k] = X[k] + Y[0]",
+    "a scan": "for k in T.serial(1, n):\n    X[k] = X[k] + X[k - 1]",
+    "a sum in place": "for k in T.serial(n):\n    for j in T.serial(k):\n        Y[k] = Y[k] - X[j] * Y[j]",
+    "a search": "best = T.alloc_buffer((1,), 'int32')\nbest[0] = -1\nfor k in T.serial(n):\n    if X[k] > best[0]:\n        best[0] = X[k]\nfor k in T.serial(n):\n    Y[k] = best[0] + X[n - 1]",
+    "a condition": "for k in T.serial(4):\n    if k < n:\n        X[Q[k]] = X[Q[k]] * 2 + Y[k]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", EMPTY.values(), ids=EMPTY.keys())
+def test_sizes_may_be_zero(body: str) -> None:
+    params = ", ".join(f'{name}: T.Buffer((n,), "int32")' for name in "XYQ")
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    func = parse(f"@T.prim_func\ndef f(n: T.int32, {params}):\n{lines}\n").funcs[0]
+    kernel = compile(func)
+    for n in (0, 1, 2, 0):
+        inputs: dict[str, Any] = {"n": n, "X": np.arange(n, dtype=np.int32), "Y": np.arange(3, 3 + n, dtype=np.int32)}
+        inputs["Q"] = np.arange(n, dtype=np.int32)[::-1]
+        for want, have in zip(interpret(func, **inputs), kernel(**inputs), strict=True):
+            np.testing.assert_array_equal(np.asarray(have), want)
+    assert any("n = 0" in line for line in kernel.report)
