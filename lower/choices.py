@@ -57,7 +57,7 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     """Statements for a branch, or names around one, without a condition to be taken before: stores that choose.
 
     None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
-    says more to those who look for the best element.
+    says more to those who look for the best element. If nothing but that element is kept, it is an extreme.
     """
     branch = _without_names(stmt)
     if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
@@ -67,13 +67,15 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
         return None
     *first, last = stores
     own = Load(last.buffer, last.indices)
-    if all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond)):
-        return None
     parts = conjuncts(branch.cond)
     data = [c for c in parts if last.buffer in _read(c)]
+    here = all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond))
+    if here and (first or not data or isinstance(as_extreme(Select(conjunction(data), last.value, own)), Select)):
+        return None
     if parts[-len(data) :] != tuple(data) or not _evaluates(data[0], own):
         return None  # the choice would read an element that the branch does not
-    chosen = replace(last, value=Select(conjunction(data), last.value, own))
+    value = Select(conjunction(data), last.value, own)
+    chosen = replace(last, value=value if first else as_extreme(value))  # numbers, by the policy on floats
     plain = parts[: -len(data)]
     late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
     early = (If(branch.cond, s, branch.other, branch.span) for s in first)

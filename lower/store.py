@@ -362,6 +362,11 @@ class StoreWriter(ValueWriter):
         if op == "sub":
             value = self._negated(value)
         every = union(self.job.axes, axes, value.axes)
+        rows = self._rows(shape, indices, mask)
+        if rows is not None:
+            index, every = rows
+            axes = every
+            value = ordered(value.at(POSTFIX), value.axes, [a for a in every if a in value.axes])
         code = aligned(value, every).code
         if len(every) > len(axes):
             extents = self._extents(every) + ("," if len(every) == 1 else "")
@@ -376,6 +381,28 @@ class StoreWriter(ValueWriter):
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
         self._note("element" if not every else f"scatter over {axis_names(every)}")
+
+    def _rows(
+        self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
+    ) -> tuple[str, tuple[Axis, ...]] | None:
+        """Index list of a store of whole rows, whose places alone are data, and its axes; None if it is no such.
+
+        One index for each row takes a fraction of what one for each element does.
+        """
+        whole: list[Axis] = []
+        while len(whole) < len(shape) - 1:
+            d = len(shape) - 1 - len(whole)
+            view = find_view([shape[d]], [indices[d]], self.job.axes, self.bounds)
+            if view is None or len(view) != 1 or len(view[0].axes) != 1 or not _row_or_all(view[0]):
+                break
+            whole.insert(0, view[0].axes[0])
+        if not whole:
+            return None
+        first = len(shape) - len(whole)
+        index, axes = self.accessor.scatter_index(shape[:first], indices[:first], mask)
+        every = (*axes, *whole)
+        apart = len({a.var for a in every}) == len(every) and {a.var for a in every} == {a.var for a in self.job.axes}
+        return (index, every) if apart else None
 
 
 def _row_or_all(g: Group) -> bool:
