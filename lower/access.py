@@ -9,7 +9,7 @@ from ir.nodes import Binary, Buffer, Expr, Var, const
 from lower.linear import Bound, Linear, interval, linear, to_expr
 from lower.nest import Box, extreme
 from lower.values import POSTFIX, Translator, Value, aligned, ordered, union
-from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
+from lower.views import Axis, Group, groups, in_blocks, overhang, reads_data, split_terms
 
 ZERO = const(0, DType.INT32)
 Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
@@ -193,6 +193,10 @@ class Accessor:
     def _slice(self, name: str, view: list[Group]) -> Value | None:
         code = self.merged(name, view)
         pads = self._overhangs(view)
+        if pads is None or _leaves(pads):
+            cut = in_blocks(view)
+            if cut is not None:
+                return self._slice(name, cut)
         if pads is None:
             return None
         if _leaves(pads):

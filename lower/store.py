@@ -15,7 +15,7 @@ from lower.reduce import neutral
 from lower.scope import Fill, Held
 from lower.value_writer import ValueWriter, axis_names, update_class
 from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
-from lower.views import Axis, Group, contiguous, overhang, reads_data
+from lower.views import Axis, Group, contiguous, in_blocks, overhang, reads_data
 
 _METHODS: dict[UpdateOp, str] = {
     "add": "add",
@@ -78,6 +78,7 @@ class StoreWriter(ValueWriter):
         view = find_view(self.shape, self.job.indices, kept, self.bounds)
         if view is None or sum(len(g.axes) for g in view) != len(kept):
             return None
+        view = in_blocks(view) or view
         marks: list[str] = []
         moving = False
         for g in view:
@@ -246,7 +247,8 @@ class StoreWriter(ValueWriter):
         self._note(kind if mask is None else f"{kind} under a mask")
 
     def _key(self, place: Place, mask: Value | None) -> str:
-        merged = " ".join(str(g.dims) for g in place.view) if place.marks else ""
+        dims = (f"{g.dims}" if g.dims == 1 else f"{g.dims}:{self.accessor.size(g.size)}" for g in place.view)
+        merged = " ".join(dims) if place.marks else ""
         return f"{place.marks}|{merged}|{'' if mask is None else mask.code}"
 
     def _take_fill(self, key: str, whole: bool) -> Value | None:
