@@ -47,6 +47,7 @@ from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
+from lower.stages import with_stages
 from lower.statement import StatementWriter
 from lower.turned import with_turned_copies
 from lower.values import TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
@@ -96,7 +97,7 @@ def emit_function(
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
-    program = normalize(without_bodies(func), checks)
+    program = normalize(with_stages(without_bodies(func), target), checks)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
