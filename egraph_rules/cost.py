@@ -37,6 +37,7 @@ class Target:
     where a form of it is one of several. `scatter`: factor for the work of one whose places are data, in arrays
     (XLA:CPU stores one element after the other, more slowly than a loop that does nothing else: 6 ns each against 3).
     `gather`: an element that is read along a diagonal of an array, besides what else is moved.
+    `integer_contraction`: as `contraction`, of integers.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load.
     `convolution_position`, `convolution_patch`: what a library's convolution costs for each position of its result, and
     for each element of the image under the filter there, besides the products.
@@ -69,6 +70,7 @@ class Target:
     scalar: float = 20.0
     library: float = 25.0
     contraction: float = 0.2
+    integer_contraction: float = 0.7
     product: float = 50.0
     product_rows: int = 240
     scan: float = 4.0
@@ -102,6 +104,7 @@ GPU = Target(
     scalar=5_000.0,
     library=1.0,
     contraction=0.02,
+    integer_contraction=0.02,
     padded_read=0.05,
     convolution_position=2.0,
     convolution_patch=0.5,
@@ -139,6 +142,7 @@ TPU = Target(
     scalar=65_000.0,
     library=1.0,
     contraction=0.012,
+    integer_contraction=0.012,
     padded_read=0.05,
     convolution_position=2.0,
     convolution_patch=0.1,
