@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import Literal
 
-from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store
-from ir.traverse import has_load, loads, substitute, walk_expr
+from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
+from ir.traverse import has_load, has_loads, loads, substitute, walk_expr
 
 _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
     "lt": ("min", "max"),
@@ -80,6 +80,20 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
     early = (If(branch.cond, s, branch.other, branch.span) for s in first)
     return (*early, late)
+
+
+def as_one_store(branch: If) -> Stmt:
+    """One store of a choice where both sides of a branch on data store to one place: `if c: X = a else: X = b`.
+
+    A condition on places stays a branch: which elements are accessed follows from it.
+    """
+    then, other = (as_one_store(s) if isinstance(s, If) else s for s in (branch.then, branch.other))
+    if not (isinstance(then, Store) and isinstance(other, Store)) or then.buffer != other.buffer:
+        return branch
+    same = len(then.indices) == len(other.indices) and all(map(Expr.same, then.indices, other.indices))
+    if not same or not has_loads(branch.cond) or any(isinstance(s.value, Undef) for s in (then, other)):
+        return branch
+    return replace(then, value=Select(branch.cond, then.value, other.value))
 
 
 def _without_names(stmt: Stmt) -> Stmt:

@@ -39,7 +39,7 @@ from ir.nodes import (
     Var,
 )
 from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
-from lower.choices import as_choices, as_extreme, conjuncts
+from lower.choices import as_choices, as_extreme, as_one_store, conjuncts
 from lower.collected import collected
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
@@ -148,7 +148,11 @@ class _Builder:
                 for s in stmts:
                     go(s)
             case If() as s:
-                self._branch(s, loops, guards, values, buffers)
+                one = as_one_store(s)
+                if one is not s:
+                    go(one)
+                else:
+                    self._branch(s, loops, guards, values, buffers)
             case For() as s:
                 self._loop(s, loops, guards, values, buffers)
             case Let(var=var, value=value, body=body):
