@@ -22,6 +22,7 @@ from lower.donation import Donate, donated_buffers
 from lower.filters import FILTER_HELPERS
 from lower.finite import Finite
 from lower.folding import folded
+from lower.in_windows import inline_windows
 from lower.inlined import inline_values
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
@@ -102,6 +103,7 @@ def emit_function(
     hoist_invariants(program)
     read_past_values(program)
     inline_values(program)
+    inline_windows(program)
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
     return _Emitter(program, schedule, target, keep_nan).emit(donate)

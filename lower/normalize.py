@@ -105,6 +105,7 @@ def normalize(func: PrimFunc, checks: bool = False) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
     program = Program(func)
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
+    _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it
         before = dict(program.depth)
         _split_lifetimes(program)
@@ -359,6 +360,24 @@ def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
         if op == "add" and inner[0] == "sub":
             return "add", Binary("sub", rest, inner[1])
     return None
+
+
+def _drop_single_positions(program: Program) -> None:
+    """Leave out dimensions of locals that have one position: a buffer of one element is a variable."""
+    fixed = read_by_bounds(program.statements)
+    for buffer, depth in list(program.depth.items()):
+        kept = [d for d, size in enumerate(buffer.shape) if not (isinstance(size, Const) and size.value == 1)]
+        if len(kept) == len(buffer.shape) or buffer in fixed:
+            continue
+        slim = replace(buffer, shape=tuple(buffer.shape[d] for d in kept))
+        del program.depth[buffer]
+        program.depth[slim] = depth
+        program.statements[:] = [
+            relocated(s, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
+            if buffer in s.buffers()
+            else s
+            for s in program.statements
+        ]
 
 
 def _split_lifetimes(program: Program) -> None:
