@@ -48,6 +48,7 @@ from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
+from lower.short_loops import in_one_go
 from lower.stages import with_stages
 from lower.statement import StatementWriter
 from lower.turned import with_turned_copies
@@ -468,7 +469,12 @@ class _Emitter:
             scope.lines.append(f"{child.indent}{names} = state")
         scope.lines += child.body()
         scope.lines += [f"{child.indent}return {names}", ""]
-        scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {names if single else f'({names})'})")
+        state = names if single else f"({names})"
+        together = self.phase is None and in_one_go(node, self.plan, self.target)
+        options = ", unroll=True" if together else ""
+        if together:
+            self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
+        scope.add(f"{names} = lax.fori_loop({low}, {high}, {step}, {state}{options})")
 
     def _body(self, nodes: Iterable[Node], own: Iterable[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
