@@ -93,6 +93,8 @@ class Accessor:
         value = None if view is None else self._slice(name, view)
         if value is None:
             value = self._clamped(name, shape, indices)
+        if value is None and view is not None:
+            value = self._shifted(name, view)
         return self.gather(name, shape, indices) if value is None else value
 
     def _clamped(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
@@ -110,6 +112,37 @@ class Accessor:
                 return None
             marks.append(self.mark(g, start, size))
         return self._split(indexed(self._wide(name, name, pads, mode, view), marks), view)
+
+    def _shifted(self, name: str, view: Sequence[Group]) -> Value | None:
+        """A slice that begins where data say, the same for all positions; what is beyond the buffer nobody reads.
+
+        It is padded by as much as it takes on both sides, so that every begin is inside: more elements are moved than a
+        gather takes, but in a row.
+        """
+        plain = all(g.dims == 1 and len(g.axes) < 2 and g.step == 1 for g in view)
+        moved = [g for g in view if g.axes and g.start.has_loads()]
+        if not (plain and moved) or any(not (g.axes or self.inside(g)) for g in view):
+            return None
+        if not all(g.size.is_const and g.span.is_const and g.size.const <= MAX_PADDING * g.span.const for g in moved):
+            return None
+        marks: list[str] = []
+        for g in view:
+            if g in moved:
+                marks.append(":")
+            elif g.axes and (
+                not self.is_static(g.start) or overhang(g, self.bounds.at_least, self.bounds.at_most) != (0, 0)
+            ):
+                return None
+            else:
+                marks.append(self.mark(g, g.start, g.size))
+        kept = [g for g in view if g.axes]
+        widths = ", ".join(f"({self.size(g.span)}, {self.size(g.span)})" if g in moved else "(0, 0)" for g in kept)
+        code = f"jnp.pad({indexed(name, marks)}, ({widths}{',' if len(kept) == 1 else ''}))"
+        for d, g in enumerate(kept):
+            if g in moved:
+                start = self.size(g.start + g.span)
+                code = f"lax.dynamic_slice_in_dim({code}, {start}, {self.size(g.span)}, {d})"
+        return ordered(_turned(code, view), [g.axes[0] for g in kept], self.order)
 
     def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
         """A padded buffer; it is named where several accesses read it."""

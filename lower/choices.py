@@ -12,7 +12,8 @@ from functools import reduce
 from typing import Literal
 
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
-from ir.traverse import has_load, has_loads, loads, substitute, walk_expr
+from ir.traverse import has_load, has_loads, loads, map_expr, substitute, walk_expr
+from lower.linear import linear
 
 _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
     "lt": ("min", "max"),
@@ -94,6 +95,38 @@ def as_one_store(branch: If) -> Stmt:
     if not same or not has_loads(branch.cond) or any(isinstance(s.value, Undef) for s in (then, other)):
         return branch
     return replace(then, value=Select(branch.cond, then.value, other.value))
+
+
+def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
+    """One store of a choice for a store and one under a condition on data that replaces it: `X = a`, `if c: X = b`.
+
+    None where it is no such pair, or the second may look at what the first has stored other than by its place.
+    """
+    if not (isinstance(first, Store) and isinstance(second, If) and isinstance(second.then, Store)):
+        return None
+    later = second.then
+    if not (isinstance(second.other, Seq) and not second.other.stmts and has_loads(second.cond)):
+        return None
+    same = later.buffer == first.buffer and all(map(Expr.same, first.indices, later.indices))
+    if not same or any(isinstance(s.value, Undef) for s in (first, later)) or first.buffer in _read(*first.indices):
+        return None
+    own = Load(first.buffer, first.indices)
+    others = [load for e in (second.cond, later.value) for load in loads(e) if load.buffer == first.buffer]
+    if not all(load.same(own) or _elsewhere(load, own) for load in others) or not is_short(first.value):
+        return None
+
+    def one(e: Expr) -> Expr:
+        return first.value if isinstance(e, Load) and e.same(own) else e
+
+    cond, value = map_expr(second.cond, one), map_expr(later.value, one)
+    return replace(later, value=Select(cond, value, first.value))
+
+
+def _elsewhere(load: Load, own: Load) -> bool:
+    """Whether a load never reads an element that another does, in the same iteration."""
+    pairs = zip(load.indices, own.indices, strict=True)
+    apart = [linear(a) - linear(b) for a, b in pairs]
+    return any(d.is_const and d.const != 0 for d in apart)
 
 
 def _without_names(stmt: Stmt) -> Stmt:

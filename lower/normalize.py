@@ -6,7 +6,7 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
@@ -39,7 +39,7 @@ from ir.nodes import (
     Var,
 )
 from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
-from lower.choices import as_choices, as_extreme, as_one_store, conjuncts
+from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
 from lower.collected import collected
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
@@ -146,7 +146,7 @@ class _Builder:
             case Store() as s:
                 self._store(s, loops, guards, tuple(map(expr, s.indices)), expr(s.value), buffers)
             case Seq(stmts=stmts):
-                for s in stmts:
+                for s in _joined(stmts):
                     go(s)
             case If() as s:
                 one = as_one_store(s)
@@ -275,6 +275,18 @@ class _Builder:
         position = len(self.program.statements)
         store = Store(flag, (), Binary("and", Load(flag, ()), cond), node.span)
         self.program.statements.append(Statement(position, loops, guards, store, ("and", cond)))
+
+
+def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:
+    """Statements in order, with one store for each that the next one replaces where data say so."""
+    found: list[Stmt] = []
+    for s in stmts:
+        one = overwritten(found[-1], s) if found else None
+        if one is None:
+            found.append(s)
+        else:
+            found[-1] = one
+    return found
 
 
 def _rewrite(expr: Expr, values: Mapping[Var, Expr], buffers: Mapping[Buffer, Buffer]) -> Expr:
