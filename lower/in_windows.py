@@ -45,20 +45,24 @@ def _within_window(local: Buffer, program: Program) -> bool:
         return False
     if any(_size(having(local, writer.store.value, r)) > LARGEST for r in readers):
         return False
-    sums = _final(local, program)
+    sums = _final(local, program, writer.position)
     return bool(sums) and all(_sums_windows(s, depth, writer, program) for s in sums)
 
 
-def _final(local: Buffer, program: Program) -> list[Statement]:
-    """The updates that read a local, or what is made of it by other locals; none if anything else does."""
+def _final(local: Buffer, program: Program, seen: int) -> list[Statement]:
+    """The updates that read a local, or what is made of it by other locals after a position; none if anything else
+    does."""
     found: list[Statement] = []
     for s in program.statements:
         if any(load.buffer == local for load in s.reads()):
             if s.update is not None:
                 found.append(s)
                 continue
-            later = _final(s.buffer, program) if writer_of(s.buffer, program.statements) is s else []
-            if not later or s.buffer not in program.depth:
+            variable = s.buffer in program.depth and not s.buffer.shape and s.position > seen
+            if not variable or writer_of(s.buffer, program.statements) is not s:
+                return []
+            later = _final(s.buffer, program, s.position)
+            if not later:
                 return []
             found += later
     return found
@@ -84,7 +88,7 @@ def _made_of(writer: Statement, program: Program) -> list[Statement]:
     found = [writer]
     for load in loads(writer.store.value):
         inner = writer_of(load.buffer, program.statements) if load.buffer in program.depth else None
-        if inner is not None and inner is not writer:
+        if inner is not None and inner.position < writer.position:
             found += _made_of(inner, program)
     return found
 

@@ -76,3 +76,11 @@ OTHERS = {
 @pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
 def test_others_stay_right(body: str) -> None:
     assert "def f(" in source(body)
+
+
+def test_locals_that_are_made_of_each_other_stay() -> None:
+    assert "fori_loop" in source(
+        "p = T.alloc_buffer((7, 6), 'int32')\nfor s in T.serial(3):\n    for y, x in T.grid(7, 6):\n"
+        "        p[y, x] = (B[y, x] + C[y, x]) % 50\n    for y, x in T.grid(7, 6):\n        B[y, x] = p[y, x]\n"
+        "        C[y, x] = p[y, x] + 1"
+    )
