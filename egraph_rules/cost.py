@@ -41,6 +41,7 @@ class Target:
     `tile`: a product of tiles in a loop, besides its terms, since fewer cores take part (measured: 20 µs);
     `tile_rows`: rows of such a tile below which a core is slower, too.
     `gather`: an element that is read along a diagonal of an array, besides what else is moved.
+    `integer_contraction`: as `contraction`, of integers.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load; `padded_vector`
     where the compiler makes vector code of it, which it does for at most `padded_vectors` of them in a statement;
     `padded_branch` where it jumps around the load for each element, as in a minimum or among more reads than that.
@@ -77,6 +78,7 @@ class Target:
     scalar: float = 20.0
     library: float = 25.0
     contraction: float = 0.2
+    integer_contraction: float = 0.7
     product: float = 50.0
     product_rows: int = 240
     tile_rows: int = 144
@@ -118,6 +120,7 @@ GPU = Target(
     scalar=5_000.0,
     library=1.0,
     contraction=0.02,
+    integer_contraction=0.02,
     padded_read=0.05,
     padded_vector=0.05,
     padded_branch=0.05,
@@ -160,6 +163,7 @@ TPU = Target(
     scalar=65_000.0,
     library=1.0,
     contraction=0.012,
+    integer_contraction=0.012,
     padded_read=0.05,
     padded_vector=0.05,
     padded_branch=0.05,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Expr, Var, const
+from ir.nodes import Binary, Buffer, Const, Expr, Var, const
 from lower.linear import Bound, Linear, interval, linear, to_expr
 from lower.nest import Box, extreme
 from lower.values import POSTFIX, Translator, Value, aligned, ordered, union
-from lower.views import Axis, Group, groups, overhang, reads_data, split_terms
+from lower.views import Axis, Group, groups, in_blocks, overhang, reads_data, split_terms
 
 ZERO = const(0, DType.INT32)
 Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
 AxisPads = dict[Var, tuple[int, int]]
-EDGE, ZEROS = "edge", "constant"  # what a buffer is padded with: its own borders, or one value
+EDGE, WRAP, ZEROS = "edge", "wrap", "constant"  # what a buffer is padded with: its borders, its other end, one value
 DEFAULT_SIZE = 256  # of a dimension whose size is symbolic
 # A slice may be padded by this many times its own size before a gather is cheaper.
 MAX_PADDING = 2
@@ -95,22 +95,56 @@ class Accessor:
         value = None if view is None else self._slice(name, view)
         if value is None:
             value = self._clamped(name, shape, indices)
+        if value is None and view is not None:
+            value = self._shifted(name, view)
         return self.gather(name, shape, indices) if value is None else value
 
     def _clamped(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
-        """A slice of the buffer with borders repeated, where `max(., 0)` and `min(., n-1)` keep indices inside."""
+        """A slice of the buffer with borders repeated, where `max(., 0)` and `min(., n-1)` keep indices inside, or with
+        its other end beyond them, where `% n` does."""
         found = self.borders(shape, indices)
         if found is None:
             return None
-        view, own = found
-        pads = self.widths.get((name, EDGE), own)
+        view, own, mode = found
+        pads = self.widths.get((name, mode), own)
         marks: list[str] = []
         for g, pad in zip(view, pads, strict=True):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
             if g.axes and not self.is_static(start):
                 return None
             marks.append(self.mark(g, start, size))
-        return self._split(indexed(self._wide(name, name, pads, EDGE, view), marks), view)
+        return self._split(indexed(self._wide(name, name, pads, mode, view), marks), view)
+
+    def _shifted(self, name: str, view: Sequence[Group]) -> Value | None:
+        """A slice that begins where data say, the same for all positions; what is beyond the buffer nobody reads.
+
+        It is padded by as much as it takes on both sides, so that every begin is inside: more elements are moved than a
+        gather takes, but in a row.
+        """
+        plain = all(g.dims == 1 and len(g.axes) < 2 and g.step == 1 for g in view)
+        moved = [g for g in view if g.axes and g.start.has_loads()]
+        if not (plain and moved) or any(not (g.axes or self.inside(g)) for g in view):
+            return None
+        if not all(g.size.is_const and g.span.is_const and g.size.const <= MAX_PADDING * g.span.const for g in moved):
+            return None
+        marks: list[str] = []
+        for g in view:
+            if g in moved:
+                marks.append(":")
+            elif g.axes and (
+                not self.is_static(g.start) or overhang(g, self.bounds.at_least, self.bounds.at_most) != (0, 0)
+            ):
+                return None
+            else:
+                marks.append(self.mark(g, g.start, g.size))
+        kept = [g for g in view if g.axes]
+        widths = ", ".join(f"({self.size(g.span)}, {self.size(g.span)})" if g in moved else "(0, 0)" for g in kept)
+        code = f"jnp.pad({indexed(name, marks)}, ({widths}{',' if len(kept) == 1 else ''}))"
+        for d, g in enumerate(kept):
+            if g in moved:
+                start = self.size(g.start + g.span)
+                code = f"lax.dynamic_slice_in_dim({code}, {start}, {self.size(g.span)}, {d})"
+        return ordered(_turned(code, view), [g.axes[0] for g in kept], self.order)
 
     def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
         """A padded buffer; it is named where several accesses read it."""
@@ -120,17 +154,18 @@ class Accessor:
         elements = 1.0
         for g in view:
             elements *= g.size.const if g.size.is_const else DEFAULT_SIZE
-        return whole if reads < 2 and mode != EDGE else self.named(name, whole, reads, elements)
+        return whole if reads < 2 and mode == ZEROS else self.named(name, whole, reads, elements)
 
     def _pad(self, code: str, widths: Pads, mode: str) -> str:
-        options = ', mode="edge"' if mode == EDGE else f", constant_values={self.fill}" if self.fill else ""
+        fill = f", constant_values={self.fill}" if self.fill else ""
+        options = fill if mode == ZEROS else f', mode="{mode}"'
         return f"jnp.pad({code}, ({', '.join(map(str, widths))}{',' if len(widths) == 1 else ''}){options})"
 
     def survey(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr], times: int) -> None:
         """Take note of an access that is going to be written `times` times, so that its buffer is padded once."""
         found = self.borders(shape, indices)
         if found is not None:
-            self._note_width((name, EDGE), found[1], times)
+            self._note_width((name, found[2]), found[1], times)
             return
         leaving = self.leaving(shape, indices)
         if leaving is not None:
@@ -208,9 +243,20 @@ class Accessor:
         read = g.size.const + min(low, 0) + min(high, 0)
         return (low, high) if 0 < read < g.size.const else pad
 
-    def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads] | None:
-        """The view that clamped indices are, and by how much it leaves the buffer; None if that is not clamped."""
-        inner = [self._unclamped(i, size) for i, size in zip(indices, shape, strict=True)]
+    def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads, str] | None:
+        """The view that clamped or wrapped indices are, by how much it leaves the buffer, and what is found there; None
+        if they are not kept inside so."""
+        for mode, inside in ((EDGE, _unclamped), (WRAP, _unwrapped)):
+            inner = [inside(i, size, self.bounds, self.order) for i, size in zip(indices, shape, strict=True)]
+            found = self._bordered_view(shape, inner)
+            if found is not None:
+                return *found, mode
+        return None
+
+    def _bordered_view(
+        self, shape: Sequence[Linear], inner: Sequence[tuple[Expr, bool, bool]]
+    ) -> tuple[list[Group], Pads] | None:
+        """The view that indices are, of which some are kept inside at the low or the high end."""
         if not any(low or high for _, low, high in inner):
             return None
         view = self.view(shape, [e for e, _, _ in inner])
@@ -226,23 +272,14 @@ class Accessor:
             pads.append(pad)
         return view, pads
 
-    def _unclamped(self, index: Expr, size: Linear) -> tuple[Expr, bool, bool]:
-        """What an index is before it is clamped to its dimension, and at which ends it is."""
-        low = high = False
-        while isinstance(index, Binary) and index.op in ("min", "max"):
-            bound = self.bounds.linear(index.rhs)
-            if index.op == "max" and bound.equals(0) and not low:
-                low = True
-            elif index.op == "min" and bound.equals(size - 1) and not high:
-                high = True
-            else:
-                break
-            index = index.lhs
-        return index, low, high
-
     def _slice(self, name: str, view: list[Group]) -> Value | None:
         code = self.merged(name, view)
         pads = self._overhangs(view)
+        if pads is None or _leaves(pads):
+            cut = in_blocks(view)
+            left = None if cut is None else self._overhangs(cut)
+            if cut is not None and (pads is None or (left is not None and not _leaves(left))):
+                return self._slice(name, cut)  # otherwise it is padded as other reads of the buffer are
         if pads is None:
             return None
         if _leaves(pads):
@@ -408,6 +445,47 @@ def find_view(
 ) -> list[Group] | None:
     """Read an access as a view over `axes`, or None."""
     return groups(shape, [bounds.linear(i) for i in indices], axes)
+
+
+def unbordered_view(
+    shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
+) -> list[Group] | None:
+    """Read an access as a view, of a buffer that goes on beyond its borders where indices are clamped or wrapped."""
+    for inside in (_unclamped, _unwrapped):
+        inner = [inside(i, size, bounds, axes) for i, size in zip(indices, shape, strict=True)]
+        if any(low or high for _, low, high in inner):
+            return find_view(shape, [e for e, _, _ in inner], axes, bounds)
+    return find_view(shape, indices, axes, bounds)
+
+
+def _unclamped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> tuple[Expr, bool, bool]:
+    """What an index is before it is clamped to its dimension, and at which ends it is."""
+    del axes
+    low = high = False
+    while isinstance(index, Binary) and index.op in ("min", "max"):
+        bound = bounds.linear(index.rhs)
+        if index.op == "max" and bound.equals(0) and not low:
+            low = True
+        elif index.op == "min" and bound.equals(size - 1) and not high:
+            high = True
+        else:
+            break
+        index = index.lhs
+    return index, low, high
+
+
+def _unwrapped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> tuple[Expr, bool, bool]:
+    """What an index along axes is before its rest by the size of its dimension is taken, about the dimension."""
+    match index:
+        case Binary(op="floormod", lhs=inner, rhs=Const(value=n)) if n > 0 and size.equals(int(n)):
+            form = bounds.linear(inner)
+            low, high = bounds.at_least(form), bounds.at_most(form)
+            if low is None or high is None or 2 * (high - low) >= 3 * int(n) or not form.vars() & {a.var for a in axes}:
+                return index, False, False  # what goes round more often is an array repeated
+            times = (low + int(n) // 2) // int(n)
+            return to_expr(form - times * int(n), inner), True, True
+        case _:
+            return index, False, False
 
 
 def indexed(code: str, marks: Sequence[str]) -> str:

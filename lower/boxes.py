@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import ir.presburger as pb
 from ir.analysis.dependence import Loop
-from ir.nodes import Var
+from ir.nodes import Binary, Var, const
 from ir.traverse import free_vars, shape_vars
-from lower.linear import Bound, linear
+from lower.linear import Bound, linear, number
 from lower.nest import (
     Box,
     extreme,
@@ -38,6 +39,7 @@ def loop_boxes(program: Program, static: frozenset[Var], given: Mapping[Loop, Bo
             if loop not in boxes:
                 box = _box(loop, around, static, program)
                 if box is not None:
+                    box = _tight(box, statement.loops[: statement.loops.index(loop) + 1])
                     boxes[loop] = box
             if loop in boxes:
                 around[loop.var] = boxes[loop]
@@ -55,6 +57,27 @@ def _box(loop: Loop, around: Mapping[Var, Box], static: frozenset[Var], program:
     if low is None or high is None:
         return None
     return Box(low, high - low, exact=low.equals(start) and high.equals(stop))
+
+
+def _tight(box: Box, loops: Sequence[Loop]) -> Box:
+    """The box of the last of nested loops, from all of their bounds at once where one has a quotient or a rest.
+
+    In `2 - i % 2` the parts `i` and `i // 2` vary together, which bounds of each alone do not tell.
+    """
+    loop, low, stop = loops[-1], box.low, box.low + box.extent
+    forms = linear(loop.start), linear(loop.extent)
+    parts = any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for form in forms for e in form.terms)
+    names = {o.var.name for o in loops}
+    if not (parts and low.is_const and stop.is_const) or len(names) < len(loops):
+        return box
+    around = [Loop(loop.var, const(low.const, loop.var.dtype), const(box.extent.const, loop.var.dtype)), *loops]
+    region = pb.always()
+    for o in around:
+        region = region.intersect(pb.loop_domain(o.var, o.start, o.extent).may)
+    found = pb.within_budget(lambda: pb.extremes(region, loop.var.name), None)
+    if found is None:
+        return box
+    return Box(number(found[0]), number(found[1] + 1 - found[0]), exact=False)
 
 
 def var_range(var: Var, around: Mapping[Var, Box], program: Program) -> tuple[Bound, Bound]:

@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import reduce
 from typing import Literal
 
-from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store
-from ir.traverse import has_load, loads, substitute, walk_expr
+from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
+from ir.traverse import has_load, has_loads, loads, map_expr, substitute, walk_expr
+from lower.linear import linear
 
 _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
     "lt": ("min", "max"),
@@ -57,7 +58,7 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     """Statements for a branch, or names around one, without a condition to be taken before: stores that choose.
 
     None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
-    says more to those who look for the best element.
+    says more to those who look for the best element. If nothing but that element is kept, it is an extreme.
     """
     branch, named = _without_names(stmt)
     if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
@@ -69,17 +70,65 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     if any(s.buffer in named for s in first):
         return None  # a name holds what was there before
     own = Load(last.buffer, last.indices)
-    if all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond)):
-        return None
     parts = conjuncts(branch.cond)
     data = [c for c in parts if last.buffer in _read(c)]
+    here = all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond))
+    if here and (first or not data or isinstance(as_extreme(Select(conjunction(data), last.value, own)), Select)):
+        return None
     if parts[-len(data) :] != tuple(data) or not _evaluates(data[0], own):
         return None  # the choice would read an element that the branch does not
-    chosen = replace(last, value=Select(conjunction(data), last.value, own))
+    value = Select(conjunction(data), last.value, own)
+    chosen = replace(last, value=value if first else as_extreme(value))  # numbers, by the policy on floats
     plain = parts[: -len(data)]
     late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
     early = (If(branch.cond, s, branch.other, branch.span) for s in first)
     return (*early, late)
+
+
+def as_one_store(branch: If) -> Stmt:
+    """One store of a choice where both sides of a branch on data store to one place: `if c: X = a else: X = b`.
+
+    A condition on places stays a branch: which elements are accessed follows from it.
+    """
+    then, other = (as_one_store(s) if isinstance(s, If) else s for s in (branch.then, branch.other))
+    if not (isinstance(then, Store) and isinstance(other, Store)) or then.buffer != other.buffer:
+        return branch
+    same = len(then.indices) == len(other.indices) and all(map(Expr.same, then.indices, other.indices))
+    if not same or not has_loads(branch.cond) or any(isinstance(s.value, Undef) for s in (then, other)):
+        return branch
+    return replace(then, value=Select(branch.cond, then.value, other.value))
+
+
+def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
+    """One store of a choice for a store and one under a condition on data that replaces it: `X = a`, `if c: X = b`.
+
+    None where it is no such pair, or the second may look at what the first has stored other than by its place.
+    """
+    if not (isinstance(first, Store) and isinstance(second, If) and isinstance(second.then, Store)):
+        return None
+    later = second.then
+    if not (isinstance(second.other, Seq) and not second.other.stmts and has_loads(second.cond)):
+        return None
+    same = later.buffer == first.buffer and all(map(Expr.same, first.indices, later.indices))
+    if not same or any(isinstance(s.value, Undef) for s in (first, later)) or first.buffer in _read(*first.indices):
+        return None
+    own = Load(first.buffer, first.indices)
+    others = [load for e in (second.cond, later.value) for load in loads(e) if load.buffer == first.buffer]
+    if not all(load.same(own) or _elsewhere(load, own) for load in others) or not is_short(first.value):
+        return None
+
+    def one(e: Expr) -> Expr:
+        return first.value if isinstance(e, Load) and e.same(own) else e
+
+    cond, value = map_expr(second.cond, one), map_expr(later.value, one)
+    return replace(later, value=Select(cond, value, first.value))
+
+
+def _elsewhere(load: Load, own: Load) -> bool:
+    """Whether a load never reads an element that another does, in the same iteration."""
+    pairs = zip(load.indices, own.indices, strict=True)
+    apart = [linear(a) - linear(b) for a, b in pairs]
+    return any(d.is_const and d.const != 0 for d in apart)
 
 
 def _without_names(stmt: Stmt) -> tuple[Stmt, set[Buffer]]:

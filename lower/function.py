@@ -25,6 +25,7 @@ from lower.filters import FILTER_HELPERS
 from lower.finite import Finite, outside_unless
 from lower.folding import folded
 from lower.handed import handed_on
+from lower.in_windows import inline_windows
 from lower.inlined import inline_values
 from lower.invariant import hoist_invariants
 from lower.job import Job, shifted
@@ -53,6 +54,8 @@ from lower.recorded import depends_on
 from lower.scanning import HELPERS
 from lower.scope import Names, Scope
 from lower.selection import FIRST_BEST, LAST_BEST
+from lower.short_loops import in_one_go
+from lower.stages import with_stages
 from lower.statement import StatementWriter
 from lower.triangles import in_tiles
 from lower.turned import with_turned_copies
@@ -107,11 +110,12 @@ def emit_function(
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
-    program = normalize(without_bodies(func), checks)
+    program = normalize(with_stages(without_bodies(func), target), checks)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
     inline_values(program)
+    inline_windows(program)
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
     schedule = in_tiles(program, schedule, target)
@@ -502,7 +506,11 @@ class _Emitter:
         scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
         result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
         first = first if single else f"({first})"
-        if ends is not None and any(b.dtype.is_float for b in carried):
+        together = self.phase is None and in_one_go(node, self.plan, self.target)
+        if together:
+            self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
+            scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first}, unroll=True)")
+        elif ends is not None and any(b.dtype.is_float for b in carried):
             self.helpers |= {"with_all_given", "loop_between"}
             scope.add(f"{result} = loop_between({low}, {high}, ({', '.join(ends)}), {step}, {first})")
         else:

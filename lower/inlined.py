@@ -48,7 +48,7 @@ def all_inlined(statements: Sequence[Statement], depth: Mapping[Buffer, int]) ->
     return _without([b for b in depth if _may_go(b, statements, depth)], statements)
 
 
-def _writer(local: Buffer, statements: Sequence[Statement]) -> Statement | None:
+def writer_of(local: Buffer, statements: Sequence[Statement]) -> Statement | None:
     """The only statement that stores to a local, if it is no update and has no guards."""
     writers = [s for s in statements if s.buffer == local]
     if len(writers) != 1 or writers[0].guards or any(load.buffer == local for load in writers[0].reads()):
@@ -62,7 +62,7 @@ def _readers(local: Buffer, statements: Sequence[Statement]) -> list[Statement]:
 
 def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:
     """Whether a local holds a short value for one iteration that a statement which reads it may store to."""
-    writer, readers = _writer(local, statements), _readers(local, statements)
+    writer, readers = writer_of(local, statements), _readers(local, statements)
     if writer is None or local.shape or not readers or depth[local] != len(writer.loops):
         return False
     if not is_short(writer.store.value):
@@ -82,13 +82,13 @@ def _without(locals_: Sequence[Buffer], statements: Sequence[Statement]) -> list
     """The statements with values in place of locals, and without those that store them."""
     found = list(statements)
     for local in locals_:
-        writer = _writer(local, found)
+        writer = writer_of(local, found)
         assert writer is not None
-        found = [_having(local, writer.store.value, s) for s in found if s is not writer]
+        found = [having(local, writer.store.value, s) for s in found if s is not writer]
     return found
 
 
-def _having(local: Buffer, value: Expr, statement: Statement) -> Statement:
+def having(local: Buffer, value: Expr, statement: Statement) -> Statement:
     """A statement with a value in place of a local."""
     if local not in statement.buffers():
         return statement
@@ -100,7 +100,7 @@ def _having(local: Buffer, value: Expr, statement: Statement) -> Statement:
 
 def _lasts(local: Buffer, before: Sequence[Statement], after: Sequence[Statement], idle: Idle) -> bool:
     """Whether nothing changes the value of a local between where it was taken and where it is read."""
-    writer = _writer(local, before)
+    writer = writer_of(local, before)
     assert writer is not None
     level = len(writer.loops)
     where = {s.position: s for s in after}

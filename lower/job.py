@@ -14,7 +14,7 @@ from math import prod
 from ir.analysis.dependence import UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.traverse import children, free_vars, loads, substitute_expr
-from lower.access import Bounds, find_view
+from lower.access import Bounds, unbordered_view
 from lower.linear import Linear, atom, number, to_expr
 from lower.views import Axis, split_terms
 
@@ -213,7 +213,9 @@ def _canonical(job: Job, bounds: Bounds) -> Job:
 
 def _divisors(job: Job, axis: Axis, bounds: Bounds) -> set[int]:
     found: set[int] = set()
-    for _, indices in accesses(job):
+    for buffer, indices in accesses(job):
+        if is_view(buffer, indices, job.axes, bounds):
+            continue
         for index in indices:
             for a in bounds.linear(index).terms:
                 if (
@@ -243,8 +245,9 @@ def all_views(job: Job, bounds: Bounds) -> bool:
 
 
 def is_view(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds) -> bool:
+    """Whether an access is a view of a buffer, or of one that goes on beyond its borders."""
     shape = [bounds.linear(d) for d in buffer.shape]
-    return find_view(shape, indices, axes, bounds) is not None
+    return unbordered_view(shape, indices, axes, bounds) is not None
 
 
 def fuse_reductions(job: Job, bounds: Bounds) -> Job:
@@ -346,7 +349,7 @@ def _long_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
 
 def _windows(buffer: Buffer, indices: Sequence[Expr], job: Job, bounds: Bounds) -> bool:
     """Whether a dimension is walked by axes of which one is kept and a short one reduced."""
-    view = find_view([bounds.linear(d) for d in buffer.shape], indices, job.axes, bounds)
+    view = unbordered_view([bounds.linear(d) for d in buffer.shape], indices, job.axes, bounds)
     reduced = {a.var for a in job.reduced() if a.extent.is_const and a.extent.const <= MAX_WINDOW}
     return any({a.var for a in g.axes} & reduced and {a.var for a in g.axes} - reduced for g in view or ())
 

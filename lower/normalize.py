@@ -6,7 +6,7 @@ must be taken once, before a statement changes what it reads, becomes a local bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
@@ -39,7 +39,7 @@ from ir.nodes import (
     Var,
 )
 from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
-from lower.choices import as_choices, as_extreme, conjuncts
+from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
 from lower.collected import collected
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
@@ -105,6 +105,7 @@ def normalize(func: PrimFunc, checks: bool = False) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
     program = Program(func)
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
+    _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it
         before = dict(program.depth)
         _split_lifetimes(program)
@@ -145,10 +146,14 @@ class _Builder:
             case Store() as s:
                 self._store(s, loops, guards, tuple(map(expr, s.indices)), expr(s.value), buffers)
             case Seq(stmts=stmts):
-                for s in stmts:
+                for s in _joined(stmts):
                     go(s)
             case If() as s:
-                self._branch(s, loops, guards, values, buffers)
+                one = as_one_store(s)
+                if one is not s:
+                    go(one)
+                else:
+                    self._branch(s, loops, guards, values, buffers)
             case For() as s:
                 self._loop(s, loops, guards, values, buffers)
             case Let(var=var, value=value, body=body):
@@ -272,6 +277,18 @@ class _Builder:
         self.program.statements.append(Statement(position, loops, guards, store, ("and", cond)))
 
 
+def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:
+    """Statements in order, with one store for each that the next one replaces where data say so."""
+    found: list[Stmt] = []
+    for s in stmts:
+        one = overwritten(found[-1], s) if found else None
+        if one is None:
+            found.append(s)
+        else:
+            found[-1] = one
+    return found
+
+
 def _rewrite(expr: Expr, values: Mapping[Var, Expr], buffers: Mapping[Buffer, Buffer]) -> Expr:
     if not values and not buffers:
         return expr
@@ -355,6 +372,24 @@ def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
         if op == "add" and inner[0] == "sub":
             return "add", Binary("sub", rest, inner[1])
     return None
+
+
+def _drop_single_positions(program: Program) -> None:
+    """Leave out dimensions of locals that have one position: a buffer of one element is a variable."""
+    fixed = read_by_bounds(program.statements)
+    for buffer, depth in list(program.depth.items()):
+        kept = [d for d, size in enumerate(buffer.shape) if not (isinstance(size, Const) and size.value == 1)]
+        if len(kept) == len(buffer.shape) or buffer in fixed:
+            continue
+        slim = replace(buffer, shape=tuple(buffer.shape[d] for d in kept))
+        del program.depth[buffer]
+        program.depth[slim] = depth
+        program.statements[:] = [
+            relocated(s, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
+            if buffer in s.buffers()
+            else s
+            for s in program.statements
+        ]
 
 
 def _split_lifetimes(program: Program) -> None:

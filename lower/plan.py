@@ -216,4 +216,6 @@ def _expand_locals(program: Program, result: Plan) -> None:
             for loop in users[0].loops[: min(depth, shared)]
             if not any(loop is k and positions <= inside for k, inside in kept)
         ]
-        result.expanded[buffer] = tuple(axes)
+        steps = [k for k, inside in kept if positions & inside]
+        # what a step of a loop takes lies together
+        result.expanded[buffer] = tuple(sorted(axes, key=lambda loop: not any(loop is k for k in steps)))

@@ -93,8 +93,29 @@ def _first_own(value: Value, values: Sequence[Value], kept: Sequence[Axis]) -> i
     return next((k for k, a in enumerate(kept) if a.var in own), len(kept))
 
 
-def einsum(values: Sequence[Value], over: Collection[Var], dtype: DType, translator: Translator) -> Value:
-    """The sum of a product over axes, which is never formed."""
+def in_floats(value: Value) -> Value:
+    """A value in float32."""
+
+    def converted(code: str, strength: int) -> str:
+        plain, cast, rest = code.rpartition(".astype(jnp.")
+        if cast and rest in ("int8)", "int16)", "int32)") and plain.removesuffix(".T").isidentifier():
+            code = plain
+        return f"{code}.astype(jnp.float32)" if strength >= POSTFIX else f"({code}).astype(jnp.float32)"
+
+    if value.plain is None:
+        return Value(converted(value.code, value.strength), value.axes, POSTFIX)
+    code, axes = value.plain
+    return Value(converted(code, POSTFIX), axes, POSTFIX)
+
+
+def einsum(
+    values: Sequence[Value],
+    over: Collection[Var],
+    dtype: DType,
+    translator: Translator,
+    result_dtype: DType | None = None,
+) -> Value:
+    """The sum of a product over axes, which is never formed; in another dtype, if that is given."""
     axes = union(translator.order, *(v.axes for v in values))
     letters: dict[Var, str] = {}
     for axis in axes:
@@ -113,6 +134,6 @@ def einsum(values: Sequence[Value], over: Collection[Var], dtype: DType, transla
     if dtype is DType.FLOAT32:
         options = 'precision="highest"'
     result = Value(f'jnp.einsum("{spec}", {operands}, {options})', kept)
-    if narrow:
-        result = replace(result, code=f"{result.code}.astype({dtype_code(dtype)})", strength=POSTFIX)
+    if narrow or result_dtype is not None:
+        result = replace(result, code=f"{result.code}.astype({dtype_code(result_dtype or dtype)})", strength=POSTFIX)
     return result

@@ -15,7 +15,7 @@ from lower.reduce import neutral
 from lower.scope import Fill, Held
 from lower.value_writer import ValueWriter, axis_names, update_class
 from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
-from lower.views import Axis, Group, overhang, reads_data
+from lower.views import Axis, Group, in_blocks, overhang, reads_data
 
 _METHODS: dict[UpdateOp, str] = {
     "add": "add",
@@ -79,6 +79,7 @@ class StoreWriter(ValueWriter):
         view = find_view(self.shape, self.job.indices, kept, self.bounds)
         if view is None or sum(len(g.axes) for g in view) != len(kept):
             return None
+        view = in_blocks(view) or view
         marks: list[str] = []
         moving = False
         for g in view:
@@ -248,7 +249,8 @@ class StoreWriter(ValueWriter):
         self._note(kind if mask is None else f"{kind} under a mask")
 
     def _key(self, place: Place, mask: Value | None) -> str:
-        merged = " ".join(str(g.dims) for g in place.view) if place.marks else ""
+        dims = (f"{g.dims}" if g.dims == 1 else f"{g.dims}:{self.accessor.size(g.size)}" for g in place.view)
+        merged = " ".join(dims) if place.marks else ""
         return f"{place.marks}|{merged}|{'' if mask is None else mask.code}"
 
     def _take_fill(self, key: str, whole: bool) -> Value | None:
@@ -364,6 +366,11 @@ class StoreWriter(ValueWriter):
         if op == "sub":
             value = self._negated(value)
         every = union(self.job.axes, axes, value.axes)
+        rows = self._rows(shape, indices, mask)
+        if rows is not None:
+            index, every = rows
+            axes = every
+            value = ordered(value.at(POSTFIX), value.axes, [a for a in every if a in value.axes])
         code = aligned(value, every).code
         if len(every) > len(axes):
             extents = self._extents(every) + ("," if len(every) == 1 else "")
@@ -378,6 +385,28 @@ class StoreWriter(ValueWriter):
         line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
         self.scope.add(line if self.shape else line + ".reshape(())")
         self._note("element" if not every else f"scatter over {axis_names(every)}")
+
+    def _rows(
+        self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
+    ) -> tuple[str, tuple[Axis, ...]] | None:
+        """Index list of a store of whole rows, whose places alone are data, and its axes; None if it is no such.
+
+        One index for each row takes a fraction of what one for each element does.
+        """
+        whole: list[Axis] = []
+        while len(whole) < len(shape) - 1:
+            d = len(shape) - 1 - len(whole)
+            view = find_view([shape[d]], [indices[d]], self.job.axes, self.bounds)
+            if view is None or len(view) != 1 or len(view[0].axes) != 1 or not _row_or_all(view[0]):
+                break
+            whole.insert(0, view[0].axes[0])
+        if not whole:
+            return None
+        first = len(shape) - len(whole)
+        index, axes = self.accessor.scatter_index(shape[:first], indices[:first], mask)
+        every = (*axes, *whole)
+        apart = len({a.var for a in every}) == len(every) and {a.var for a in every} == {a.var for a in self.job.axes}
+        return (index, every) if apart else None
 
 
 def _row_or_all(g: Group) -> bool:

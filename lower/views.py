@@ -29,7 +29,7 @@ class Group:
     """One or more adjacent dimensions of a buffer, merged to one of `size`, and what is taken from them.
 
     Positions are `start + sum(coefs[k] * p_k)` for the positions p_k of `axes`, outermost (largest coefficient) first;
-    `flipped[k]` says that axis k runs backward.
+    `flipped[k]` says that axis k runs backward. A part of a dimension that was cut into several has 0 `dims`.
     """
 
     dims: int
@@ -110,6 +110,39 @@ def groups(shape: Sequence[Linear], indices: Sequence[Linear], axes: Sequence[Ax
         d += dims
     used = [axis.var for g in result for axis in g.axes]
     return result if len(used) == len(set(used)) else None
+
+
+def in_blocks(view: Sequence[Group]) -> list[Group] | None:
+    """The same with dimensions cut where axes take parts of blocks: `X[16 * b + 8 + k]`, k < 8, is `[:, 8:16]` of X in
+    rows of 16, and `X[2 * i + 1]` a column of X in pairs. None if no dimension needs it, or one cannot be cut."""
+    cut: list[Group] = []
+    for g in view:
+        slack = any(not a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True))
+        parts = _cut(g) if g.axes and (g.step > 1 or slack) else [g]
+        if parts is None:
+            return None
+        cut += parts
+    return cut if len(cut) > len(view) else None
+
+
+def _cut(g: Group) -> list[Group] | None:
+    """A dimension of which axes take parts of blocks as one for each axis, and one for the step."""
+    if not (g.size.is_const and g.start.is_const) or g.size.const % g.coefs[0]:
+        return None
+    radices = [g.size.const // g.coefs[0], *g.blocks, *([g.step] if g.step > 1 else [])]
+    strides = [*g.coefs, *([1] if g.step > 1 else [])]
+    parts: list[Group] = []
+    rest = g.start.const
+    for k, (radix, stride) in enumerate(zip(radices, strides, strict=True)):
+        first, rest = divmod(rest, stride)
+        if k == len(g.axes):
+            parts.append(Group(0, number(radix), number(first)))
+            continue
+        extent = g.axes[k].extent
+        if not extent.is_const or first < 0 or first + extent.const > radix:
+            return None
+        parts.append(Group(0, number(radix), number(first), (g.axes[k],), (1,), (g.flipped[k],)))
+    return parts
 
 
 def contiguous(view: Iterable[Group]) -> bool:

@@ -8,7 +8,8 @@ from egraph_rules.cost import Target
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
 from lower.linear import Linear
-from lower.reduce import einsum, reduction
+from lower.reduce import einsum, in_floats, reduction
+from lower.tensor.exact import EXACT, largest
 from lower.tensor.halves import in_blocks, needed, written
 from lower.tensor.known import Known, named, rebuilt, renamed
 from lower.tensor.search import Facts, cheapest
@@ -257,10 +258,21 @@ class SumWriter:
             cut = self._in_blocks(term, values, over)
             if cut is not None:
                 return cut
-        value = einsum(values, over, self.dtype, self.translator)
+        value = self._in_floats(term, values, over) or einsum(values, over, self.dtype, self.translator)
         if term in self.shared:
             value = self.made[term] = Value(self.named(value.code, "product"), value.axes)
         return value
+
+    def _in_floats(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
+        """A contraction of integers worked out in float32, where that is cheaper and all of its sums are exact."""
+        t = self.target
+        if not self.dtype.is_integer or t.integer_contraction <= t.contraction:
+            return None
+        most = largest(term, self.leaves, self._axes)
+        if most is None or most > EXACT:
+            return None
+        self.forms.append("in float32, exactly")
+        return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype)
 
     def _in_blocks(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
         """A contraction in blocks, where only a part of it counts and that is cheaper."""

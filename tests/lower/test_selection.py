@@ -62,7 +62,7 @@ SEARCHES = {
     "compared by place": (ROWS, "for r in range(6):\n    P[r] = 3\n    for i in range(9):\n        if A[r, i] > A[r, P[r]]:\n            P[r] = i"),
     "under a condition": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, 8 - i] % 2 == 0:\n        if A[r, i] < M[r]:\n            M[r] = A[r, i]\n            P[r] = i"),
     "none may do": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > 2 and A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i"),
-    "value alone": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]"),
+    "value alone, of some": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] < M[r] and A[r, i] > 0:\n        M[r] = A[r, i]"),
 }  # fmt: skip
 
 
@@ -73,6 +73,22 @@ def test_searches(params: str, body: str) -> None:
     assert not any("stays a loop" in line for line in report), report
 
 
+ALONE = {
+    "largest": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]"),
+    "smallest": (ROW, START + "for i in range(20):\n    if M[0] >= A[i] * 2:\n        M[0] = A[i] * 2"),
+    "of each row": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] < M[r]:\n        M[r] = A[r, i]"),
+    "under a condition": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, 8 - i] % 2 == 0:\n        if A[r, i] < M[r]:\n            M[r] = A[r, i]"),
+    "of some in one test": (ROWS, "for r, i in T.grid(6, 9):\n    if i != r and A[r, i] < M[r]:\n        M[r] = A[r, i]"),
+    "in a window within borders": (ROWS, "for r in T.serial(6):\n    M[r] = A[r, r]\n    for a, b in T.grid(3, 3):\n        if r + a >= 1 and r + a <= 6:\n            if A[r + a - 1, r + b] > M[r]:\n                M[r] = A[r + a - 1, r + b]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("params", "body"), ALONE.values(), ids=ALONE.keys())
+def test_values_without_a_place_are_extremes(params: str, body: str) -> None:
+    report = check(params, body)
+    assert not any("argm" in line or "stays a loop" in line for line in report), report
+
+
 OTHERS = {
     "equal ones of some": (ROW, START + "for i in range(20):\n    if A[i] >= M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
     "kept twice": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i\n        P[0] = r"),
@@ -81,6 +97,7 @@ OTHERS = {
     "another value is kept": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i] - 1\n        P[0] = i"),
     "kept values matter": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]\n        P[0] = P[0] + 1"),
     "compared with another": (ROW, START + "for i in range(20):\n    if A[i] > P[0]:\n        M[0] = A[i]\n        P[0] = i"),
+    "the other of two": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] < M[r]:\n        M[r] = A[r, 8 - i]"),
     "kept elsewhere": (ROWS, "for i in range(6):\n    if A[0, i] > M[0]:\n        M[0] = A[0, i]\n        P[i] = i"),
 }  # fmt: skip
 

@@ -1,0 +1,61 @@
+"""How large integers in tensor terms can be: sums of them that float32 has exactly may be worked out in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+from ir.dtypes import DType
+from ir.nodes import Binary, Cast, Const, Expr, Load, Select
+from lower.tensor.terms import Term
+from lower.views import Axis
+
+EXACT = 1 << 24  # float32 has all integers up to it, so that sums below it are exact in any order
+
+
+def largest(term: Term, leaves: Sequence[Expr], axes: Callable[[int], Sequence[Axis]]) -> int | None:
+    """No value of a term of integers, nor any part of its sums, is further from zero; None where that is not known."""
+    parts = [largest(a, leaves, axes) for a in term.args]
+    match term.op:
+        case "Leaf":
+            return _magnitude(leaves[term.number]) if term.number < len(leaves) else None
+        case "Ones":
+            return 1
+        case "Flag":
+            return 1
+        case "Where":
+            return parts[1]
+        case "Neg":
+            return parts[0]
+        case "Add" | "Sub" if None not in parts:
+            return sum(p for p in parts if p is not None)
+        case "Mul" | "Sum" | "Times" | "Contract" if None not in parts:
+            own = 1 if term.op == "Mul" else _positions(axes(term.number))
+            return None if own is None else own * prod(p for p in parts if p is not None)
+        case _:
+            return None
+
+
+def _positions(axes: Sequence[Axis]) -> int | None:
+    """How many terms a sum over axes has."""
+    return prod(a.extent.const for a in axes) if all(a.extent.is_const for a in axes) else None
+
+
+def _magnitude(expr: Expr) -> int | None:
+    """How far from zero an integer can be, by its dtype and what it comes from."""
+    match expr:
+        case Const(value=value):
+            return abs(int(value))
+        case Cast(operand=operand) if operand.dtype is DType.BOOL:
+            return 1
+        case Cast(operand=operand) if operand.dtype.is_integer:
+            return _magnitude(operand)
+        case Select(then=a, other=b):
+            both = [_magnitude(e) for e in (a, b)]
+            return None if None in both else max(m for m in both if m is not None)
+        case Binary(op="floormod", rhs=Const(value=n)) if n > 0:
+            return int(n) - 1
+        case Load(buffer=buffer) if buffer.dtype.is_integer:
+            return max(-buffer.dtype.min, buffer.dtype.max)
+        case _:
+            return None

@@ -1,0 +1,64 @@
+"""Products of small integers are worked out in float32, where all sums are exact, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from egraph_rules.cost import CPU
+from ir import PrimFunc, parse
+from lower.function import emit_function
+from lower.kernel import Kernel
+from lowered import assert_agrees
+
+
+def product(dtype: str, k: int, factors: str = "T.cast(A[i, k], 'int32') * T.cast(B[k, j], 'int32')") -> PrimFunc:
+    return parse(f"""
+@T.prim_func
+def f(A: T.Buffer((3, {k}), "{dtype}"), B: T.Buffer(({k}, 4), "{dtype}"), C: T.Buffer((3, 4), "int32")):
+    for i, j in T.grid(3, 4):
+        C[i, j] = 7
+        for k in range({k}):
+            C[i, j] = C[i, j] + {factors}
+""").funcs[0]
+
+
+def source(func: PrimFunc, largest: bool = True) -> str:
+    """Compare with the interpreter on the largest and smallest numbers, or small ones; returns the source."""
+    kernel = Kernel(emit_function(func), jax.devices()[0])
+    inputs: dict[str, np.ndarray] = {}
+    for b in func.buffers[:2]:
+        shape = [int(d.value) for d in b.shape]  # pyright: ignore[reportAttributeAccessIssue]
+        low, high = (b.dtype.min, b.dtype.max) if largest else (-99, 99)
+        ends = np.random.default_rng(3).choice([low, low, high, 1], shape)
+        inputs[b.name] = ends.astype(b.dtype.numpy)
+    assert_agrees(func, kernel, inputs)
+    return kernel.source
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_small_integers(dtype: str) -> None:
+    assert "einsum" in (text := source(product(dtype, 250)))
+    assert text.count(".astype(jnp.float32)") == 2
+
+
+@pytest.mark.parametrize(("dtype", "k", "exact"), [("int8", 1023, True), ("int8", 1025, False), ("uint8", 270, False)])
+def test_as_many_as_are_exact(dtype: str, k: int, exact: bool) -> None:
+    assert (".astype(jnp.float32)" in source(product(dtype, k))) == exact
+
+
+def test_larger_numbers_stay_integers() -> None:
+    assert "float32" not in source(product("int16", 2), largest=False)
+    assert "float32" not in source(product("int32", 5, "A[i, k] * B[k, j]"), largest=False)
+
+
+def test_rests_are_small() -> None:
+    assert ".astype(jnp.float32)" in source(product("int32", 64, "A[i, k] % 100 * (B[k, j] % 50)"))
+
+
+def test_a_target_with_integer_units_keeps_integers() -> None:
+    target = replace(CPU, name="integers", integer_contraction=CPU.contraction)
+    assert "float32" not in emit_function(product("int8", 64), target=target).source

@@ -1,0 +1,68 @@
+"""Stores of whole rows to places that are data take one index for each row, others one for each element."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir import PrimFunc, parse
+from lower import compile
+from lowered import assert_agrees
+
+PARAMS = 'S: T.Buffer((9,), "int32"), X: T.Buffer((9, 4), "int32"), Y: T.Buffer((6, 4), "int32"), Z: T.Buffer((6, 4, 3), "int32")'
+
+
+def read(body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
+
+
+def source(body: str) -> str:
+    """Compare with the interpreter; returns the source."""
+    func = read(body)
+    kernel = compile(func)
+    rng = np.random.default_rng(5)
+    inputs = {
+        "S": rng.integers(0, 6, 9).astype(np.int32),
+        "X": rng.integers(-9, 10, (9, 4)).astype(np.int32),
+        "Y": rng.integers(-9, 10, (6, 4)).astype(np.int32),
+        "Z": rng.integers(-9, 10, (6, 4, 3)).astype(np.int32),
+    }
+    assert_agrees(func, kernel, inputs)
+    return kernel.source
+
+
+ROWS = {
+    "added": "for q, k in T.grid(9, 4):\n    Y[S[q], k] = Y[S[q], k] + X[q, k]",
+    "subtracted": "for q, k in T.grid(9, 4):\n    Y[S[q], k] = Y[S[q], k] - 2 * X[q, k]",
+    "largest": "for q, k in T.grid(9, 4):\n    Y[S[q], k] = T.max(Y[S[q], k], X[q, k])",
+    "columns outermost": "for k, q in T.grid(4, 9):\n    Y[S[q], k] = Y[S[q], k] + X[q, k]",
+    "some": "for q, k in T.grid(9, 4):\n    if X[q, 0] > 0:\n        Y[S[q], k] = Y[S[q], k] + X[q, k]",
+    "the same for each row": "for q, k in T.grid(9, 4):\n    Y[S[q], k] = Y[S[q], k] + X[2, k]",
+    "the same for each column": "for q, k in T.grid(9, 4):\n    Y[S[q], k] = Y[S[q], k] + X[q, 1]",
+    "a number": "for q, k in T.grid(9, 4):\n    Y[S[q], k] = Y[S[q], k] + 3",
+    "matrices": "for q, k, m in T.grid(9, 4, 3):\n    Z[S[q], k, m] = Z[S[q], k, m] + X[q, k] * m",
+    "two of three places": "for q, m in T.grid(9, 3):\n    Z[S[q], S[8 - q] % 4, m] = Z[S[q], S[8 - q] % 4, m] + X[q, m]",
+}
+
+
+@pytest.mark.parametrize("body", ROWS.values(), ids=ROWS.keys())
+def test_rows(body: str) -> None:
+    (line,) = (line for line in source(body).split("\n") if ".at[" in line and 'mode="drop"' in line)
+    stored = line.split(".at[", 1)[1].split("]", 1)[0]
+    assert "[:, None" not in line.split(".at[", 1)[1].split(".add(")[0].split(".max(")[0], stored
+
+
+ELEMENTS = {
+    "a part of the row": "for q, k in T.grid(9, 3):\n    Y[S[q], k + 1] = Y[S[q], k + 1] + X[q, k]",
+    "turned": "for q, k in T.grid(9, 4):\n    Y[S[q], 3 - k] = Y[S[q], 3 - k] + X[q, k]",
+    "some of each row": "for q, k in T.grid(9, 4):\n    if X[q, k] > 0:\n        Y[S[q], k] = Y[S[q], k] + X[q, k]",
+    "one column in both": "for q in T.serial(4):\n    Y[S[q], q] = Y[S[q], q] + X[q, q]",
+    "summed over another axis": "for q, k, m in T.grid(9, 4, 3):\n    Y[S[q], k] = Y[S[q], k] + Z[q % 6, k, m]",
+}
+
+
+@pytest.mark.parametrize("body", ELEMENTS.values(), ids=ELEMENTS.keys())
+def test_elements_stay_right(body: str) -> None:
+    assert "def f(" in source(body)

@@ -1,0 +1,55 @@
+"""Loops of few steps in which elements do not look at each other are compiled as one, and stay right."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir import PrimFunc, parse
+from lower import compile
+from lowered import assert_agrees
+
+PARAMS = 'A: T.Buffer((40,), "int32"), C: T.Buffer((20,), "int32"), Y: T.Buffer((40,), "int32"), Z: T.Buffer((6, 40), "int32")'
+
+
+def read(body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
+
+
+def source(body: str) -> str:
+    """Compare with the interpreter; returns the source."""
+    func = read(body)
+    kernel = compile(func)
+    rng = np.random.default_rng(5)
+    shapes = {"A": (40,), "C": (20,), "Y": (40,), "Z": (6, 40)}
+    assert_agrees(func, kernel, {n: rng.integers(-9, 10, s).astype(np.int32) for n, s in shapes.items()})
+    return kernel.source
+
+
+TOGETHER = {
+    "Horner": "for i in T.serial(40):\n    Y[i] = 0\n    for k in T.serial(5):\n        Y[i] = (Y[i] * A[i] + C[k]) % 1000",
+    "from the middle": "for i in T.serial(40):\n    for k in T.serial(3, 9):\n        Y[i] = (Y[i] * A[i] + C[k] * k) % 1000",
+    "two that depend on each other": "for k in T.serial(4):\n    for i in T.serial(40):\n        u = A[i]\n        A[i] = (u + Y[i] * k) % 100\n        Y[i] = (Y[i] - u) % 100",
+    "under a condition": "for k in T.serial(6):\n    for i in T.serial(40):\n        if Y[i] > 0:\n            Y[i] = (Y[i] * 3 + C[k]) % 50 - 20",
+    "within another loop": "for s in T.serial(20):\n    for i in T.serial(40):\n        Y[i] = (Y[i] + A[(i + s) % 40]) % 99\n    for k in T.serial(8):\n        for i in T.serial(40):\n            Y[i] = T.if_then_else(Y[i] % 2 == 0, Y[i] // 2, Y[i] * 3 + 1) % 999",
+}
+
+
+@pytest.mark.parametrize("body", TOGETHER.values(), ids=TOGETHER.keys())
+def test_few_steps_are_compiled_as_one(body: str) -> None:
+    assert source(body).count("unroll=True") == 1
+
+
+APART = {
+    "many steps": "for i in T.serial(40):\n    Y[i] = 0\n    for k in T.serial(20):\n        Y[i] = (Y[i] * A[i] + C[k]) % 1000",
+    "neighbours": "for k in T.serial(4):\n    for i in T.serial(39):\n        A[i] = (Y[i] + Y[i + 1]) % 100\n    for i in T.serial(40):\n        Y[i] = (A[i] * 2 + 1) % 100",
+    "sums": "for k in T.serial(4):\n    for i in T.serial(40):\n        Y[i] = 0\n        for j in T.serial(6):\n            Y[i] = Y[i] + Z[j, i] * A[i]\n    for i in T.serial(40):\n        A[i] = Y[i] % 7",
+    "rows": "for k in T.serial(1, 6):\n    for i in T.serial(40):\n        Z[k, i] = (Z[k - 1, i] * Z[k, i] + A[i]) % 100",
+}
+
+
+@pytest.mark.parametrize("body", APART.values(), ids=APART.keys())
+def test_others_stay_loops(body: str) -> None:
+    assert "unroll=True" not in source(body)

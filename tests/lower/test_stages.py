@@ -1,0 +1,103 @@
+"""Loops over a few stages are written out where only numbers make places linear, and stay right."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir import PrimFunc, parse
+from lower import compile
+from lowered import assert_agrees
+
+PARAMS = 'X: T.Buffer((32,), "int32"), Y: T.Buffer((32,), "int32")'
+
+
+def read(body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
+
+
+def source(body: str) -> str:
+    """Compare with the interpreter; returns the source."""
+    func = read(body)
+    kernel = compile(func)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        assert_agrees(func, kernel, {n: rng.integers(-9, 10, 32).astype(np.int32) for n in "XY"})
+    return kernel.source
+
+
+STAGES = {
+    "butterflies by quotients": """for s in T.serial(5):
+    for k in T.serial(16):
+        lo = k // (1 << s) * (2 << s) + k % (1 << s)
+        u = X[lo]
+        v = X[lo + (1 << s)] * (k % (1 << s) + 1)
+        X[lo] = u + v
+        X[lo + (1 << s)] = u - v""",
+    "butterflies by two loops": """for s in T.serial(5):
+    for b, k in T.grid(32 >> s + 1, 1 << s):
+        u = X[b * (2 << s) + k]
+        X[b * (2 << s) + k] = u + X[b * (2 << s) + k + (1 << s)]
+        X[b * (2 << s) + k + (1 << s)] = u - X[b * (2 << s) + k + (1 << s)]""",
+    "a sorting network": """for k in T.serial(1, 6):
+    for j in T.serial(k):
+        for i in T.serial(32):
+            if (i ^ (1 << (k - 1 - j))) > i:
+                a = X[i]
+                b = X[i ^ (1 << (k - 1 - j))]
+                if (a > b) == ((i & (1 << k)) == 0):
+                    X[i] = b
+                    X[i ^ (1 << (k - 1 - j))] = a""",
+    "bits by shifts": """for s in T.serial(5):
+    for i in T.serial(32):
+        if ((i >> s) & 1) == 1:
+            X[i - (1 << s)] = X[i - (1 << s)] + X[i]""",
+    "bits set": """for s in T.serial(5):
+    for i in T.serial(32):
+        if (i >> s) % 2 == 0:
+            X[i | (1 << s)] = X[i] - X[i | (1 << s)]""",
+    "sums in a tree": """for s in T.serial(5):
+    for k in T.serial(16 >> s):
+        X[k * (2 << s)] = X[k * (2 << s)] + X[k * (2 << s) + (1 << s)]""",
+}
+
+
+@pytest.mark.parametrize("body", STAGES.values(), ids=STAGES.keys())
+def test_stages_become_slices(body: str) -> None:
+    text = source(body)
+    assert "fori_loop" not in text
+    assert ".get(" not in text
+
+
+OTHERS = {
+    "digits that do not divide": """for s in T.serial(1, 4):
+    for k in T.serial(10):
+        X[k // s * s + k % s] = X[k // s] + X[k % s + 10]""",
+    "each step reads the last": """for s in T.serial(4):
+    for k in T.serial(31):
+        X[k + 1] = (X[k] + X[k * s % 32]) % 100""",
+    "a scan over a doubled distance": """for s in T.serial(5):
+    for k in T.serial(32 - (1 << s)):
+        Y[k] = X[k] + X[k + (1 << s)]
+    for k in T.serial(32 - (1 << s)):
+        X[k] = Y[k]""",
+    "below zero": """for s in T.serial(3):
+    for k in T.serial(-8, 8):
+        X[(k >> s) + 16] = X[(k & (1 << s)) + 8] + Y[(k ^ (1 << s)) + 16]""",
+    "a loop of one step": """for s in T.serial(3, 4):
+    for k in T.serial(8):
+        X[k ^ (1 << s)] = X[k] + 1""",
+    "no store": """for s in T.serial(5):
+    for k in T.serial(16):
+        Y[k] = Y[k] + X[k ^ (1 << s)]""",
+    "a name taken": """k_0 = X[3]
+for s in T.serial(5):
+    for k in T.serial(16):
+        X[k // (1 << s) * (2 << s) + k % (1 << s)] = X[k // (1 << s)] + k_0""",
+}
+
+
+@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
+def test_others_stay_right(body: str) -> None:
+    assert "def f(" in source(body)

@@ -1,0 +1,90 @@
+"""Indices that wrap round or are clamped are slices of a padded buffer; branches on data that store once are choices."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir import PrimFunc, parse
+from lower import compile
+from lowered import assert_agrees
+
+PARAMS = 'A: T.Buffer((7, 9), "int32"), S: T.Buffer((3,), "int32"), B: T.Buffer((7, 9), "int32")'
+
+
+def read(body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
+
+
+def source(body: str) -> str:
+    """Compare with the interpreter; returns the source."""
+    func = read(body)
+    kernel = compile(func)
+    rng = np.random.default_rng(5)
+    inputs = {
+        "A": rng.integers(-9, 10, (7, 9)).astype(np.int32),
+        "S": rng.integers(0, 6, 3).astype(np.int32),
+        "B": rng.integers(-9, 10, (7, 9)).astype(np.int32),
+    }
+    assert_agrees(func, kernel, inputs)
+    return kernel.source
+
+
+WRAPPED = {
+    "neighbours": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(i - 1) % 7, j] + A[(i + 1) % 7, j] + A[i, (j + 8) % 9] + A[i, (j + 10) % 9]",
+    "corners": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(i + 6) % 7, (j - 1) % 9] - A[(i + 2) % 7, (j + 3) % 9]",
+    "a window": "for i, j in T.grid(7, 9):\n    B[i, j] = 0\n    for a, b in T.grid(3, 2):\n        B[i, j] = B[i, j] + A[(i + a + 6) % 7, (j + b + 8) % 9] * (a + 1)",
+    "backward": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(3 - i) % 7, j]",
+    "a part": "for i, j in T.grid(4, 9):\n    B[i, j] = A[(i + 5) % 7, j]",
+    "many rounds away": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(i + 72) % 7, (j - 100) % 9]",
+    "largest": "for i, j in T.grid(7, 9):\n    B[i, j] = A[i, j]\n    for a in T.serial(3):\n        B[i, j] = T.max(B[i, j], A[i, (j - a) % 9])",
+    "clamped window": "for i, j in T.grid(7, 9):\n    B[i, j] = 0\n    for a in T.serial(3):\n        B[i, j] = B[i, j] + A[T.min(T.max(i + a - 1, 0), 6), j] * S[a]",
+}
+
+
+@pytest.mark.parametrize("body", WRAPPED.values(), ids=WRAPPED.keys())
+def test_wrapped_and_clamped_places_are_slices(body: str) -> None:
+    assert ".get(" not in source(body)
+
+
+OTHERS = {
+    "another modulus": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(i + 3) % 5, j]",
+    "repeated": "for i, j in T.grid(7, 3):\n    B[i, 3 * j + S[0] % 2] = A[i % 7, (4 * j) % 9]",
+    "by data": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(i + S[1]) % 7, j]",
+    "with a step": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(2 * i) % 7, j]",
+    "store to wrapped places": "for i, j in T.grid(7, 9):\n    B[(i + 1) % 7, j] = A[i, j]",
+    "one in front of a loop": "for s in T.serial(3):\n    for i in T.serial(7):\n        B[i, s] = A[i, (s - 1) % 9]",
+    "remainder and clamp": "for i, j in T.grid(7, 9):\n    B[i, j] = A[(i - 1) % 7, T.max(j - 1, 0)]",
+}
+
+
+@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS.keys())
+def test_others_stay_right(body: str) -> None:
+    assert "def f(" in source(body)
+
+
+CHOICES = {
+    "two values": "for i, j in T.grid(7, 9):\n    if A[i, j] > 0:\n        B[i, j] = A[i, j] * 2\n    else:\n        B[i, j] = B[i, j] - 1",
+    "a chain": "for i, j in T.grid(7, 9):\n    if A[i, j] > 3:\n        B[i, j] = 3\n    elif A[i, j] < -3:\n        B[i, j] = -3\n    else:\n        B[i, j] = A[i, j]",
+    "on what is stored": "for i, j in T.grid(7, 9):\n    if B[i, j] > 0:\n        B[i, j] = 1\n    else:\n        B[i, j] = A[i, j]",
+}
+
+
+@pytest.mark.parametrize("body", CHOICES.values(), ids=CHOICES.keys())
+def test_branches_that_store_once_are_choices(body: str) -> None:
+    lines = [line for line in source(body).split("\n") if line.strip().startswith("B = ")]
+    assert len(lines) == 1
+
+
+BRANCHES = {
+    "other places": "for i, j in T.grid(7, 8):\n    if A[i, j] > 0:\n        B[i, j] = 4\n    else:\n        B[i, j + 1] = 5",
+    "two stores": "for i, j in T.grid(7, 9):\n    if A[i, j] > 0:\n        B[i, j] = A[i, j]\n        B[i, j] = B[i, j] * 2\n    else:\n        B[i, j] = 5",
+    "read only where allowed": "for i, j in T.grid(7, 9):\n    if A[i, j] > 0 and i > 0:\n        B[i, j] = A[i - 1, j]\n    else:\n        B[i, j] = 5",
+}
+
+
+@pytest.mark.parametrize("body", BRANCHES.values(), ids=BRANCHES.keys())
+def test_other_branches_stay_right(body: str) -> None:
+    assert "def f(" in source(body)
