@@ -20,7 +20,6 @@ from ir.analysis.dependence import Loop, Relation, Statement, common_loops, rela
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import map_expr, substitute_expr
 from lower.borders import Borders, First, array_statement, axes_over, borders
-from lower.branches import merged
 from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
@@ -74,7 +73,6 @@ class Nest:
 
 def wavefronts(nest: Nest, target: Target, new: Fresh) -> Iterator[Wavefront]:
     """Forms of a nest in which a loop over a skewed time goes around independent iterations."""
-    nest = replace(nest, statements=merged(nest.statements))
     first, level = nest.statements[0], nest.level
     if any(common_loops(first, s) < level + 2 for s in nest.statements):
         return
