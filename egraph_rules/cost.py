@@ -180,6 +180,12 @@ TPU = Target(
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}
 
+# The prices by which searches compare programs; the others are those of plans of array code.
+SEARCH_PRICES = (
+    "load", "store", "arith", "division", "special", "index", "binding", "mask", "reduction_mask", "reduction_slice",
+    "store_slice", "select", "guarded", "loop", "kernel",
+)  # fmt: skip
+
 SPECIAL = frozenset(("exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "sigmoid", "pow"))
 DIVISION = frozenset(("floordiv", "floormod", "truncdiv", "truncmod", "div"))
 

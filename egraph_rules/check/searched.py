@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from egraph_rules.check.draw import Source
@@ -14,7 +14,7 @@ from egraph_rules.check.pool import Pool
 from egraph_rules.check.run import compare
 from egraph_rules.check.trial import Trial, refutation
 from egraph_rules.check.verdict import Counterexample
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost import CPU, SEARCH_PRICES, Target
 from egraph_rules.optimize import optimize, search_within
 from egraph_rules.phases import Budget
 from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
@@ -147,7 +147,5 @@ def _matched(given: Prepared, rules: tuple[Rule, ...]) -> frozenset[str]:
 
 def prices(source: Source) -> Target:
     """A target that finds other things dear than a real one does."""
-    factors = {
-        f.name: getattr(CPU, f.name) * source.pick(1.0, 0.0, 0.1, 30.0) for f in fields(Target) if f.type == "float"
-    }
+    factors = {name: getattr(CPU, name) * source.pick(1.0, 0.0, 0.1, 30.0) for name in SEARCH_PRICES}
     return replace(CPU, name="random prices", **factors)

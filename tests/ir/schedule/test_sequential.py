@@ -448,7 +448,7 @@ def func(A: T.Buffer((4, 4, 8, 8), "int32"), B: T.Buffer((4, 4), "int32")):
 # Refusals ------------------------------------------------------------------------------------------------------------
 
 REFUSED = {
-    "two accesses": ("A[i] = A[i + 1]", "two-accesses", "A[1] and A[0]"),
+    "two accesses": ("A[i] = A[i + 1]", "two-accesses", "A[i + 1] and A[i]"),
     "not affine": ("A[i * i % 16] = B[i]", "not-affine", "i * i"),
     "not invertible": ("A[i // 4] = B[i]", "not-invertible", "access the same element"),
     "no loop": ("B[i] = 0", "unused-buffer", "no loop"),
