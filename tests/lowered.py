@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ir import PrimFunc
+from ir import PrimFunc, parse
 from ir.interpret import interpret_with_undef
 from ir.traverse import buffers_written
+from lower import compile
 from lower.callable import Kernel
 
 
@@ -22,3 +23,21 @@ def assert_agrees(
         want, have = values[~undef], np.asarray(got)[~undef]
         text = f"{name} of\n{kernel.source}"
         np.testing.assert_allclose(have, want, rtol=rtol, atol=rtol if atol is None else atol, err_msg=text)
+
+
+def read(params: str, body: str) -> PrimFunc:
+    """A function `f` of these parameters with these statements."""
+    lines = "\n".join(f"    {line}" for line in body.split("\n"))
+    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
+
+
+def agreeing_source(func: PrimFunc, seeds: int = 1, **given: np.ndarray) -> str:
+    """The source of a function of integers after comparisons with the interpreter, on small numbers where none are
+    `given`."""
+    kernel = compile(func)
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        drawn = {b.name: rng.integers(-9, 10, [int(d.value) for d in b.shape]) for b in func.buffers}
+        inputs = {n: given.get(n, v).astype(np.int32) for n, v in drawn.items()}
+        assert_agrees(func, kernel, inputs)
+    return kernel.source

@@ -3,29 +3,16 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from ir import PrimFunc, parse
-from lower import compile
-from lowered import assert_agrees
+from lowered import agreeing_source, read
 
 PARAMS = 'A: T.Buffer((40,), "int32"), C: T.Buffer((20,), "int32"), Y: T.Buffer((40,), "int32"), Z: T.Buffer((6, 40), "int32")'
 
 
-def read(body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.split("\n"))
-    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
-
-
 def source(body: str) -> str:
-    """Compare with the interpreter; returns the source."""
-    func = read(body)
-    kernel = compile(func)
-    rng = np.random.default_rng(5)
-    shapes = {"A": (40,), "C": (20,), "Y": (40,), "Z": (6, 40)}
-    assert_agrees(func, kernel, {n: rng.integers(-9, 10, s).astype(np.int32) for n, s in shapes.items()})
-    return kernel.source
+    """The source, after a comparison with the interpreter."""
+    return agreeing_source(read(PARAMS, body))
 
 
 TOGETHER = {

@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from ir import PrimFunc, parse
-from lower import compile
-from lowered import assert_agrees
+from lowered import agreeing_source, read
 
 PARAMS = 'X: T.Buffer((32,), "int32"), Y: T.Buffer((32,), "int32")'
 
 
-def read(body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.split("\n"))
-    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
-
-
 def source(body: str) -> str:
-    """Compare with the interpreter; returns the source."""
-    func = read(body)
-    kernel = compile(func)
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        assert_agrees(func, kernel, {n: rng.integers(-9, 10, 32).astype(np.int32) for n in "XY"})
-    return kernel.source
+    """The source, after a comparison with the interpreter."""
+    return agreeing_source(read(PARAMS, body), seeds=3)
 
 
 STAGES = {

@@ -3,34 +3,17 @@
 # ruff: noqa: E501
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from ir import PrimFunc, parse
-from lower import compile
-from lowered import assert_agrees
+from lowered import agreeing_source, read
 
 PARAMS = 'A: T.Buffer((9, 8), "int32"), B: T.Buffer((7, 6), "int32"), C: T.Buffer((7, 6), "int32")'
 LOCAL = "v = T.alloc_buffer((1,), 'int32')\n"
 
 
-def read(body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.split("\n"))
-    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
-
-
 def source(body: str) -> str:
-    """Compare with the interpreter; returns the source."""
-    func = read(body)
-    kernel = compile(func)
-    rng = np.random.default_rng(5)
-    inputs = {
-        "A": rng.integers(-9, 10, (9, 8)).astype(np.int32),
-        "B": rng.integers(-9, 10, (7, 6)).astype(np.int32),
-        "C": rng.integers(-9, 10, (7, 6)).astype(np.int32),
-    }
-    assert_agrees(func, kernel, inputs)
-    return kernel.source
+    """The source, after a comparison with the interpreter."""
+    return agreeing_source(read(PARAMS, body))
 
 
 HEAD = "for y, x in T.grid(7, 6):\n    B[y, x] = 0\n    C[y, x] = 1\n    for a, b in T.grid(3, 3):\n"

@@ -6,30 +6,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir import PrimFunc, parse
-from lower import compile
-from lowered import assert_agrees
+from lowered import agreeing_source, read
 
 PARAMS = 'A: T.Buffer((7, 9), "int32"), S: T.Buffer((3,), "int32"), B: T.Buffer((7, 9), "int32")'
 
 
-def read(body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.split("\n"))
-    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}\n").funcs[0]
-
-
 def source(body: str) -> str:
-    """Compare with the interpreter; returns the source."""
-    func = read(body)
-    kernel = compile(func)
-    rng = np.random.default_rng(5)
-    inputs = {
-        "A": rng.integers(-9, 10, (7, 9)).astype(np.int32),
-        "S": rng.integers(0, 6, 3).astype(np.int32),
-        "B": rng.integers(-9, 10, (7, 9)).astype(np.int32),
-    }
-    assert_agrees(func, kernel, inputs)
-    return kernel.source
+    """The source, after a comparison with the interpreter."""
+    return agreeing_source(read(PARAMS, body), S=np.random.default_rng(5).integers(0, 6, 3))
 
 
 WRAPPED = {
