@@ -48,8 +48,9 @@ def _magnitude(expr: Expr) -> int | None:
             return abs(int(value))
         case Cast(operand=operand) if operand.dtype is DType.BOOL:
             return 1
-        case Cast(operand=operand) if operand.dtype.is_integer:
-            return _magnitude(operand)
+        case Cast(dtype=dtype, operand=operand) if operand.dtype.is_integer:
+            inner, most = _magnitude(operand), max(-dtype.min, dtype.max)
+            return inner if inner is not None and dtype.min <= -inner and inner <= dtype.max else most  # it may wrap
         case Select(then=a, other=b):
             both = [_magnitude(e) for e in (a, b)]
             return None if None in both else max(m for m in both if m is not None)

@@ -266,8 +266,8 @@ class SumWriter:
     def _in_floats(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
         """A contraction of integers worked out in float32, where that is cheaper and all of its sums are exact."""
         t = self.target
-        if not self.dtype.is_integer or t.integer_contraction <= t.contraction:
-            return None
+        if not self.dtype.is_signed or self.dtype.is_float or t.integer_contraction <= t.contraction:
+            return None  # differences of unsigned integers wrap
         most = largest(term, self.leaves, self._axes)
         if most is None or most > EXACT:
             return None

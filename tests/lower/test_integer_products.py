@@ -62,3 +62,10 @@ def test_rests_are_small() -> None:
 def test_a_target_with_integer_units_keeps_integers() -> None:
     target = replace(CPU, name="integers", integer_contraction=CPU.contraction)
     assert "float32" not in emit_function(product("int8", 64), target=target).source
+
+
+def test_casts_that_wrap_make_numbers_larger() -> None:
+    """-1 of int8 is 255 of uint8."""
+    factors = "T.cast(T.cast(A[i, k], 'uint8'), 'int32') * T.cast(B[k, j], 'int32')"
+    assert ".astype(jnp.float32)" in source(product("int8", 500, factors))
+    assert "float32" not in source(product("int8", 1000, factors))

@@ -28,6 +28,14 @@ def array(name: str, *shape: int) -> str:
     return f'{name}: T.Buffer({shape}, "float32")'
 
 
+def sines(a: jax.Array) -> jax.Array:
+    b = jnp.float32(0.5)
+    for i in range(6):
+        for j in range(i + 1):
+            b = jnp.sin(b * a[i, j] + a[i, i])
+    return b[None]
+
+
 PAD = jnp.arange(16).reshape(4, 4) < 14
 
 KERNELS: Mapping[str, tuple[str, str, tuple[tuple[int, ...], ...], Callable[..., Any]]] = {
@@ -53,6 +61,17 @@ for i in T.serial(3):
 """,
         ((3, 4, 4),),
         lambda a: jnp.sum(jnp.where(PAD, a * a, 0.0), axis=(1, 2)),
+    ),
+    "a loop as long as another one has come": (
+        f"{array('A', 6, 6)}, {array('B', 1)}",
+        """
+B[0] = 0.5
+for i in T.serial(6):
+    for j in T.serial(i + 1):
+        B[0] = T.sin(B[0] * A[i, j] + A[i, i])
+""",
+        ((6, 6),),
+        sines,
     ),
     "softmax": (
         f"{array('A', 3, 7)}, {array('B', 3, 7)}",
