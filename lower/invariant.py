@@ -87,7 +87,7 @@ def _form(program: Program, buffer: Buffer, dimension: int | None) -> _Form | No
         if held or any(loops.get(s.position, loop) is not loop for s in inside):
             return None
         nest = _Nest(level, loop, inside, own)
-        if not all(_steady(w, buffer, dimension, nest) for w in own) or _too_early(nest, buffer, program):
+        if not all(_steady(w, buffer, dimension, nest, program) for w in own) or _too_early(nest, buffer, program):
             return None
         nests.append(nest)
     return _Form(dimension, nests)
@@ -109,10 +109,10 @@ def _same_bounds(loops: Sequence[Loop]) -> bool:
     return some and all(s.equals(starts[0]) for s in starts) and all(e.equals(extents[0]) for e in extents)
 
 
-def _steady(writer: Statement, buffer: Buffer, dimension: int | None, nest: _Nest) -> bool:
+def _steady(writer: Statement, buffer: Buffer, dimension: int | None, nest: _Nest, program: Program) -> bool:
     """Whether a statement does the same to its row of a local in each iteration of a loop."""
-    changed = {s.buffer for s in nest.statements} - {buffer}
-    if any(load.buffer in changed for load in writer.reads()):
+    varying = {s.buffer for s in nest.statements} | {b for b, d in program.depth.items() if d > nest.level}
+    if any(load.buffer in varying - {buffer} for load in writer.reads()):
         return False
     plain = _slim(writer, buffer, buffer, dimension)
     inner = [e for o in writer.loops[nest.level + 1 :] for e in (o.start, o.extent)]

@@ -216,3 +216,22 @@ for i in T.serial(8):
     does = np.array([1, 0, 2, -1, 3, 0, 0, 1], np.int32)
     steps = np.where(does > 0, 5, 2**31 - 1).astype(np.int32)  # two billion steps of nothing take minutes
     check(func, {**drawn(func), "X": does, "Y": steps})
+
+
+def test_what_reads_an_own_local_stays_with_it() -> None:
+    """Also where nothing is ever stored to that."""
+    body = """
+w = T.alloc_buffer((8,), "int32")
+for k in T.serial(8):
+    w[k] = X[k]
+for k in T.serial(8):
+    for l in T.serial(8):
+        t = T.alloc_buffer((1,), "int32")
+        u = T.alloc_buffer((1,), "int32")
+        u[0] = 0 * t[0]
+        w[Q[k]] = T.max(t[0] - u[0], w[l])
+for k in T.serial(8):
+    Y[k] = w[k] * 0
+"""
+    func = read(INTEGERS, body)
+    check(func, drawn(func))
