@@ -52,6 +52,8 @@ class Target:
     `banded_contraction`: as `contraction`, of blocks with the narrow matrices that a filter along a diagonal makes.
     `phase`: an array statement that is compiled once more, for some of the iterations of its loop; `section`: an
     element of a part of an array that is copied for it and back, which goes through memory, not caches.
+    `one_pass`: elements of an array of two axes or more from which on stores to almost all of it, in a loop, go through
+    all of it: XLA:CPU stores to a part on one core only (on two: even at 60,000, twice as fast at 1,000,000).
     `shared`: an element of a term that a reduction and another statement have in common, where the compiler stores it.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
@@ -100,6 +102,7 @@ class Target:
     section: float = 24.0
     gather: float = 5.0
     shared: float = 2.0
+    one_pass: int = 60_000
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -132,6 +135,7 @@ GPU = Target(
     scatter=4.0,
     gather=1.0,
     shared=0.0,
+    one_pass=1 << 62,
     product=2000.0,
     tile_rows=2000,
     temporary=0.5,
@@ -173,6 +177,7 @@ TPU = Target(
     banded_contraction=0.03,
     section=2.0,
     shared=0.0,
+    one_pass=1 << 62,
     product=195_000.0,
     tile_rows=2000,
     temporary=0.5,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from ir.analysis.dependence import UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
+from ir.traverse import loads
 from lower.access import find_view, indexed
 from lower.linear import Linear, number
 from lower.nest import ArrayStatement
@@ -17,6 +19,7 @@ from lower.value_writer import ValueWriter, axis_names, update_class
 from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, in_blocks, overhang, reads_data
 
+_MOST = 4  # of so many parts of an array all but one are almost all
 _METHODS: dict[UpdateOp, str] = {
     "add": "add",
     "sub": "add",
@@ -287,12 +290,48 @@ class StoreWriter(ValueWriter):
         """The line that stores `value`, where `mask` holds, at a place."""
         if mask is not None:
             value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
+        if mask is None and self._in_one_pass(place, value):
+            return self._one_pass(place, value)
         if place.marks:
             return self._set(place, value, "set")
         value = typed(value, self.job.buffer.dtype) if value.axes or not self.shape else value
         if self.shape:
             return f"{self.name} = {self._laid_out(place, value, fill=True)}"
         return f"{self.name} = {value.code}"
+
+    def _in_one_pass(self, place: Place, value: Value) -> bool:
+        """Whether a store to almost all of an array in a loop goes through all of it, with a choice for each element.
+
+        XLA:CPU stores to a part in place, but on one core.
+        """
+        view, dtype = place.view, self.job.buffer.dtype
+        plain = len(view) > 1 and all(g.dims == 1 and len(g.axes) == 1 and g.coefs == (1,) for g in view)
+        sizes = [n.const for g in view for n in (g.size, g.start, g.span) if n.is_const]
+        if not (self.scope.loop_vars and place.marks and plain and len(sizes) == 3 * len(view)):
+            return False
+        stored = {a.var for a in place.axes}
+        others = [load for e in self.job.exprs() for load in loads(e) if load.buffer == self.job.buffer]
+        own = all(all(map(Expr.same, load.indices, self.job.indices)) for load in others)
+        if place.turned or place.starts or not own or {a.var for a in self.job.axes} != stored:
+            return False
+        elements, part = prod(g.size.const for g in view), prod(g.span.const for g in view)
+        every = len(value.axes) == len(place.axes) and dtype is not DType.BOOL
+        return every and elements >= self.target.one_pass and part * _MOST >= elements * (_MOST - 1)
+
+    def _one_pass(self, place: Place, value: Value) -> str:
+        sizes = [(g.size.const, g.start.const, g.start.const + g.span.const) for g in place.view]
+        inside = [
+            f"(({at} >= {low}) & ({at} < {stop})).reshape({(1,) * d + (n,) + (1,) * (len(sizes) - 1 - d)})"
+            for d, (n, low, stop) in enumerate(sizes)
+            if (low, stop) != (0, n)
+            for at in [f"jnp.arange({n})"]
+        ]
+        pads = ", ".join(f"({low}, {n - stop})" for n, low, stop in sizes)
+        code = " & ".join(inside)
+        known = next((name for name, held in self.scope.defined.items() if held == code), None)
+        name = known or self.scope.define(self.names.fresh("inside"), code)
+        wide = f"jnp.pad({self._laid_out(place, value, fill=False)}, ({pads}))"
+        return f"{self.name} = jnp.where({name}, {wide}, {self.name})"
 
     def _set(self, place: Place, value: Value, method: str) -> str:
         merged = self.accessor.merged(self.name, place.view)
