@@ -230,6 +230,13 @@ def loads(expr: Expr) -> Iterator[Load]:
     return (e for e in walk_expr(expr) if isinstance(e, Load))
 
 
+def factors(expr: Expr) -> list[Expr]:
+    """What an expression is the product of, left to right."""
+    if isinstance(expr, Binary) and expr.op == "mul":
+        return [*factors(expr.lhs), *factors(expr.rhs)]
+    return [expr]
+
+
 def has_loads(expr: Expr) -> bool:
     """Whether an expression reads any buffer."""
     return any(isinstance(e, Load) for e in walk_expr(expr))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Var, const
@@ -246,8 +247,8 @@ class Accessor:
     def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads, str] | None:
         """The view that clamped or wrapped indices are, by how much it leaves the buffer, and what is found there; None
         if they are not kept inside so."""
-        for mode, inside in ((EDGE, _unclamped), (WRAP, _unwrapped)):
-            inner = [inside(i, size, self.bounds, self.order) for i, size in zip(indices, shape, strict=True)]
+        for mode, inside in _insides(self.order).items():
+            inner = [inside(i, size, self.bounds) for i, size in zip(indices, shape, strict=True)]
             found = self._bordered_view(shape, inner)
             if found is not None:
                 return *found, mode
@@ -451,16 +452,21 @@ def unbordered_view(
     shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
 ) -> list[Group] | None:
     """Read an access as a view, of a buffer that goes on beyond its borders where indices are clamped or wrapped."""
-    for inside in (_unclamped, _unwrapped):
-        inner = [inside(i, size, bounds, axes) for i, size in zip(indices, shape, strict=True)]
+    for inside in _insides(axes).values():
+        inner = [inside(i, size, bounds) for i, size in zip(indices, shape, strict=True)]
         if any(low or high for _, low, high in inner):
             return find_view(shape, [e for e, _, _ in inner], axes, bounds)
     return find_view(shape, indices, axes, bounds)
 
 
-def _unclamped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> tuple[Expr, bool, bool]:
+def _insides(axes: Sequence[Axis]) -> dict[str, Callable[[Expr, Linear, Bounds], tuple[Expr, bool, bool]]]:
+    """Ways to keep an index inside of its dimension, by what a buffer is padded with for it: each tells what the index
+    is before that, and at which ends it is kept."""
+    return {EDGE: _unclamped, WRAP: partial(_unwrapped, axes=axes)}
+
+
+def _unclamped(index: Expr, size: Linear, bounds: Bounds) -> tuple[Expr, bool, bool]:
     """What an index is before it is clamped to its dimension, and at which ends it is."""
-    del axes
     low = high = False
     while isinstance(index, Binary) and index.op in ("min", "max"):
         bound = bounds.linear(index.rhs)

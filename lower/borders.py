@@ -19,7 +19,7 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, cons
 from ir.traverse import free_vars, loads, map_expr, substitute_expr, walk_expr
 from lower.choices import conjunction, conjuncts
 from lower.linear import Linear, atom, least, linear, number, tidy, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over
+from lower.nest import ArrayStatement, Box, Fresh, array_statement, extreme, loop_over, loops_over
 from lower.skewed import Skewed
 
 Set = presburger.isl.Set
@@ -69,7 +69,7 @@ class Borders:
         for strip in self.strips:
             ranges = [Box(number(0), linear(n), exact=True) for n in copy.old.shape]
             ranges[strip.dimension] = Box(number(strip.low), number(strip.high - strip.low), exact=True)
-            axes = axes_over(copy.old, ranges, boxes, new)
+            axes = loops_over(copy.old, boxes, new.name, ranges)
             here = tuple(a.var for a in axes)
             found.append(array_statement(Store(copy.new, copy.place(here), Load(copy.old, here)), around, axes, new))
         return found
@@ -191,19 +191,6 @@ def _stored_at(
     if values.keys() != inner.keys():
         return None
     return conditions, substitute_expr(s.store.value, values)
-
-
-def axes_over(buffer: Buffer, ranges: Sequence[Box], boxes: dict[Loop, Box], new: Fresh) -> tuple[Loop, ...]:
-    """A loop of its own through some positions of each dimension of a buffer."""
-    return tuple(
-        loop_over(Var(new.name(f"{buffer.name}_{d}"), size.dtype), box, boxes)
-        for d, (size, box) in enumerate(zip(buffer.shape, ranges, strict=True))
-    )
-
-
-def array_statement(store: Store, around: tuple[Loop, ...], axes: tuple[Loop, ...], new: Fresh) -> ArrayStatement:
-    """A store over axes within loops."""
-    return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
 
 
 def _again(s: Statement, copy: Skewed, around: tuple[Loop, ...], boxes: dict[Loop, Box], new: Fresh) -> ArrayStatement:

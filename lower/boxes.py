@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import ir.presburger as pb
+from ir import presburger
 from ir.analysis.dependence import Loop
 from ir.nodes import Binary, Var, const
 from ir.traverse import free_vars, shape_vars
@@ -71,10 +71,10 @@ def _tight(box: Box, loops: Sequence[Loop]) -> Box:
     if not (parts and low.is_const and stop.is_const) or len(names) < len(loops):
         return box
     around = [Loop(loop.var, const(low.const, loop.var.dtype), const(box.extent.const, loop.var.dtype)), *loops]
-    region = pb.always()
+    region = presburger.always()
     for o in around:
-        region = region.intersect(pb.loop_domain(o.var, o.start, o.extent).may)
-    found = pb.within_budget(lambda: pb.extremes(region, loop.var.name), None)
+        region = region.intersect(presburger.loop_domain(o.var, o.start, o.extent).may)
+    found = presburger.within_budget(lambda: presburger.extremes(region, loop.var.name), None)
     if found is None:
         return box
     return Box(number(found[0]), number(found[1] + 1 - found[0]), exact=False)

@@ -16,7 +16,7 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import map_expr, substitute_expr
 from lower.linear import Linear, atom, linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Fresh, loop_over, loops_over
+from lower.nest import ArrayStatement, Box, Fresh, array_statement, loop_over, loops_over
 from lower.normalize import mapped
 
 _PAST = 4  # rows of a table that are handed on
@@ -157,7 +157,7 @@ class _Carrier:
         return loop_over(var, Box(number(0), linear(size), exact=True), self.boxes)
 
     def _alone(self, axis: Loop, store: Store) -> ArrayStatement:
-        return ArrayStatement(Statement(self.new.position(), (*self.around, axis), (), store), (axis,))
+        return array_statement(store, tuple(self.around), (axis,), self.new)
 
     def _in_step(self, axes: tuple[Loop, ...], store: Store) -> Statement:
         return Statement(self.new.position(), (*self.around, self.time, *axes), (), store)

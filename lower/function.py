@@ -327,9 +327,14 @@ class _Emitter:
 
     def _nodes(self, nodes: Iterable[Node], scope: Scope) -> None:
         nodes = self._merged(nodes, scope)
-        for node, apart in zip(nodes, self._read_apart(nodes), strict=True):
+        resolved = [
+            replace(n, statement=self._resolved(n.statement)) if isinstance(n, ArrayStatement) else n for n in nodes
+        ]
+        apart = read_apart(resolved, self.plan.boxes, self.target)
+        for node, whole, behind in zip(nodes, resolved, apart, strict=True):
             if isinstance(node, ArrayStatement):
-                self._statement(node, scope, apart)
+                assert isinstance(whole, ArrayStatement)
+                self._statement(node, whole.statement, scope, behind)
             elif isinstance(node, Versions):
                 self._versions(node, scope)
             else:
@@ -354,17 +359,12 @@ class _Emitter:
         self.report += [f"{_describe(statement)}: with the statement before it" for statement in gone]
         return result
 
-    def _read_apart(self, nodes: Iterable[Node]) -> list[frozenset[Buffer]]:
-        resolved = [
-            replace(n, statement=self._resolved(n.statement)) if isinstance(n, ArrayStatement) else n for n in nodes
-        ]
-        return read_apart(resolved, self.plan.boxes, self.target)
-
     def _bounds(self, scope: Scope, node: ArrayStatement) -> Bounds:
         axes = {} if self.phase is None else self.phase.axes.get(node, {})
         return Bounds(scope.around, self.static, self.shape_variables, frozenset(loop.var for loop in axes))
 
-    def _statement(self, node: ArrayStatement, scope: Scope, apart: frozenset[Buffer]) -> None:
+    def _statement(self, node: ArrayStatement, resolved: Statement, scope: Scope, behind: frozenset[Buffer]) -> None:
+        """Write a node; `resolved` is its statement in terms of expanded locals, `behind` what it reads apart."""
         statement = node.statement
         axes = {loop.var for loop in node.axes}
         guards: list[Expr] = []
@@ -379,16 +379,15 @@ class _Emitter:
         if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
             self.report.append(f"{_describe(statement)}: never executed")
             return
-        resolved = self._resolved(statement)
         job = make_job(resolved, node.axes, boxes, guards)
         scan = None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)
         passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
         writer = StatementWriter(
-            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan, apart, passed_on
-        )
-        writer.pinned = statement.position in self.pinned
+            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan,
+            behind, passed_on, statement.position in self.pinned,
+        )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""

@@ -13,7 +13,7 @@ from dataclasses import replace
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
-from ir.traverse import free_vars
+from ir.traverse import factors, free_vars
 from lower.choices import conjunction
 from lower.nest import ArrayStatement, Node
 from lower.padded_reads import PaddedRead, Use, read_price, uses
@@ -117,10 +117,3 @@ def vanishes(expr: Expr, outside: Callable[[Load], bool], finite: Test) -> bool:
             return any(zero) and all(z or finite(f) for z, f in zip(zero, factors(expr), strict=True))
         case _:
             return False
-
-
-def factors(expr: Expr) -> list[Expr]:
-    """What an expression is the product of."""
-    if isinstance(expr, Binary) and expr.op == "mul":
-        return [*factors(expr.lhs), *factors(expr.rhs)]
-    return [expr]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
-from ir.nodes import Binary, Buffer, Expr, Load, Var
+from ir.nodes import Binary, Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars
 from lower.linear import Linear, Ranges, atom, interval, linear, number, to_expr
 from lower.normalize import relocated, relocated_expr
@@ -51,6 +52,11 @@ class Fresh:
     position: Callable[[], int]
 
 
+def fresh_behind(statements: Iterable[Statement], name: Callable[[str], str]) -> Fresh:
+    """New names, and positions behind those of statements."""
+    return Fresh(name, count(max((s.position for s in statements), default=0) + 1).__next__)
+
+
 def loop_over(var: Var, box: Box, boxes: dict[Loop, Box]) -> Loop:
     """A loop of its own through all of a box, which `boxes` then has."""
     loop = Loop(var, to_expr(box.low, var), to_expr(box.extent, var))
@@ -58,12 +64,21 @@ def loop_over(var: Var, box: Box, boxes: dict[Loop, Box]) -> Loop:
     return loop
 
 
-def loops_over(buffer: Buffer, boxes: dict[Loop, Box], name: Callable[[str], str]) -> tuple[Loop, ...]:
-    """A loop of its own through each dimension of a buffer."""
+def loops_over(
+    buffer: Buffer, boxes: dict[Loop, Box], name: Callable[[str], str], ranges: Sequence[Box] | None = None
+) -> tuple[Loop, ...]:
+    """A loop of its own through each dimension of a buffer, or through those positions of it that `ranges` has."""
+    if ranges is None:
+        ranges = [Box(number(0), linear(size), exact=True) for size in buffer.shape]
     return tuple(
-        loop_over(Var(name(f"{buffer.name}_{d}"), size.dtype), Box(number(0), linear(size), exact=True), boxes)
-        for d, size in enumerate(buffer.shape)
+        loop_over(Var(name(f"{buffer.name}_{d}"), size.dtype), box, boxes)
+        for d, (size, box) in enumerate(zip(buffer.shape, ranges, strict=True))
     )
+
+
+def array_statement(store: Store, around: tuple[Loop, ...], axes: tuple[Loop, ...], new: Fresh) -> ArrayStatement:
+    """A store over axes within loops."""
+    return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
 
 
 def array_over(loops: Sequence[Loop], boxes: Sequence[Box]) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:

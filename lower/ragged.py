@@ -17,7 +17,7 @@ from egraph_rules.cost import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
-from ir.traverse import children, free_vars, loads
+from ir.traverse import children, factors, free_vars, loads
 from lower.estimate import element, extent, range_price
 from lower.linear import Linear, linear, to_expr
 from lower.nest import Box, Span
@@ -217,8 +217,8 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Map
     inside = [g for g in statement.guards if on(g) & inner]
     outer: list[Expr] = []
     if op in ("add", "sub") and not inside:
-        outer = [f for f in _factors(value) if not on(f) & inner and on(f) & deciding]
-    kept = [f for f in _factors(value) if not any(f is o for o in outer)]
+        outer = [f for f in factors(value) if not on(f) & inner and on(f) & deciding]
+    kept = [f for f in factors(value) if not any(f is o for o in outer)]
     term = reduce(lambda a, b: Binary("mul", a, b), kept) if outer else value
     by_row = any(on(e) & deciding for e in (term, *inside))
     if by_row and len(statement.loops) > 2:
@@ -227,12 +227,6 @@ def span(statement: Statement, loop: Loop, boxes: Mapping[Loop, Box], depth: Map
     if by_row:
         return Span(loop, loop.start, stop, value, (), frozenset(deciding), by_row=True)
     return Span(loop, loop.start, stop, term, tuple(outer), frozenset(deciding))
-
-
-def _factors(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Binary) and expr.op == "mul":
-        return [*_factors(expr.lhs), *_factors(expr.rhs)]
-    return [expr]
 
 
 # Prices ---------------------------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from math import gcd
 
 import numpy as np
 
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars
 from lower.linear import Linear, atom, least, linear, number, to_expr, unbounded
-from lower.nest import ArrayStatement, Box, Fresh, extreme, loops_over
+from lower.nest import ArrayStatement, Box, Fresh, array_statement, extreme, loops_over
 
 Rows = tuple[tuple[int, ...], ...]  # each index of a copy as a combination of those of the buffer
 
@@ -41,7 +41,7 @@ class Skewed:
         axes = loops_over(self.new, boxes, new.name)
         here = tuple(a.var for a in axes)
         store = Store(self.new, here, Load(self.old, self.origins(here)))
-        return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
+        return array_statement(store, around, axes, new)
 
     def origins(self, here: Sequence[Expr]) -> tuple[Expr, ...]:
         """Which element stands at a place of the copy."""
@@ -53,7 +53,7 @@ class Skewed:
         axes = loops_over(self.old, boxes, new.name)
         here = tuple(a.var for a in axes)
         store = Store(self.old, here, Load(self.new, self.place(here)))
-        return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
+        return array_statement(store, around, axes, new)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ class Spread:
         form = atom(axes[self.dimension].var) - self.origin + (atom(axes[-1].var) + self.low) * self.factor
         back[self.dimension] = to_expr(form, axes[-1].var)
         store = Store(self.new, tuple(a.var for a in axes), Load(self.old, tuple(back)))
-        return ArrayStatement(Statement(new.position(), (*around, *axes), (), store), axes)
+        return array_statement(store, around, axes, new)
 
 
 def spread(

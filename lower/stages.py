@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-import ir.presburger as pb
 from egraph_rules.cost import Target
+from ir import presburger
 from ir.arith import ArithmeticFault, fold_binary
 from ir.blocks import lower_blocks
 from ir.nodes import (
@@ -137,7 +137,7 @@ def _places(stmt: Stmt) -> Iterator[tuple[object, tuple[Expr, ...]]]:
 
 def _hidden(index: Expr, var: Var) -> bool:
     fixing = (v for e in walk_expr(index) if isinstance(e, Binary) for v in _fixing(e))
-    return not has_loads(index) and var in set(fixing) and pb.affine(_arithmetic(index)) is None
+    return not has_loads(index) and var in set(fixing) and presburger.affine(_arithmetic(index)) is None
 
 
 def _fixing(e: Binary) -> set[Var]:
@@ -198,18 +198,16 @@ def _fold(e: Expr) -> Expr:
     """
     if not isinstance(e, Binary) or not e.lhs.dtype.is_signed or not e.lhs.dtype.is_integer:
         return e
-    a, b = (e.rhs, e.lhs) if e.op in _SYMMETRIC and isinstance(e.lhs, Const) else (e.lhs, e.rhs)
-    if not isinstance(b, Const):
-        return e
-    n, dtype = int(b.value), e.lhs.dtype
-    if isinstance(a, Const):
+    dtype = e.lhs.dtype
+    if isinstance(e.lhs, Const) and isinstance(e.rhs, Const):
         try:
-            value = fold_binary(e.op, e.lhs.value, e.rhs.value, dtype)  # pyright: ignore[reportAttributeAccessIssue]
+            return Const(fold_binary(e.op, e.lhs.value, e.rhs.value, dtype), e.dtype)
         except ArithmeticFault:
             return e
-        return Const(value, e.dtype)
-    if has_loads(a):
+    a, b = (e.rhs, e.lhs) if e.op in _SYMMETRIC and isinstance(e.lhs, Const) else (e.lhs, e.rhs)
+    if not isinstance(b, Const) or has_loads(a):
         return e  # of data, bits are what is cheap
+    n = int(b.value)
     power = n > 0 and n & (n - 1) == 0
     match e.op:
         case "shl" if 0 <= n < dtype.bits - 1:

@@ -319,13 +319,13 @@ class StoreWriter(ValueWriter):
         return every and elements >= self.target.one_pass and part * _MOST >= elements * (_MOST - 1)
 
     def _one_pass(self, place: Place, value: Value) -> str:
+        """The line that stores to a part of a buffer by a mask over all of it, and the mask before it."""
         sizes = [(g.size.const, g.start.const, g.start.const + g.span.const) for g in place.view]
-        inside = [
-            f"(({at} >= {low}) & ({at} < {stop})).reshape({(1,) * d + (n,) + (1,) * (len(sizes) - 1 - d)})"
-            for d, (n, low, stop) in enumerate(sizes)
-            if (low, stop) != (0, n)
-            for at in [f"jnp.arange({n})"]
-        ]
+        inside: list[str] = []
+        for d, (n, low, stop) in enumerate(sizes):
+            if (low, stop) != (0, n):
+                within = f"(jnp.arange({n}) >= {low}) & (jnp.arange({n}) < {stop})"
+                inside.append(f"({within}).reshape({(1,) * d + (n,) + (1,) * (len(sizes) - 1 - d)})")
         pads = ", ".join(f"({low}, {n - stop})" for n, low, stop in sizes)
         code = " & ".join(inside)
         known = next((name for name, held in self.scope.defined.items() if held == code), None)

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from egraph_rules.cost import Target
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var, const
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.estimate import element, estimate
 from lower.linear import atom, linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Fresh, Node, SequentialLoop, loop_over
+from lower.nest import ArrayStatement, Box, Fresh, Node, SequentialLoop, array_statement, loop_over
 from lower.normalize import mapped
 
 # Measured on two cores, 400 × 400: a pass with 8 steps costs what one with a single step does, with 16 four times that.
@@ -184,8 +184,7 @@ class _Writer:
         return self.whole * (target.step + small + late) + estimate(rest, self.boxes, target)
 
     def _statement(self, loops: Sequence[Loop], axes: Sequence[Loop], store: Store) -> ArrayStatement:
-        outer = (*self.outer, self.strip, *loops)
-        return ArrayStatement(Statement(self.new.position(), (*outer, *axes), (), store), tuple(axes))
+        return array_statement(store, (*self.outer, self.strip, *loops), tuple(axes), self.new)
 
     def _tile_axes(self, fixed: Dims) -> list[Loop]:
         return [self.inside[d] if d in fixed else a for d, a in enumerate(self.steps.axes)]

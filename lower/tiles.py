@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, const
 from ir.traverse import has_loads, loads
 from lower.linear import Linear, atom, linear, number, to_expr, unbounded
@@ -23,6 +23,7 @@ from lower.nest import (
     Node,
     SequentialLoop,
     Solve,
+    array_statement,
     extreme,
     inner_statements,
     loops_over,
@@ -80,7 +81,7 @@ class Tiler:
         here, there = Load(tile, inside), Load(buffer, outside)
         source, sink = (here, there) if back else (there, here)
         store = Store(sink.buffer, sink.indices, source)
-        return ArrayStatement(Statement(self.new.position(), (*around, *axes), (), store), axes)
+        return array_statement(store, around, axes, self.new)
 
     def _filled(self, tile: Buffer, node: SequentialLoop) -> bool:
         """Whether each step stores to a row of its own before it reads it, and to no other, until all are stored."""

@@ -20,7 +20,18 @@ from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.linear import linear, number, to_expr
-from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements, loop_over, own_bounds
+from lower.nest import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    Node,
+    Plan,
+    SequentialLoop,
+    fresh_behind,
+    inner_statements,
+    loop_over,
+    own_bounds,
+)
 from lower.normalize import Program, mapped, read_by_bounds
 from lower.tensor.halves import MAX_BLOCKS
 
@@ -95,11 +106,11 @@ class _Tiler:
     plan: Plan
     target: Target
     boxes: dict[Loop, Box]
-    position: int = field(init=False)
+    new: Fresh = field(init=False)
 
     def __post_init__(self) -> None:
         every = [n.statement for n in inner_statements(self.plan.nodes)]
-        self.position = max((s.position for s in (*every, *self.program.statements)), default=0)
+        self.new = fresh_behind((*every, *self.program.statements), self.program.fresh)
 
     def tiles(self, group: Sequence[ArrayStatement]) -> list[Node] | None:
         """Nodes that do what statements around a product do, in tiles; None where there is none, or at no gain."""
@@ -292,14 +303,14 @@ class _Tiler:
     def _written(self, statements: Sequence[Statement], product: Statement, sides: _Sides, tiles: _Tiles) -> list[Node]:
         width, dtype = tiles.width, sides.row.var.dtype
         outer = loop_over(
-            Var(self.program.fresh(f"{sides.row.var.name}_tile"), dtype),
+            Var(self.new.name(f"{sides.row.var.name}_tile"), dtype),
             Box(number(0), number(tiles.rows), exact=True),
             self.boxes,
         )
         at = {Var("row", dtype): outer.var}
         first, stop = substitute_expr(tiles.first, at), substitute_expr(tiles.stop, at)
         inner = Loop(
-            Var(self.program.fresh(f"{sides.column.var.name}_tile"), dtype),
+            Var(self.new.name(f"{sides.column.var.name}_tile"), dtype),
             first,
             to_expr(linear(Binary("sub", stop, first)), outer.var),
         )
@@ -330,8 +341,7 @@ class _Tiler:
         return [substitute_expr(c, places) for o in (sides.row, sides.column) for c in own_bounds(o)]
 
     def _node(self, statement: Statement, around: Sequence[Loop], axes: Sequence[Loop]) -> ArrayStatement:
-        self.position += 1
-        statement = replace(statement, loops=(*around, *axes), position=self.position)
+        statement = replace(statement, loops=(*around, *axes), position=self.new.position())
         return ArrayStatement(statement, tuple(axes))
 
     def _operands(
@@ -349,7 +359,7 @@ class _Tiler:
             loops = [summed[v] for v in along]
             sizes = [self._stop(o) for o in loops]
             shape = [const(n, sides.row.var.dtype) for n in (int(self.boxes[axis].extent.const), *sizes)]
-            name = self.program.fresh(f"{load.buffer.name}_rows")
+            name = self.new.name(f"{load.buffer.name}_rows")
             local = Buffer(name, tuple(shape), load.dtype, "local")
             self.program.depth[local] = 1
             self.program.raw.add(local)

@@ -12,13 +12,25 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from egraph_rules.cost import Target
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
 from lower.estimate import extent
 from lower.layout import GAIN, costs, ordered
 from lower.linear import atom, linear, to_expr
-from lower.nest import ArrayStatement, Box, Node, Plan, SequentialLoop, inner_statements, loops_over, relocated_node
+from lower.nest import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    Node,
+    Plan,
+    SequentialLoop,
+    array_statement,
+    fresh_behind,
+    inner_statements,
+    loops_over,
+    relocated_node,
+)
 from lower.normalize import Program, read_by_bounds
 
 _Order = tuple[int, ...]
@@ -40,12 +52,12 @@ class _Turner:
     first: list[Node] = field(default_factory=list[Node])
     kept: dict[tuple[Buffer, _Order], Buffer] = field(default_factory=dict[tuple[Buffer, _Order], Buffer])
     constant: set[Buffer] = field(init=False)
-    position: int = field(init=False)
+    new: Fresh = field(init=False)
 
     def __post_init__(self) -> None:
         every = [n.statement for n in inner_statements(self.plan.nodes)]
         self.constant = set(self.program.func.buffers) - {s.buffer for s in every}
-        self.position = max((s.position for s in (*every, *self.program.statements)), default=0)
+        self.new = fresh_behind((*every, *self.program.statements), self.program.fresh)
 
     def nodes(self, nodes: Iterable[Node], around: tuple[Loop, ...]) -> tuple[Node, ...]:
         """Nodes within loops, with copies where these pay."""
@@ -186,9 +198,7 @@ class _Turner:
         return tuple(substitute_expr(i, values) for i in indices)
 
     def _store(self, sink: Load, source: Load, around: tuple[Loop, ...], axes: tuple[Loop, ...]) -> ArrayStatement:
-        self.position += 1
-        store = Store(sink.buffer, sink.indices, source)
-        return ArrayStatement(Statement(self.position, (*around, *axes), (), store), axes)
+        return array_statement(Store(sink.buffer, sink.indices, source), around, axes, self.new)
 
 
 @dataclass(frozen=True, slots=True)

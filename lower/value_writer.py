@@ -10,7 +10,7 @@ from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load, Select, Var
-from ir.traverse import free_vars, loads, map_expr
+from ir.traverse import factors, free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
@@ -24,7 +24,7 @@ from lower.job import (
     verdict,
 )
 from lower.linear import number
-from lower.merged import factors, vanishes
+from lower.merged import vanishes
 from lower.nest import ArrayStatement, Box
 from lower.padded_reads import Copy, alone, padded_reads
 from lower.recall import Recall
@@ -63,6 +63,7 @@ class ValueWriter:
         keep_nan: bool = False,
         behind: Collection[Buffer] = (),
         passed_on: bool = False,
+        pinned: bool = False,
     ) -> None:
         self.behind = behind  # buffers that are read behind a barrier
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
@@ -82,7 +83,7 @@ class ValueWriter:
         self.forms: list[str] = []
         self.helpers: set[str] = set()
         self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
-        self.pinned = False  # whether arrays that it reads turned are turned before anything else is done
+        self.pinned = pinned  # whether arrays that it reads turned are turned before anything else is done
         self.apart = frozenset[Var]()  # axes whose positions are written one by one
         self._use(job)
 
@@ -112,8 +113,8 @@ class ValueWriter:
         function or the step of a loop; padded reads are then worked out one by one before.
         """
         kept = [a for a in self.job.axes if a not in chosen]
-        taken = {*chosen, *self.job.reduced()} - set(chosen)
-        if taken or not kept or self.node.scan is not None or self.passed_on or not self.accessor.widths:
+        summed = set(self.job.reduced()) - set(chosen)
+        if summed or not kept or self.node.scan is not None or self.passed_on or not self.accessor.widths:
             return set()
         if prod(a.extent.const for a in chosen) > MAX_TAPS:
             return set()

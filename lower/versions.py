@@ -19,7 +19,7 @@ from ir.traverse import loads
 from lower.absorption import unchanged
 from lower.assumed import Bounds, holds, kept
 from lower.choices import conjunction
-from lower.nest import ArrayStatement, Box, Fresh, loops_over
+from lower.nest import ArrayStatement, Box, Fresh, array_statement, loops_over
 from lower.reduce import neutral_number
 
 WORTH = 0.7  # the part of the price of one version below which two are taken: they are compiled both
@@ -85,7 +85,7 @@ def test(
             element = Load(buffer, tuple(a.var for a in axes))
             start = Store(best, (), const(neutral_number(extreme, buffer.dtype), buffer.dtype))
             store = Store(best, (), Binary(extreme, Load(best, ()), element))
-            nodes.append(ArrayStatement(Statement(new.position(), around, (), start), ()))
+            nodes.append(array_statement(start, around, (), new))
             s = Statement(new.position(), (*around, *axes), (), store, (extreme, element))
             nodes.append(ArrayStatement(s, axes))
             found.append(Binary(op, Load(best, ()), const(value, buffer.dtype)))

@@ -19,12 +19,21 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import map_expr, substitute_expr
-from lower.borders import Borders, First, array_statement, axes_over, borders
+from lower.borders import Borders, First, borders
 from lower.carried import Carried, carried
 from lower.estimate import extent
 from lower.linear import Linear, atom, linear, number, tidy, to_expr, unbounded
 from lower.masks import bare, chosen, lines
-from lower.nest import ArrayStatement, Box, Fresh, extreme, loop_over, loops_over, own_bounds
+from lower.nest import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    array_statement,
+    extreme,
+    loop_over,
+    loops_over,
+    own_bounds,
+)
 from lower.normalize import mapped
 from lower.reschedule import necessary
 from lower.skewed import Rows, Skewed, Spread, combined, layouts, sized, slides, spread
@@ -320,7 +329,7 @@ class _Skewer:
         """What goes back to a table."""
         if found is None or found.back is None:
             return copy.returned(self.nest.sequential, self.boxes, self.new)
-        axes = axes_over(copy.old, found.back, self.boxes, self.new)
+        axes = loops_over(copy.old, self.boxes, self.new.name, found.back)
         here = tuple(a.var for a in axes)
         store = Store(copy.old, here, Load(copy.new, copy.place(here)))
         return array_statement(store, self.nest.sequential, axes, self.new)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ir import PrimFunc, parse
+from egraph_rules.cost import Target
+from ir import PrimFunc, interpret, parse
 from ir.interpret import interpret_with_undef
 from ir.traverse import buffers_written
 from lower import compile
@@ -40,4 +41,19 @@ def agreeing_source(func: PrimFunc, seeds: int = 1, **given: np.ndarray) -> str:
         drawn = {b.name: rng.integers(-9, 10, [int(d.value) for d in b.shape]) for b in func.buffers}
         inputs = {n: given.get(n, v).astype(np.int32) for n, v in drawn.items()}
         assert_agrees(func, kernel, inputs)
+    return kernel.source
+
+
+def small_numbers(func: PrimFunc, seed: int) -> dict[str, np.ndarray]:
+    """Small whole numbers for all buffers, of which products and sums are exact in every dtype."""
+    rng = np.random.default_rng(seed)
+    shapes = {b.name: [int(d.value) for d in b.shape] for b in func.buffers}
+    return {b.name: rng.integers(-3, 4, shapes[b.name]).astype(b.dtype.numpy) for b in func.buffers}
+
+
+def exact_source(func: PrimFunc, inputs: Mapping[str, np.ndarray], target: Target) -> str:
+    """The source for a target, after its results were compared with the interpreter's, exactly."""
+    kernel = compile(func, target)
+    for want, found in zip(interpret(func, **inputs), kernel(**inputs), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), want, err_msg=kernel.source)
     return kernel.source

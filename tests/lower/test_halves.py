@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU, Target
-from ir import PrimFunc, interpret, parse
-from lower import compile, emit
+from egraph_rules.cost import CPU
+from ir import PrimFunc, parse
+from lower import emit
+from lowered import exact_source, small_numbers
 
 EAGER = replace(CPU, product_rows=8, load=0.01, store=0.01, dispatch=0.0)  # cuts products of a few rows
 
@@ -48,19 +49,8 @@ def read(text: str) -> PrimFunc:
     return parse(text).funcs[0]
 
 
-def numbers(func: PrimFunc, seed: int) -> dict[str, np.ndarray]:
-    """Small whole numbers, of which products and sums are exact in every dtype."""
-    rng = np.random.default_rng(seed)
-    shapes = {b.name: [int(d.value) for d in b.shape] for b in func.buffers}  # type: ignore[attr-defined]
-    return {b.name: rng.integers(-3, 4, shapes[b.name]).astype(b.dtype.numpy) for b in func.buffers}
-
-
-def agrees(func: PrimFunc, inputs: dict[str, np.ndarray], target: Target = EAGER) -> str:
-    """The source, after its results were compared with the interpreter's, exactly."""
-    kernel = compile(func, target)
-    for want, found in zip(interpret(func, **inputs), kernel(**inputs), strict=True):
-        np.testing.assert_array_equal(np.asarray(found), want, err_msg=kernel.source)
-    return kernel.source
+def agrees(func: PrimFunc, inputs: dict[str, np.ndarray]) -> str:
+    return exact_source(func, inputs, EAGER)
 
 
 @given(st.data())
@@ -81,7 +71,7 @@ def test_triangles_agree_with_the_interpreter(data: st.DataObject) -> None:
     guard = " and ".join(guards)
     text = TEXT.format(n=n, m=m, p=p, d=dtype, guard=guard, op=op, ai=", ".join(ai), bi=", ".join(bi), **shapes)
     func = read(text)
-    inputs = numbers(func, data.draw(st.integers(0, 9)))
+    inputs = small_numbers(func, data.draw(st.integers(0, 9)))
     if dtype == "float32":
         at = np.indices((n, m, p))
         names = {"i": at[0], "j": at[1], "k": at[2]}
@@ -103,7 +93,7 @@ def test_rows_that_are_read_by_others_are_the_old_ones(data: st.DataObject) -> N
     dtype = data.draw(st.sampled_from(["float32", "int32"]))
     guard = f"k > i + {c}"
     func = read(OWN.format(n=n, m=m, d=dtype, guard=guard, i=x, k=y, ai=", ".join(ai)))
-    agrees(func, numbers(func, data.draw(st.integers(0, 9))))
+    agrees(func, small_numbers(func, data.draw(st.integers(0, 9))))
 
 
 def square(guard: str, n: int = 32) -> str:
@@ -132,7 +122,7 @@ def _products(jaxpr: Any) -> int:
 @pytest.mark.parametrize("guard", ["j <= i", "j > i", "i + j < 32", "i + j >= 31", "k <= i", "k >= j + 1"])
 def test_about_half_of_a_square_is_worked_out(guard: str) -> None:
     func = read(square(guard))
-    source = agrees(func, numbers(func, 0))
+    source = agrees(func, small_numbers(func, 0))
     assert source.count("jnp.einsum") == 1 and "jnp.concatenate([" in source
     assert 0.5 * 32**3 < products(source) <= 0.65 * 32**3
 
@@ -140,7 +130,7 @@ def test_about_half_of_a_square_is_worked_out(guard: str) -> None:
 def test_all_axes_shrink_that_a_block_ties() -> None:
     """The product of two triangles is a triangle: a third of the half of a half."""
     func = read(square("k <= i and k >= j").replace("B[j, k]", "B[k, j]"))
-    assert products(agrees(func, numbers(func, 0))) < 0.5 * 32**3
+    assert products(agrees(func, small_numbers(func, 0))) < 0.5 * 32**3
 
 
 def test_small_products_stay_whole_and_large_ones_do_not() -> None:

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU, Target
-from ir import PrimFunc, interpret, parse
+from egraph_rules.cost import CPU
+from ir import PrimFunc, parse
 from lower import compile, emit
+from lowered import exact_source, small_numbers
 
 EAGER = replace(
     CPU, tile_rows=3, load=0.01, store=0.01, section=0.01, temporary=0.01, tile=0.0, step=0.0, launch=0.0
@@ -64,19 +65,8 @@ def read(text: str) -> PrimFunc:
     return parse(text).funcs[0]
 
 
-def numbers(func: PrimFunc, seed: int) -> dict[str, np.ndarray]:
-    """Small whole numbers, of which products and sums are exact in every dtype."""
-    rng = np.random.default_rng(seed)
-    shapes = {b.name: [int(d.value) for d in b.shape] for b in func.buffers}  # type: ignore[attr-defined]
-    return {b.name: rng.integers(-3, 4, shapes[b.name]).astype(b.dtype.numpy) for b in func.buffers}
-
-
-def agrees(func: PrimFunc, inputs: dict[str, np.ndarray], target: Target = EAGER) -> str:
-    """The source, after its results were compared with the interpreter's, exactly."""
-    kernel = compile(func, target)
-    for want, found in zip(interpret(func, **inputs), kernel(**inputs), strict=True):
-        np.testing.assert_array_equal(np.asarray(found), want, err_msg=kernel.source)
-    return kernel.source
+def agrees(func: PrimFunc, inputs: dict[str, np.ndarray]) -> str:
+    return exact_source(func, inputs, EAGER)
 
 
 def temporaries(func: PrimFunc) -> int:
@@ -99,7 +89,7 @@ def test_triangles_agree_with_the_interpreter(data: st.DataObject) -> None:
     op = data.draw(st.sampled_from("+-"))
     places = {"ai": ", ".join(ai), "bi": ", ".join(bi), "ci": "i, j"}
     func = read(TEXT.format(n=n, m=m, p=p, d=dtype, guard=guard, op=op, **places, **shapes))
-    inputs = numbers(func, data.draw(st.integers(0, 9)))
+    inputs = small_numbers(func, data.draw(st.integers(0, 9)))
     if dtype == "float32":
         at = np.indices((n, m))
         counts = np.logical_and.reduce([eval(g, {}, {"i": at[0], "j": at[1]}) for g in guard.split(" and ")])
@@ -114,7 +104,7 @@ def test_triangles_agree_with_the_interpreter(data: st.DataObject) -> None:
 @pytest.mark.parametrize("scale", ["", "G[i, j] = G[i, j] * 2 + s[j] - s[i]"])
 def test_what_stands_around_a_product_goes_through_its_tiles(n: int, less: int, scale: str) -> None:
     func = read(GRAM.format(n=n, p=9, d="int32", less=less, scale=scale))
-    source = agrees(func, numbers(func, n))
+    source = agrees(func, small_numbers(func, n))
     assert "tile_step" in source
     assert "concatenate" not in source and "scatter" not in source
 
@@ -124,12 +114,12 @@ def test_a_result_that_lies_the_other_way() -> None:
         n=16, m=16, p=9, d="float32", guard="j <= i", op="+", ai="i, k", bi="k, j", ci="j, i", a="16, 9", b="9, 16"
     )
     func = read(text)
-    assert "tile_step" in agrees(func, numbers(func, 0))
+    assert "tile_step" in agrees(func, small_numbers(func, 0))
 
 
 def test_statements_that_see_what_other_tiles_do_stay_out_of_them() -> None:
     func = read(RUNNING)
-    agrees(func, numbers(func, 0))
+    agrees(func, small_numbers(func, 0))
 
 
 def test_a_local_of_each_iteration_stays_out_of_tiles() -> None:
@@ -139,7 +129,7 @@ def test_a_local_of_each_iteration_stays_out_of_tiles() -> None:
         )
         + "            G[i, j] = t[0] + 1\n"
     )
-    agrees(func, numbers(func, 0))
+    agrees(func, small_numbers(func, 0))
 
 
 def test_a_product_with_its_own_result_stays_whole() -> None:
