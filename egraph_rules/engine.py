@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -33,14 +33,18 @@ class Row:
 
 
 class Engine:
-    """An e-graph with a fixed program of sorts, tables and rules."""
+    """An e-graph with a fixed program of sorts, tables and rules.
 
-    def __init__(self, program: Iterable[str]) -> None:
+    `growth` is how many rows a match of each rule that runs in rounds adds at most (`egraph_rules.rounds`).
+    """
+
+    def __init__(self, program: Iterable[str], growth: Mapping[str, int]) -> None:
         """Load `program`, a series of egglog texts.
 
         Raises:
             LoopsatError: egglog rejects one of them.
         """
+        self.growth = growth
         self._egraph = egglog.EGraph()
         self._values: dict[tuple[str, egglog.Value], object] = {}
         for text in program:
