@@ -22,6 +22,7 @@ from egraph_rules.rule import DEFAULT_FLOATS, Floats
 from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.saturate import saturate
+from egraph_rules.smt import Open, decide
 from egraph_rules.smt import prove as prove_by_smt
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
@@ -47,17 +48,18 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     place = _Place.under(given)
     _require_bool(cond)
     found = place.truth(cond)
-    if found is None:
-        found = prove_by_smt(cond, place.given, 2 * _STEPS)
-    if found is None:
+    if found is not None:
+        return found
+    answer = decide(cond, place.given, 2 * _STEPS)
+    if answer is Open.UNKNOWN:
         simpler = _search(cond, place, DEFAULT_FLOATS)
         if isinstance(simpler, Const):
             return bool(simpler.value)
         for form in (simpler, cond) if not simpler.same(cond) else (cond,):
-            found = prove_by_smt(form, place.given)
-            if found is not None:
+            answer = decide(form, place.given)
+            if answer is not Open.UNKNOWN:
                 break
-    return found
+    return answer if isinstance(answer, bool) else None
 
 
 def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FLOATS) -> Expr:

@@ -1,8 +1,8 @@
 """Rounds of rules that cannot pass a ceiling: what a round would do is counted before it is done.
 
-Each rule has a twin with its query that adds nothing. Matching is semi-naive, so a twin that runs before each round finds
-as many new matches as its rule would, and a rule that has rested finds those of the rounds it missed. Where all of them fit,
-the round takes place; else rules with few matches go first, and the others rest.
+Each rule has a twin with its query that adds nothing. Matching is semi-naive, so a twin that runs before each round
+finds as many new matches as its rule would, and a rule that has rested finds those of the rounds it missed. Where all
+of them fit, the round takes place; else rules with few matches go first, and the others rest.
 """
 
 from __future__ import annotations

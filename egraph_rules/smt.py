@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -39,36 +38,42 @@ def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) ->
     It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
     has no formula, or the steps ran out.
     """
-    assumed = list(given)
-    found = _decide(cond, assumed, steps, ranges=False)
-    if found is not _Open.REFUTED:
-        return found if isinstance(found, bool) else None
-    # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
-    found = _decide(cond, assumed, steps, ranges=True)
+    found = decide(cond, given, steps)
     return found if isinstance(found, bool) else None
 
 
-class _Open(Enum):
+class Open(Enum):
     """Why a question stays open."""
 
-    REFUTED = "there are values for which it holds, and some for which it does not"
-    UNKNOWN = "no formula, or the steps ran out"
+    DEPENDS = "there are values for which it holds, and some for which it does not"
+    UNKNOWN = "no formula that says all, or the steps ran out"
 
 
-def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | _Open:
+def decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool | Open:
+    """As `prove`, and where nothing is proven whether that is all there is to say."""
+    assumed = list(given)
+    found = _decide(cond, assumed, steps, ranges=False)
+    # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
+    return _decide(cond, assumed, steps, ranges=True) if found is Open.DEPENDS else found
+
+
+def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | Open:
     lib = _z3()
     meaning = _Meaning(ranges)
     try:
         claim = meaning.condition(inline_calls(cond))
     except _NoFormulaError:
-        return _Open.UNKNOWN
+        return Open.UNKNOWN
     duties, known = meaning.duties, list[Formula]()
     meaning.duties = known  # what was given was evaluated, so its divisors are not zero
     for expr, truth in given:
-        with suppress(_NoFormulaError):  # then less is known
+        try:
             value = meaning.condition(inline_calls(expr))
             known.append(value if truth else lib.Not(value))
-    answer = _Open.REFUTED
+        except _NoFormulaError:  # then less is known
+            meaning.exact = False
+    # where a duty may be violated, a form of the condition without the divisor may still be decided
+    answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
     for truth, value in ((True, claim), (False, lib.Not(claim))):
         solver = lib.Solver()
         solver.set("rlimit", steps)
@@ -78,7 +83,7 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
         if found == lib.unsat:
             return truth
         if found == lib.unknown:
-            answer = _Open.UNKNOWN
+            answer = Open.UNKNOWN
     return answer
 
 
@@ -91,6 +96,7 @@ class _Meaning:
     """
 
     ranges: bool
+    exact: bool = True  # whether formulas say all there is to say
     duties: list[Formula] = field(default_factory=lambda: list[Formula]())
     sides: list[Formula] = field(default_factory=lambda: list[Formula]())
     _known: dict[Expr, Formula] = field(default_factory=lambda: dict[Expr, Formula]())
@@ -287,6 +293,7 @@ class _Meaning:
     def _and(self, a: Formula, b: Formula) -> Formula:
         """`a & b` of two unknowns: a number of which little is said."""
         lib = _z3()
+        self.exact = False
         both = lib.Function("bits in common", lib.IntSort(), lib.IntSort(), lib.IntSort())
         found = both(a, b)
         self._side(found == both(b, a))
