@@ -21,6 +21,10 @@ from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Una
 Formula = Any  # z3 has no types of its own
 STEPS = 400_000  # some tenths of a second
 
+# z3 expands products of sums between two looks at its steps. Products that are larger stand for themselves.
+_MAX_MONOMIALS = 24
+_MAX_DEGREE = 4
+
 
 class _NoFormulaError(Exception):
     """The expression depends on data or floats, or has an operator without a formula."""
@@ -75,7 +79,7 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
     # where a duty may be violated, a form of the condition without the divisor may still be decided
     answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
     for truth, value in ((True, claim), (False, lib.Not(claim))):
-        solver = lib.Solver()
+        solver = lib.SimpleSolver()
         solver.set("rlimit", steps)
         solver.set("random_seed", 0)
         solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
@@ -103,6 +107,7 @@ class _Meaning:
     _divisions: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]] = field(
         default_factory=lambda: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]]()
     )
+    _sizes: dict[Expr, tuple[int, int]] = field(default_factory=lambda: dict[Expr, tuple[int, int]]())
     _reached: list[Formula] = field(default_factory=lambda: list[Formula]())
 
     def condition(self, expr: Expr) -> Formula:
@@ -232,13 +237,38 @@ class _Meaning:
             case "sub":
                 return self._result(a - b, dtype)
             case "mul":
-                return self._result(a * b, dtype)
+                return self._result(self._product(lhs, rhs, a, b), dtype)
             case "floordiv" | "floormod" | "truncdiv" | "truncmod":
                 return self._divide(op, lhs, rhs, a, b)
             case "shl" | "shr" | "bitand" | "bitor" | "bitxor":
                 return self._bits(op, a, b, (lhs, rhs), dtype)
             case _:
                 raise _NoFormulaError
+
+    def _product(self, lhs: Expr, rhs: Expr, a: Formula, b: Formula) -> Formula:
+        (few, low), (many, high) = sorted((self._expanded(lhs), self._expanded(rhs)))
+        if few * many <= _MAX_MONOMIALS and low + high <= _MAX_DEGREE:
+            return a * b
+        self.exact = False
+        product = _z3().Function("product", _z3().IntSort(), _z3().IntSort(), _z3().IntSort())
+        return product(a, b)
+
+    def _expanded(self, expr: Expr) -> tuple[int, int]:
+        """How many monomials, of which degree, the sum of products has that an expression is; what is none is one."""
+        if expr not in self._sizes:
+            match expr:
+                case Const():
+                    self._sizes[expr] = (1, 0)
+                case Unary(op="neg", operand=a):
+                    self._sizes[expr] = self._expanded(a)
+                case Binary(op="add" | "sub" | "mul" as op, lhs=a, rhs=b) if expr.dtype.is_signed:
+                    (n, d), (m, e) = self._expanded(a), self._expanded(b)
+                    whole = (n * m, d + e) if op == "mul" else (n + m, max(d, e))
+                    large = op == "mul" and (whole[0] > _MAX_MONOMIALS or whole[1] > _MAX_DEGREE)
+                    self._sizes[expr] = (1, 1) if large else whole
+                case _:
+                    self._sizes[expr] = (1, 1)
+        return self._sizes[expr]
 
     def _divide(self, op: str, lhs: Expr, rhs: Expr, a: Formula, b: Formula) -> Formula:
         """Quotient or remainder: a = q * b + r, with r on the divisor's side of zero, or on the dividend's."""
