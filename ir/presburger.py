@@ -78,7 +78,18 @@ def symbol(name: str) -> isl.PwAff:
 def number(value: int) -> isl.PwAff:
     """A constant."""
     space = isl.LocalSpace.from_space(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
-    return isl.PwAff.from_aff(isl.Aff.val_on_domain(space, isl.Val.int_from_si(isl.DEFAULT_CONTEXT, value)))
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain(space, _number(value)))
+
+
+def _number(value: int) -> isl.Val:
+    if -(2**63) <= value < 2**63:
+        return isl.Val.int_from_si(isl.DEFAULT_CONTEXT, value)
+    return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))
+
+
+def within(value: isl.PwAff, dtype: DType) -> isl.Set:
+    """Where a function has a value of an integer dtype."""
+    return value.ge_set(number(dtype.min)).intersect(value.le_set(number(dtype.max)))
 
 
 def affine(expr: Expr, opaque: Opaque | None = None) -> isl.PwAff | None:
@@ -103,7 +114,7 @@ def _plain_affine(expr: Expr) -> isl.PwAff | None:
 def _affine(expr: Expr, opaque: Opaque | None) -> isl.PwAff | None:
     match cast(AnyExpr, expr):
         case Const(value=int() as value) if expr.dtype.is_integer:
-            return number(int(value)) if abs(value) < 2**62 else None
+            return number(int(value))
         case Var(name=name) if expr.dtype.is_integer:
             return symbol(name)
         case Unary(op="neg", operand=a) if expr.dtype.is_signed:
@@ -157,7 +168,7 @@ def _divide(op: str, pa: isl.PwAff, pb: isl.PwAff) -> isl.PwAff | None:
 
 
 def _quotient(op: str, pa: isl.PwAff, divisor: int) -> isl.PwAff:
-    scale = isl.Val.int_from_si(isl.DEFAULT_CONTEXT, divisor)
+    scale = _number(divisor)
     if op.startswith("floor"):
         return pa.scale_down_val(scale).floor()
     return pa.tdiv_q(number(divisor))
