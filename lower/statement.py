@@ -60,7 +60,7 @@ class StatementWriter(StoreWriter):
                 self._plain()
 
     def _plain(self) -> None:
-        job = settle(self.job, self.around)
+        job = settle(self.job, self.around, self.forms)
         if job is None:
             self.forms.append("never executed")
             return
@@ -73,7 +73,7 @@ class StatementWriter(StoreWriter):
         stored = {v for i in job.indices for v in free_vars(i)}
         if any(axis.var in stored for axis in chosen):
             for piece in unrolled(job, chosen):
-                settled = settle(piece, self.around)
+                settled = settle(piece, self.around, self.forms)
                 if settled is not None:
                     self._emit(settled, ())
         else:
