@@ -30,7 +30,7 @@ from ir.errors import LoopsatError
 from ir.nodes import Const, Expr, const
 from ir.traverse import walk_expr
 
-_BUDGET = Budget(rounds=12, nodes=20_000, seconds=float("inf"), matches=5_000, proposals=300)
+_BUDGET = Budget(rounds=12, nodes=20_000, matches=5_000, proposals=300)
 _SEARCHES = 6  # each starts from what the one before found
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 60_000  # of z3 for one question on the way; `prove` itself takes more

@@ -32,17 +32,18 @@ from ir.functions import functions_in
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
 
-TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
+TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
 
 
 @dataclass(slots=True)
 class Report:
-    """What a search did: decisions on the way to the best program, sizes, times (s), and why it ended."""
+    """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended."""
 
     decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
     traces: list[Trace] = field(default_factory=lambda: list[Trace]())
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     seconds: float = 0.0
+    work: int = 0
     nodes: int = 0
     questions: int = 0
     rounds: int = 0
@@ -92,7 +93,7 @@ class Result:
             RuleError: there is no rule and no family of this name.
         """
         s = self.settings
-        once = replace(s.budget, restarts=0, seconds=min(s.budget.seconds, TRIAL_SECONDS))
+        once = replace(s.budget, restarts=0, work=min(s.budget.work, TRIAL_WORK))
 
         def again(body: Stmt) -> list[Trace]:
             return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.traces
@@ -130,13 +131,13 @@ def optimize(
     check_names(func, (r.replacement for r in active if r.replacement is not None))
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
-    patience = Patience(limits.seconds)
+    patience = Patience(limits.seconds, work=limits.work)
     search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros, patience)
     prices = Prices(chosen)
     with listening(patience):
         erased = [erase(body) for _, body in search.run()]
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
-    report.seconds = time.perf_counter() - began
+    report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
@@ -156,7 +157,7 @@ def search_within(
     """
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     budget = replace(DEFAULT_BUDGET, restarts=0)
-    patience = Patience(budget.seconds, allowed=1)
+    patience = Patience(budget.seconds, allowed=1, work=budget.work)
     search = _Search(func, target, 1, budget, rules, Report(), signed_zeros, patience, block)
     with listening(patience):
         return replace(func, body=search.run()[0][1])

@@ -29,19 +29,22 @@ class Budget:
     """Limits of one search.
 
     `rounds`: alternations of rules and proofs (each removes one more level of nested guards). `nodes`: rows of terms,
-    checked between runs. `seconds`: of all searches of a call together, extraction included. `restarts`: searches that
-    start from the best program so far (a restart lets permissions use what facts have changed, and the other way
-    round). `matches`: of one family of rules between two looks; a family that has more rests, first for one run, then
-    for two, four, ... (back-off as in egg, Willsey et al., POPL 2021). `proposals`: of one rule in Python in one
-    search.
+    checked between runs. `restarts`: searches that start from the best program so far (a restart lets permissions use
+    what facts have changed, and the other way round). `matches`: of one family of rules between two looks; a family
+    that has more rests, first for one run, then for two, four, ... (back-off as in egg, Willsey et al., POPL 2021).
+    `proposals`: of one rule in Python in one search. `work`: of proofs and rules in Python in all searches of a call
+    together, in steps of isl (about a microsecond each). All of these count what is done, so that a call gives the same
+    on every machine. `seconds` is the caller's own limit of a call, extraction included; what it gives depends on the
+    machine.
     """
 
     rounds: int = 200
     nodes: int = 60_000
-    seconds: float = 10.0
     restarts: int = 4
     matches: int = 20_000
     proposals: int = 400
+    work: int = 5_000_000
+    seconds: float = float("inf")
 
 
 DEFAULT_BUDGET = Budget()

@@ -36,7 +36,7 @@ def saturate(
         KeyboardInterrupt: the user insists on an end.
     """
     outcome = Outcome()
-    patience = Patience(budget.seconds) if patience is None else patience
+    patience = Patience(budget.seconds, work=budget.work) if patience is None else patience
     backoff = _Backoff(budget.matches, tuple(dict.fromkeys(r.family for r in expander.rules if r.in_engine)))
     while not outcome.stopped:
         engine.insert(expander.tables, folder)
@@ -44,6 +44,7 @@ def saturate(
         more, matches = engine.saturate(PUSH_ONLY) if over else _rounds(engine, backoff.rulesets(), patience)
         resting = backoff.record(matches)
         outcome.matches.update(matches)
+        patience.matched(sum(matches.values()))
         outcome.rounds += 1
         outcome.nodes = engine.sizes(_TERMS)
         patience.reserve(outcome.nodes)
