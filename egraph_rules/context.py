@@ -599,7 +599,7 @@ class Contexts:
             domain = self._facts[facts].domain
             if pa is None:
                 return intervals.fits(expr, domain)
-            for var in free_vars(expr):
+            for var in sorted(free_vars(expr), key=lambda v: v.name):
                 if var.dtype.is_integer:
                     at = pb.symbol(var.name)
                     domain = domain.intersect(at.ge_set(pb.number(max(var.dtype.min, -(2**62)))))

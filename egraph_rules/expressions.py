@@ -36,6 +36,7 @@ _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 60_000  # of z3 for one question on the way; `prove` itself takes more
 
 
+@pb.exclusive
 def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     """Whether a boolean expression is always True or always False where all of `given` hold; None if not proven.
 
@@ -60,6 +61,7 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     return found
 
 
+@pb.exclusive
 def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FLOATS) -> Expr:
     """The cheapest expression found that equals `expr` where all of `given` hold; never larger than `expr`.
 

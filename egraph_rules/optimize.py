@@ -49,6 +49,7 @@ class Report:
     rounds: int = 0
     searches: int = 0
     stopped: str = ""
+    interrupted: bool = False
 
     def record(self, outcome: Outcome) -> None:
         """Add what one search did."""
@@ -82,21 +83,27 @@ class Result:
     source: PrimFunc
     settings: Settings
 
+    @pb.exclusive
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
         return derive(self.source, self.best, self.report.traces)
 
+    @pb.exclusive
     def why_not(self, rule: str) -> str:
         """Why a rule, or each rule of a family, did not contribute to `best`; worked out when asked for, with searches.
 
         Raises:
             RuleError: there is no rule and no family of this name.
+            KeyboardInterrupt: there was a Ctrl-C.
         """
         s = self.settings
         once = replace(s.budget, restarts=0, work=min(s.budget.work, TRIAL_WORK))
 
         def again(body: Stmt) -> list[Trace]:
-            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.traces
+            report = optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report
+            if report.interrupted:  # the user does not mean this trial
+                raise KeyboardInterrupt
+            return report.traces
 
         searched = Searched(
             self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
@@ -105,6 +112,7 @@ class Result:
         return why_not(searched, rule)
 
 
+@pb.exclusive
 def optimize(
     func: PrimFunc,
     target: str | Target = "cpu",
@@ -137,6 +145,7 @@ def optimize(
     with listening(patience):
         erased = [erase(body) for _, body in search.run()]
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
+    report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
@@ -144,6 +153,7 @@ def optimize(
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
+@pb.exclusive
 def search_within(
     func: PrimFunc, block: str | None, rules: tuple[Rule, ...], target: Target, floats: Floats
 ) -> PrimFunc:

@@ -418,7 +418,7 @@ def _less_than(pa: isl.PwAff) -> isl.Set:
 
 def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     """Project out variables: the union over all their values."""
-    for name in names:
+    for name in sorted(names):  # in an order that is the same in every run
         position = region.find_dim_by_name(_PARAM, name)
         if position >= 0:
             region = region.project_out(_PARAM, position, 1)

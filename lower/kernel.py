@@ -10,6 +10,7 @@ from jax.sharding import Mesh
 from egraph_rules.cost import Target
 from ir.errors import LowerError, suggest
 from ir.nodes import PrimFunc
+from ir.presburger import exclusive
 from lower.calibration import price_line, user_target
 from lower.callable import Kernel, ShardedKernel
 from lower.donation import Donate
@@ -24,6 +25,7 @@ _ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 
+@exclusive
 def compile(
     func: PrimFunc,
     target: str | Target = "cpu",
@@ -95,6 +97,7 @@ def _device(platform: str) -> tuple[Any, list[str]]:
         return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
 
 
+@exclusive
 def emit(func: PrimFunc, target: str | Target = "cpu", *, donate: Donate = False, pallas: bool = True) -> str:
     """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
 

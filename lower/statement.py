@@ -135,7 +135,7 @@ class StatementWriter(StoreWriter):
 
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
-        for load in {load for e in self.job.exprs() for load in loads(e)}:
+        for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
             if self.scope.pending(load.buffer) and self._pending(load)[0]:
                 self.scope.flush(load.buffer)
 
@@ -358,7 +358,7 @@ class StatementWriter(StoreWriter):
         An extreme of several arrays that are turned for it is worked out element by element, far apart.
         """
         found: list[bool] = []
-        for load in {load for e in job.exprs() for load in loads(e)}:
+        for load in dict.fromkeys(load for e in job.exprs() for load in loads(e)):
             view = find_view(buffer_shape(load.buffer, bounds), load.indices, job.axes, bounds)
             axes = [a for g in view for a in g.axes] if view is not None else []
             places = [[d for d, a in enumerate(axes) if a in some] for some in (reduced, kept)]
