@@ -40,9 +40,9 @@ _SET = isl.dim_type.set
 class _Use:
     """Who uses isl: one thread at a time, how deep its calls are nested, and the steps that questions have taken.
 
-    isl keeps one count of operations for all threads. Contexts of their own would make them no faster, since islpy holds
-    Python's interpreter lock in every call (1.8 s alone, 3.1 s for two), and objects of two contexts must never meet, but
-    results of searches hold some.
+    isl keeps one count of operations for all threads. Contexts of their own would make them no faster, since islpy
+    holds Python's interpreter lock in every call (1.8 s alone, 3.1 s for two), and objects of two contexts must never
+    meet, but results of searches hold some.
     """
 
     def __init__(self) -> None:

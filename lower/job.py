@@ -110,8 +110,8 @@ def verdict(guard: Expr, bounds: Bounds) -> bool | None:
 def settle(job: Job, around: Bounds, forms: list[str]) -> Job | None:
     """Shrink axes by guards, drop guards that always hold; None when nothing is ever executed.
 
-    Guards that contradict each other would shrink axes of symbolic extents for ever, and long ones for very long: after
-    so many cuts that others are through, isl says whether anything is left, and axes stay as they are (said in `forms`).
+    Guards that contradict each other would shrink axes of symbolic extents for ever, and long ones for very long. After
+    so many cuts that others are through, isl says whether anything is left, and axes stay as they are, as `forms` says.
     """
     cuts = 0
     while True:

@@ -12,12 +12,12 @@ from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Var
 
-NEST = parse_expr("T.min(T.max(T.min(x + y, 100) - z, y), x // 4)", {n: DType.INT32 for n in "xyz"})
+NEST = parse_expr("T.min(T.max(T.min(x + y, 100) - z, y), x // 4)", dict.fromkeys("xyz", DType.INT32))
 
 
 def costly() -> bool:
     """A question of some thousand steps."""
-    region = pb.condition(parse_expr("x % 7 < y % 5 or x // 3 > y", {n: DType.INT32 for n in "xy"})).must
+    region = pb.condition(parse_expr("x % 7 < y % 5 or x // 3 > y", dict.fromkeys("xy", DType.INT32))).must
     return bool(region.complement().coalesce().is_subset(region))
 
 
@@ -70,7 +70,7 @@ def test_wherever_a_question_ends_its_answer_is_right_or_none() -> None:
 
     whole, found = question(), list[str | None]()
     for operations in range(1, 10_000, 300):
-        found.append(pb.exclusive(lambda n=operations: pb.within_budget(question, None, n))())
+        found.append(pb.exclusive(pb.within_budget)(question, None, operations))
     assert set(found) == {None, whole}
     assert found == sorted(found, key=lambda answer: answer is not None)  # more steps never give less
 
@@ -88,8 +88,8 @@ def test_the_steps_of_questions_are_counted() -> None:
 
 def test_what_is_asked_before_makes_no_question_cheaper() -> None:
     """A question for which the steps do not suffice would come further a second time, by what is remembered."""
-    asked = pb.exclusive(lambda: pb.within_budget(lambda: pb.affine(NEST), None, 3400))
-    assert [asked() for _ in range(6)] == [None] * 6
+    ask = pb.exclusive(pb.within_budget)
+    assert [ask(lambda: pb.affine(NEST), None, 3400) for _ in range(6)] == [None] * 6
 
 
 def test_a_thread_does_not_spend_the_steps_of_another() -> None:
