@@ -245,7 +245,7 @@ def test_ctrl_c_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     whole, times = Patience.over, itertools.count()
 
     def over(self: Patience) -> bool:
-        if next(times) == 40:
+        if next(times) == 3:
             signal.raise_signal(signal.SIGINT)
         return whole(self)
 
