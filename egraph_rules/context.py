@@ -599,7 +599,7 @@ class Contexts:
             domain = self._facts[facts].domain
             if pa is None:
                 return intervals.fits(expr, domain)
-            for var in free_vars(expr):
+            for var in sorted(free_vars(expr), key=lambda v: v.name):
                 if var.dtype.is_integer:
                     domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
             return domain.is_subset(pb.within(pa, expr.dtype))

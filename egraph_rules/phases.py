@@ -18,18 +18,22 @@ class Budget:
     """Limits of one search.
 
     `rounds`: alternations of rules and proofs (each removes one more level of nested guards). `nodes`: rows of terms,
-    which no round of rules passes. `seconds`: of all searches of a call together, extraction included. `restarts`:
-    searches that start from the best program so far (a restart lets permissions use what facts have changed, and the
-    other way round). `matches`: of one rule in one round; a rule that has more rests, and may have twice as many from
-    then on (back-off as in egg, Willsey et al., POPL 2021). `proposals`: of one rule in Python in one search.
+    which no round of rules passes. `restarts`: searches that start from the best program so far (a restart lets
+    permissions use what facts have changed, and the other way round). `matches`: of one rule in one round; a rule that
+    has more rests, and may have twice as many from then on (back-off as in egg, Willsey et al., POPL 2021).
+    `proposals`: of one rule in Python in one search. `work`: of proofs and rules in Python in all searches of a call
+    together, in steps of isl (about a microsecond each). All of these count what is done, so that a call gives the same
+    on every machine. `seconds` is the caller's own limit of a call, extraction included; what it gives depends on the
+    machine.
     """
 
     rounds: int = 200
     nodes: int = 60_000
-    seconds: float = 10.0
     restarts: int = 4
     matches: int = 20_000
     proposals: int = 400
+    work: int = 5_000_000
+    seconds: float = float("inf")
 
 
 DEFAULT_BUDGET = Budget()

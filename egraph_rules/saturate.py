@@ -35,13 +35,14 @@ def saturate(
         KeyboardInterrupt: the user insists on an end.
     """
     outcome = Outcome()
-    patience = Patience(budget.seconds) if patience is None else patience
+    patience = Patience(budget.seconds, work=budget.work) if patience is None else patience
     rounds = Rounds(engine, _TERMS, budget.nodes, budget.matches)
     while not outcome.stopped:
         engine.insert(expander.tables, folder)
         over = patience.over()
         more, matches = engine.saturate(PUSH_ONLY) if over else _several(rounds, patience)
         outcome.matches.update(matches)
+        patience.matched(sum(matches.values()))
         outcome.rounds += 1
         outcome.nodes = engine.sizes(_TERMS)
         patience.reserve(outcome.nodes)

@@ -82,6 +82,7 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
         solver = lib.SimpleSolver()
         solver.set("rlimit", steps)
         solver.set("random_seed", 0)
+        solver.set("ctrl_c", False)  # it would take an interrupt for an answer
         solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
         found = solver.check()
         if found == lib.unsat:

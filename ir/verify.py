@@ -49,6 +49,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.presburger import exclusive
 from ir.script.printer import to_script
 from ir.traverse import shape_vars
 
@@ -64,6 +65,7 @@ class Verified:
     unproven: tuple[UnprovenAccess, ...] = ()
 
 
+@exclusive
 def verify(func: PrimFunc, *, allow_stray_loads: bool = False) -> Verified:
     """Check that a function has a meaning.
 

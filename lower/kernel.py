@@ -12,6 +12,7 @@ from egraph_rules.cost import Target
 from ir.errors import LowerError, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import PrimFunc
+from ir.presburger import exclusive
 from lower.calibration import price_line, user_target
 from lower.callable import Kernel, ShardedKernel
 from lower.donation import Donate
@@ -26,6 +27,7 @@ _ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 
+@exclusive
 def compile(
     func: PrimFunc,
     target: str | Target = "cpu",
@@ -101,6 +103,7 @@ def _device(platform: str) -> tuple[Any, list[str]]:
         return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
 
 
+@exclusive
 def emit(
     func: PrimFunc,
     target: str | Target = "cpu",
