@@ -79,7 +79,7 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
     # where a duty may be violated, a form of the condition without the divisor may still be decided
     answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
     for truth, value in ((True, claim), (False, lib.Not(claim))):
-        solver = lib.SimpleSolver()
+        solver = lib.SimpleSolver(ctx=meaning.context)
         solver.set("rlimit", steps)
         solver.set("random_seed", 0)
         solver.set("ctrl_c", False)  # it would take an interrupt for an answer
@@ -101,6 +101,7 @@ class _Meaning:
     """
 
     ranges: bool
+    context: Any = field(default_factory=lambda: _z3().Context())  # of its own: what z3 was asked before changes steps
     exact: bool = True  # whether formulas say all there is to say
     duties: list[Formula] = field(default_factory=lambda: list[Formula]())
     sides: list[Formula] = field(default_factory=lambda: list[Formula]())
@@ -150,11 +151,11 @@ class _Meaning:
             raise _NoFormulaError
         match cast(AnyExpr, expr):
             case Const(value=value, dtype=dtype):
-                return lib.BoolVal(bool(value)) if dtype is DType.BOOL else lib.IntVal(int(value))
+                return self._number(int(value)) if dtype.is_integer else lib.BoolVal(bool(value), self.context)
             case Var(name=name, dtype=DType.BOOL):
-                return lib.Bool(name)
+                return lib.Bool(name, self.context)
             case Var(name=name):
-                return self._within(lib.Int(name), expr.dtype)
+                return self._within(lib.Int(name, self.context), expr.dtype)
             case Select(cond=c, then=a, other=b):
                 test = self._value(c)
                 return lib.If(test, self._under(test, a), self._under(lib.Not(test), b))
@@ -204,7 +205,7 @@ class _Meaning:
         if dtype is DType.BOOL:
             return a if source is DType.BOOL else a != 0
         if source is DType.BOOL:
-            return lib.If(a, lib.IntVal(1), lib.IntVal(0))
+            return lib.If(a, self._number(1), self._number(0))
         if dtype.min <= source.min and source.max <= dtype.max:
             return a
         return (a - dtype.min) % (dtype.max - dtype.min + 1) + dtype.min
@@ -250,9 +251,16 @@ class _Meaning:
         (few, low), (many, high) = sorted((self._expanded(lhs), self._expanded(rhs)))
         if few * many <= _MAX_MONOMIALS and low + high <= _MAX_DEGREE:
             return a * b
+        return self._unknown("product", a, b)
+
+    def _number(self, value: int) -> Formula:
+        return _z3().IntVal(value, self.context)
+
+    def _unknown(self, name: str, a: Formula, b: Formula) -> Formula:
+        """The number that a function of two gives, of which nothing is said."""
         self.exact = False
-        product = _z3().Function("product", _z3().IntSort(), _z3().IntSort(), _z3().IntSort())
-        return product(a, b)
+        number = _z3().IntSort(self.context)
+        return _z3().Function(name, number, number, number)(a, b)
 
     def _expanded(self, expr: Expr) -> tuple[int, int]:
         """How many monomials, of which degree, the sum of products has that an expression is; what is none is one."""
@@ -278,7 +286,9 @@ class _Meaning:
             return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
         key = (op[:5], lhs, rhs)
         if key not in self._divisions:
-            self._divisions[key] = tuple(lib.Int(f"{what} {len(self._divisions)}") for what in ("quotient", "rest"))
+            self._divisions[key] = tuple(
+                lib.Int(f"{what} {len(self._divisions)}", self.context) for what in ("quotient", "rest")
+            )
         quotient, rest = self._divisions[key]
         self.duties.append(self._here(b != 0))
         side = b if op.startswith("floor") else a
@@ -309,7 +319,7 @@ class _Meaning:
         """`a & mask`, run of ones by run of ones; a negative mask leaves what its complement takes."""
         if mask < 0:
             return a - self._and_mask(a, -mask - 1, dtype)
-        total: Formula = _z3().IntVal(0)
+        total: Formula = self._number(0)
         bit = 0
         while mask >> bit:
             if mask >> bit & 1:
@@ -324,10 +334,8 @@ class _Meaning:
     def _and(self, a: Formula, b: Formula) -> Formula:
         """`a & b` of two unknowns: a number of which little is said."""
         lib = _z3()
-        self.exact = False
-        both = lib.Function("bits in common", lib.IntSort(), lib.IntSort(), lib.IntSort())
-        found = both(a, b)
-        self._side(found == both(b, a))
+        found = self._unknown("bits in common", a, b)
+        self._side(found == self._unknown("bits in common", b, a))
         self._side(lib.Implies(a >= 0, lib.And(found >= 0, found <= a)))
         self._side(lib.Implies(b >= 0, lib.And(found >= 0, found <= b)))
         self._side(lib.Implies(a == b, found == a))
