@@ -8,23 +8,26 @@ from dataclasses import dataclass, field
 
 from egraph_rules.cost import Target
 from egraph_rules.engine import Engine, Row, kept
+from egraph_rules.rounds import Program, Rounds
 from lower.tensor.rules import RULES
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
 _ROUNDS = 6
 _NODES = 500  # rows after which no further round begins
+_CEILING = 5_000  # rows that no round passes
 _LEAVES = 14  # terms with more leaves are left as they are
 
+_FACTS = "(saturate (run facts))"
 _OPEN = "(set (axes e) (& (| x y) (^ -1 k)))"
 _BINARY = ("Add", "Sub", "Mul", "Div", "Where")
 
 
-def _program() -> tuple[str, ...]:
+def _program() -> Program:
     constructors = " ".join(f"({op}{' i64' * (op in NUMBERED)}{' T' * arity})" for op, arity in ARITY.items())
     analysis = [
         "(function axes (T) i64 :merge (& old new))",
         "(relation finite (T))",
-        "(ruleset facts) (ruleset idioms)",
+        "(ruleset facts)",
         *(
             f"(rule ((= e ({op} a b)) (= x (axes a)) (= y (axes b))) ((set (axes e) (| x y))) :ruleset facts)"
             for op in _BINARY
@@ -38,10 +41,17 @@ def _program() -> tuple[str, ...]:
         "(rule ((= e (Where m a)) (finite a)) ((finite e)) :ruleset facts)",
         "(rule ((= e (Flag m))) ((finite e)) :ruleset facts)",
     ]
-    return (f"(datatype T {constructors})", *analysis, *(r.program for r in RULES))
+    return Program.of((f"(datatype T {constructors})", *analysis), (r.program for r in RULES))
 
 
-_engine = kept(Engine)
+def _engine_of(number: int) -> Engine:
+    """An engine that knows the rules, of which there were so many."""
+    del number
+    program = _program()
+    return Engine(program.texts, program.growth)
+
+
+_engine = kept(_engine_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +73,18 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
     if sum(t.op == "Leaf" for whole in (term, *facts.equal.values()) for t in whole.walk()) > _LEAVES:
         return term
-    with _engine(_program()) as engine, engine.scratch():
+    with _engine(len(RULES)) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")
         for k, other in facts.equal.items():
             engine.run(f"(union (Leaf {k}) {_text(other)})")
-        changed = True
+        rounds = Rounds(engine, tuple(ARITY), _CEILING, _CEILING)
         for _ in range(_ROUNDS):
-            engine.saturate("(saturate (run facts))")
-            if not changed or engine.sizes(ARITY) > _NODES:
+            changed, _ = rounds.run(_FACTS)
+            if not (changed or rounds.waiting) or engine.sizes(ARITY) > _NODES:
                 break
-            changed, _ = engine.saturate("(run idioms)")
-        engine.saturate("(saturate (run facts))")
+        engine.saturate(_FACTS)
         extractor = _Extractor(engine.tables((*ARITY, "axes")), facts, target)
         return extractor.best(term)
 

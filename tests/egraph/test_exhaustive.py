@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 import pytest
@@ -27,7 +28,24 @@ from ir.analysis.effects import EffectAnalysis
 from ir.arith import ArithmeticFault, fold_binary
 from ir.dtypes import DType
 from ir.errors import InterpretError
-from ir.nodes import Binary, Buffer, Cast, Const, Expr, For, Let, Select, Seq, Stmt, Store, Unary, Var, const
+from ir.nodes import (
+    Binary,
+    BinaryOp,
+    Buffer,
+    Cast,
+    Const,
+    Expr,
+    For,
+    Let,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    binary,
+    const,
+)
 from ir.traverse import children, free_vars, walk_expr, with_children
 from tests.exhaustive import Grid, difference, values_of
 from tests.expressions import value
@@ -205,18 +223,20 @@ class Expressions:
             case "div":
                 by = const(pick([n for n in self.edges if n]), self.dtype)
                 kind = pick(["floordiv", "floormod", "truncdiv", "truncmod"])
-                return Binary(kind, self.integer(depth - 1), by if self.rng.random() < 0.8 else self.leaf())
+                return binary(
+                    cast(BinaryOp, kind), self.integer(depth - 1), by if self.rng.random() < 0.8 else self.leaf()
+                )
             case _:
                 right = self.integer(depth - 1) if self.rng.random() < 0.5 else self.number()
-                return Binary(op, self.integer(depth - 1), right)
+                return binary(cast(BinaryOp, op), self.integer(depth - 1), right)
 
     def truth(self, depth: int) -> Expr:
         if depth > 1 and self.rng.random() < 0.3:
             op = self.rng.choice(["and", "or", "not"])
             one = self.truth(depth - 1)
-            return Unary("not", one) if op == "not" else Binary(op, one, self.truth(depth - 1))
+            return Unary("not", one) if op == "not" else binary(cast(BinaryOp, op), one, self.truth(depth - 1))
         op = self.rng.choice(["eq", "ne", "lt", "le", "gt", "ge"])
-        return Binary(op, self.integer(depth - 1), self.integer(depth - 1))
+        return binary(cast(BinaryOp, op), self.integer(depth - 1), self.integer(depth - 1))
 
 
 NAMED = (
