@@ -137,7 +137,7 @@ def optimize(
         erased = [erase(body) for _, body in search.run()]
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
     report.seconds = time.perf_counter() - began
-    variants = [(replace(func, body=body), cost) for cost, body in found]
+    variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
@@ -159,7 +159,7 @@ def search_within(
     patience = Patience(budget.seconds, allowed=1)
     search = _Search(func, target, 1, budget, rules, Report(), signed_zeros, patience, block)
     with listening(patience):
-        return replace(func, body=search.run()[0][1])
+        return replace(func, body=search.run()[0][1]).refines(func)
 
 
 @dataclass(slots=True)

@@ -40,6 +40,10 @@ def without_bodies(func: PrimFunc) -> PrimFunc:
     Raises:
         LowerError: a JAX expression is wrong, or an expression would become too large.
     """
+    return func.with_origin(_without_bodies)
+
+
+def _without_bodies(func: PrimFunc) -> PrimFunc:
     used = functions_in(func)
     if not used:
         return func

@@ -16,7 +16,7 @@ from ir.errors import InterpretError, LoopsatError
 from ir.inputs import Inputs
 from ir.interpret import interpret_with_undef
 from ir.nodes import Const, For, PrimFunc, Stmt, Store, Undef
-from ir.traverse import all_exprs, buffers_written, stmt_children, walk
+from ir.traverse import all_exprs, results_of, stmt_children, walk
 from lower.callable import Kernel
 
 INTERPRETED_STEPS = 200_000  # the interpreter runs about as many statements a second
@@ -50,8 +50,7 @@ class Compared:
 
 def written(func: PrimFunc) -> list[str]:
     """The buffer parameters that a function writes, in order: what its kernel returns."""
-    stored = buffers_written(func.body)
-    return [b.name for b in func.buffers if b in stored]
+    return [b.name for b in results_of(func)]
 
 
 def reference(func: PrimFunc, inputs: Inputs, naive: Callable[[], Kernel]) -> Reference:

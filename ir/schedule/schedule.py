@@ -314,6 +314,7 @@ class Schedule:
         return tuple(make(where, output) for output in changed.outputs)
 
     def _replace(self, where: str, new: PrimFunc) -> None:
+        new = new.as_form_of(self._module[where])
         self._commit(replace(self._module, funcs=tuple(new if f.name == where else f for f in self._module.funcs)))
 
     def _commit(self, module: Module) -> None:
