@@ -45,7 +45,7 @@ from ir.nodes import (
     Var,
 )
 from ir.script.printer import to_script
-from ir.traverse import buffers_written, free_vars, results_of, shape_vars
+from ir.traverse import free_vars, results_of, shape_vars
 
 Array = npt.NDArray[np.generic]
 
