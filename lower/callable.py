@@ -30,8 +30,8 @@ class Kernel:
 
     `source` is the JAX source, `report` says which form each statement took, `jitted` is what JAX compiles (use it
     inside `context()`), `params` names the parameters, `optional` those that may be left out, `func` is the program.
-    `assumptions` says what the program rests on, each with its place. A kernel with checks tests them at each call; inside
-    `jax.jit`, `jax.vmap` and the like, where nothing can be raised, these are checks of `jax.experimental.checkify`.
+    `assumptions` says what the program rests on, each with its place. A kernel with checks tests them at each call;
+    inside `jax.jit`, `jax.vmap` and the like, where nothing can be raised, by checks of `jax.experimental.checkify`.
     `donated` names the parameters whose JAX arrays a call takes away from the caller; NumPy arrays stay as they are.
     """
 

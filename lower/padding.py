@@ -94,7 +94,7 @@ def padded(func: PrimFunc, parts: Mapping[Dim, int], unread: Iterable[str], *, k
     search = _Search(wide, frozenset(unread))
     best = search.best()
     report = tuple(_report(wide, best, search.count))
-    return Padded(replace(best.func, body=erase(best.func.body)), zeros | best.values, report)
+    return Padded(replace(best.func, body=erase(best.func.body)).as_form_of(wide.func), zeros | best.values, report)
 
 
 # Pad values ----------------------------------------------------------------------------------------------------------
