@@ -31,6 +31,7 @@ from ir.errors import ScheduleError, suggest
 from ir.functions import functions_in
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
+from ir.verify import check_entry
 
 TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
 
@@ -95,7 +96,8 @@ class Result:
         once = replace(s.budget, restarts=0, seconds=min(s.budget.seconds, TRIAL_SECONDS))
 
         def again(body: Stmt) -> list[Trace]:
-            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.traces
+            trial = replace(self.source, body=body)
+            return optimize(trial, s.target, 1, once, s.floats, s.rules, verify=False).report.traces
 
         searched = Searched(
             self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
@@ -112,18 +114,22 @@ def optimize(
     floats: Floats = DEFAULT_FLOATS,
     rules: Iterable[Rule] | None = None,
     without: Iterable[str] = (),
+    verify: bool = True,
 ) -> Result:
     """Search for the `k` cheapest programs equivalent to `func` on a target.
 
     `floats` are the freedoms float rules may take (`Floats.STRICT` for none); `without` names families of rules to
     leave out; `rules` replaces all rules, built-in and registered. A budget that runs out, or Ctrl-C (in the main
     thread), is reported in `report.stopped`; the best program found so far is returned, at worst the one given.
+    `verify=False` vouches for a program that `ir.verify` has not seen.
 
     Raises:
         LoopsatError: the target, or a family, does not exist.
+        VerifyError: the program has no meaning: an access can leave its buffer, an assumption is false, ...
         KeyboardInterrupt: there was a second Ctrl-C.
     """
     began = time.perf_counter()
+    check_entry(func, verify)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
     active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)

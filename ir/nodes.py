@@ -599,6 +599,7 @@ class PrimFunc:
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
     `origin` is the program as it was written, where this one was made of it by rewrites that rest on more than its text
     (assumptions, permissions); it has the same parameters, and no origin itself.
+    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again.
     """
 
     name: str
@@ -607,6 +608,7 @@ class PrimFunc:
     attrs: tuple[tuple[str, object], ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
     origin: PrimFunc | None = field(default=None, init=False, compare=False, repr=False)
+    verified: bool = field(default=False, init=False, compare=False, repr=False)
 
     @property
     def as_written(self) -> PrimFunc:
@@ -625,6 +627,11 @@ class PrimFunc:
         new = copy(self)
         object.__setattr__(new, "origin", None if written.body == new.body else written)
         return new
+
+    def vouched(self) -> PrimFunc:
+        """This function, taken as verified from here on."""
+        object.__setattr__(self, "verified", True)  # of no consequence for what it is
+        return self
 
     def as_form_of(self, func: PrimFunc) -> PrimFunc:
         """This function, which equals `func` in every respect: it refines what that refines."""

@@ -17,6 +17,7 @@ from egraph_rules.cost import CPU
 from ir.errors import LoopsatError, LowerError, suggest
 from ir.nodes import Binary, Const, Expr, PrimFunc, Var
 from ir.traverse import free_vars, shape_vars
+from ir.verify import check_entry
 from lower.calibration import user_target
 from lower.callable import Kernel
 from lower.function import Emitted, emit_function, to_text
@@ -30,6 +31,7 @@ def export(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    verify: bool = True,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
 
@@ -46,7 +48,9 @@ def export(
     Raises:
         LowerError: a platform is unknown, or a size is missing, unknown, or cannot stay open; the message says which
             one must be a number.
+        VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
     """
+    check_entry(func, verify)
     return bytes(_exported(func, platforms, sizes, symbolic, constraints).serialize())
 
 
@@ -57,8 +61,10 @@ def stablehlo_text(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    verify: bool = True,
 ) -> str:
     """StableHLO of a function, as text; sizes as for `export`, with the same errors."""
+    check_entry(func, verify)
     return str(_exported(func, platforms, sizes, symbolic, constraints).mlir_module())
 
 

@@ -139,7 +139,7 @@ class _Search:
         self.count += 1
         step = transforms.remove_branching_through_overcompute(floats=floats)
         step = replace(step, rules=(*step.rules, *NEUTRAL_RULES))
-        found = step(_with_facts(self.wide, self.unread, values))
+        found = step(_with_facts(self.wide, self.unread, values), verify=False)
         return _Attempt(found, values, tuple(_guards(self.wide, found)), floats)
 
 
