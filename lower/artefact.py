@@ -6,7 +6,7 @@ A function is optimized once; its sizes are numbers, or stay open as JAX's dimen
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -15,6 +15,7 @@ from jax import export as jax_export
 
 from egraph_rules.cost import CPU
 from ir.errors import LoopsatError, LowerError, suggest
+from ir.floats import Floats, floats_named
 from ir.nodes import Binary, Const, Expr, PrimFunc, Var
 from ir.traverse import free_vars, shape_vars
 from ir.verify import check_entry
@@ -31,6 +32,7 @@ def export(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    floats: Floats | str | Iterable[str] | None = None,
     verify: bool = True,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
@@ -51,7 +53,7 @@ def export(
         VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
     """
     check_entry(func, verify)
-    return bytes(_exported(func, platforms, sizes, symbolic, constraints).serialize())
+    return bytes(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).serialize())
 
 
 def stablehlo_text(
@@ -61,11 +63,12 @@ def stablehlo_text(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    floats: Floats | str | Iterable[str] | None = None,
     verify: bool = True,
 ) -> str:
     """StableHLO of a function, as text; sizes as for `export`, with the same errors."""
     check_entry(func, verify)
-    return str(_exported(func, platforms, sizes, symbolic, constraints).mlir_module())
+    return str(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).mlir_module())
 
 
 def _exported(
@@ -74,11 +77,12 @@ def _exported(
     sizes: Mapping[str, int | str] | None,
     symbolic: bool,
     constraints: Sequence[str],
+    floats: Floats,
 ) -> jax_export.Exported:
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)
-    emitted = emit_function(func, target=prices.target)
+    emitted = emit_function(func, target=prices.target, floats=floats)
     kernel = Kernel(emitted, jax.devices("cpu")[0])
     needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
     given = _given(func, needed, sizes or {}, symbolic)

@@ -10,6 +10,7 @@ from math import prod
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
@@ -76,18 +77,25 @@ class Emitted:
     wide: bool
     checks: tuple[Check, ...]
     report: tuple[str, ...] = field(default=())
+    floats: Floats = DEFAULT_FLOATS
     donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
     assumptions: tuple[str, ...] = ()  # what it rests on, in words
 
 
 def emit_function(
-    func: PrimFunc, checks: bool = False, target: Target = CPU, donate: Donate = False, keep_nan: bool = False
+    func: PrimFunc,
+    checks: bool = False,
+    target: Target = CPU,
+    donate: Donate = False,
+    keep_nan: bool = False,
+    floats: Floats = DEFAULT_FLOATS,
 ) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
 
     Where the function refines another, checks are those of that one, and so are derivatives, for which it is lowered
     besides if they may be others.
 
+    `floats` are the freedoms that forms may take.
     `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
@@ -95,13 +103,17 @@ def emit_function(
     """
     written = func.as_written
     refined = written is not func
-    main = _lowered(func, checks and not refined, target, keep_nan)
-    checked = _lowered(written, True, target, keep_nan) if checks and refined else main
+
+    def lowered(form: PrimFunc, checks: bool) -> _Emitter:
+        return _lowered(form, checks, target, floats, keep_nan)
+
+    main = lowered(func, checks and not refined)
+    checked = lowered(written, True) if checks and refined else main
     module = Module(main.piece())
     if checks and refined:
         module.checks = checked.piece(only_checks=True)
     if not same_derivatives(func):
-        module.as_written = _lowered(written, False, target, keep_nan).piece()
+        module.as_written = lowered(written, False).piece()
     module.donated = main.donation(donate)
     assumptions = assumptions_of(written)
     module.doc = main.docstring(module.donated, assumptions, module.as_written is not None, checks)
@@ -115,13 +127,14 @@ def emit_function(
         module.wide,
         tuple(checked.program.checks) if checks else (),
         (*main.report, *main.program.notes),
+        floats,
         module.donated,
         assumptions,
     )
 
 
-def _lowered(func: PrimFunc, checks: bool, target: Target, keep_nan: bool) -> _Emitter:
-    program = normalize(with_stages(without_bodies(func), target), checks)
+def _lowered(func: PrimFunc, checks: bool, target: Target, floats: Floats, keep_nan: bool) -> _Emitter:
+    program = normalize(with_stages(without_bodies(func), target), checks, floats)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from egraph_rules import Floats, Result, optimize
+from egraph_rules import Result, optimize
 from egraph_rules.cost import Target
 from egraph_rules.erase import count_erased
 from ir.errors import LoopsatError
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
     count = max(count, CANDIDATES) if ask and tpu_available() else count
     budget = budget_of(options)
     result = optimize(program.func, prices.target, count, budget, floats, without=options.without)
-    tuned = _tune(options, program, result, floats) if options.tune else None
+    tuned = _tune(options, program, result) if options.tune else None
     choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.rank)
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
@@ -83,14 +83,14 @@ def by_compiler(result: Result) -> Choice:
     return Choice(rank, (*describe(choice.candidates), why))
 
 
-def _tune(options: argparse.Namespace, program: Sized, result: Result, floats: Floats) -> Tuned:
+def _tune(options: argparse.Namespace, program: Sized, result: Result) -> Tuned:
     missing = needed_sizes(program.func)
     if missing:
         message = f"tuning {program.func.name} needs values for {', '.join(missing)}"
         raise LoopsatError("unbound-size", message, program.func.span, help=f"pass --sizes {missing[0]}=...")
     inputs = program.inputs(np.random.default_rng(options.seed))
     with progress(count_steps(result, REPEAT)) as step:
-        return tune(result, options.target, floats=floats, inputs=inputs, step=step)
+        return tune(result, options.target, inputs=inputs, step=step)
 
 
 def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, choice: Choice) -> None:
@@ -106,16 +106,17 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, ch
 
 def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
+    floats = floats_of(options)
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
-        write_atomically(output, export(best), script)
+        write_atomically(output, export(best, floats=floats), script)
         return
     match form:
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options))
+            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options), floats=floats)
         case _:
-            text = stablehlo_text(best)
+            text = stablehlo_text(best, floats=floats)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
@@ -164,13 +165,14 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options))
+        floats = self.result.settings.floats
+        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), floats=floats)
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
             page.line(f"- {note}")
         if not options.no_run and (self.tuned is None or self.tuned.complete):
-            self._check_and_time(best, compile(func, target=self.prices.target), kernel)
+            self._check_and_time(best, compile(func, target=self.prices.target, floats=floats), kernel)
 
     def _found(self) -> None:
         page, report = self.page, self.result.report
@@ -220,7 +222,7 @@ class _Presenter:
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
-            kernel = compile(variant, target=self.prices.target)
+            kernel = compile(variant, target=self.prices.target, floats=self.result.settings.floats)
             shown = self.tuned is not None or rank < (self.options.variants or 1)
             if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))

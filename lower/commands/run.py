@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     prices = stored(options.target)
     limits = budget_of(options)
     result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without)
-    kernel = compile(result.best, target=prices.target)
+    kernel = compile(result.best, target=prices.target, floats=floats)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))
     console = Console(highlight=False, soft_wrap=True)
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     lines += [_time(kernel, inputs), f"search: {result.report.seconds * 1e3:.0f} ms; {result.report.stopped}"]
     same = True
     if options.verify:
-        expected = reference(func, inputs, lambda: compile(func, target=prices.target))
+        expected = reference(func, inputs, lambda: compile(func, target=prices.target, floats=floats))
         compared = compare(func, expected, outputs, inputs)
         same = all(c.same for c in compared)
         lines += [f"compared with {expected.name}: {'the same' if same else 'DIFFERENT'}"]
