@@ -166,13 +166,18 @@ class Kernel:
         return jnp.asarray(value)
 
     def _scalar(self, param: Var, value: Any) -> Any:
-        array = np.asarray(value)
+        traced = isinstance(value, jax.core.Tracer)
+        array = value if traced else np.asarray(value)
+        if traced and (param.dtype.is_integer and param in self._emitted.static):
+            message = f"scalar {param.name} decides about shapes or loops, so that it must be a number, not traced"
+            raise LowerError("arguments", message, help=f"make it a static argument of jax.jit, or fix {param.name}")
         if array.shape != ():
             raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found shape {array.shape}")
         if param.dtype.is_float:
             fits = array.dtype.kind in "fiu" or array.dtype == param.dtype.numpy
         elif param.dtype.is_integer:
-            fits = array.dtype.kind in "iu" and param.dtype.min <= int(array) <= param.dtype.max
+            same = array.dtype == param.dtype.numpy  # of what is traced nothing else is known
+            fits = same if traced else array.dtype.kind in "iu" and param.dtype.min <= int(array) <= param.dtype.max
         else:
             fits = array.dtype.kind == "b"
         if not fits:
