@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core as jax_core
 from jax.experimental import checkify
 
 from egraph_rules.cost import CPU, Target
@@ -166,7 +167,7 @@ class Kernel:
         return jnp.asarray(value)
 
     def _scalar(self, param: Var, value: Any) -> Any:
-        traced = isinstance(value, jax.core.Tracer)
+        traced = isinstance(value, jax_core.Tracer)
         array = value if traced else np.asarray(value)
         if traced and (param.dtype.is_integer and param in self._emitted.static):
             message = f"scalar {param.name} decides about shapes or loops, so that it must be a number, not traced"

@@ -17,7 +17,7 @@ from ir.errors import LowerError, ScheduleError
 from ir.inputs import random_inputs
 from ir.schedule import Schedule
 from ir.traverse import shape_vars
-from lower import compile, emit
+from lower import compile, emit, export
 from lower.derivatives import has_derivatives, same_derivatives
 from tests.lowered import read
 
@@ -255,3 +255,25 @@ def test_checks_inside_of_transformations_are_those_of_checkify(transform, batch
     error, _ = checked(wrong)
     assert "an assumption does not hold for these inputs at <string>:4" in (error.get() or "")
     assert checked(right)[0].get() is None
+
+
+# Artefacts -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_artefact_keeps_what_the_program_keeps():
+    func = read('A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")', "for i in range(2, 6):\n    B[i] = A[i]")
+    artefact = jax.export.deserialize(bytearray(export(func, ["cpu"])))
+    A, B = np.arange(8, dtype=np.float32), np.full(8, -1, np.float32)
+    (want,) = interpret(func, A, B)
+    np.testing.assert_array_equal(artefact.call(A=A, B=B)[0], want)
+    np.testing.assert_array_equal(compile(func)(A, B)[0], want)
+
+
+def test_what_is_overwritten_is_no_argument_of_an_artefact():
+    body = "for i in range(n):\n    if i < 3:\n        B[i] = A[i]\n    else:\n        B[i] = 0.0"
+    func = read('A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32"), n: T.int32', body)
+    for form in (func, optimize(func).best):
+        (found,) = jax.export.deserialize(bytearray(export(form, ["cpu"], sizes={"n": 5}))).call(
+            A=np.arange(5, dtype=np.float32)
+        )
+        np.testing.assert_array_equal(found, [0, 1, 2, 0, 0])
