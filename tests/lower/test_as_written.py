@@ -277,3 +277,50 @@ def test_what_is_overwritten_is_no_argument_of_an_artefact():
             A=np.arange(5, dtype=np.float32)
         )
         np.testing.assert_array_equal(found, [0, 1, 2, 0, 0])
+
+
+# Sides that are not taken --------------------------------------------------------------------------------------------
+
+
+AT_ZERO = {
+    "branch": ("if A[i] > 0.0:\n        B[i] = T.sqrt(A[i])\n    else:\n        B[i] = 0.0", lambda a: 0.5 / a**0.5),
+    "guard": ("if A[i] > 0.0:\n        B[i] = T.log(A[i])", lambda a: 1 / a),
+    "choice": ("B[i] = 0.0 if A[i] <= 0.0 else 1.0 / A[i]", lambda a: -1 / a**2),
+    "nested": ("B[i] = (T.sqrt(T.log(A[i])) if A[i] > 1.0 else A[i]) if A[i] > 0.0 else 0.0", None),
+    "power": ("B[i] = T.pow(A[i], 0.5) if A[i] > 0.0 else 0.0", lambda a: 0.5 / a**0.5),
+    "overflow": ("B[i] = T.exp(60.0 * (2.0 - A[i])) if A[i] > 0.5 else 0.0", None),
+    "sum": ("if A[i] > 0.0:\n        B[0] = B[0] + T.sqrt(A[i])", lambda a: 0.5 / a**0.5),
+    "largest": ("if A[i] > 0.0:\n        B[0] = T.max(B[0], 0.0 - 1.0 / A[i])", None),
+    "place": ("if i > 2:\n        B[i] = A[i] / T.cast(i - 2, 'float32')", None),
+    "row": ("if A[i] > 0.0:\n        B[i] = A[i] / N[0]", None),
+    "scatter": ("if A[i] > 0.0:\n        B[P[i]] = T.sqrt(A[i])", lambda a: 0.5 / a**0.5),
+}
+
+
+@pytest.mark.parametrize("case", AT_ZERO)
+def test_a_side_that_is_not_taken_has_derivative_zero(case: str):
+    body, derivative = AT_ZERO[case]
+    params = 'A: T.Buffer((6,), "float32"), N: T.Buffer((1,), "float32"), P: T.Buffer((6,), "int32"), '
+    func = read(params + 'B: T.Buffer((6,), "float32")', f"for i in range(6):\n    {body}")
+    A = np.array([0.0, 2.0, 0.0, 4.0, 3.0, 0.0], np.float32)
+    A = np.zeros_like(A) if case == "row" else A
+    rest = np.zeros(1, np.float32), np.arange(6, dtype=np.int32), np.full(6, -9.0, np.float32)
+    for form in (func, optimize(func).best):
+        kernel = compile(form)
+        found = np.asarray(jax.grad(lambda a, k=kernel: k(a, *rest)[0].sum())(A))
+        assert np.isfinite(found).all(), emit(form)
+        if derivative is not None:
+            with np.errstate(divide="ignore"):
+                np.testing.assert_allclose(found, np.where(A > 0, derivative(A), 0), rtol=1e-5)
+        want = interpret(func, A, *rest)[0]
+        np.testing.assert_allclose(kernel(A, *rest)[0], want, rtol=1e-5)
+
+
+def test_what_every_place_takes_is_left_as_it_is():
+    func = read(
+        'A: T.Buffer((6,), "float32"), B: T.Buffer((6,), "float32")',
+        "for i in range(6):\n    B[i] = T.sqrt(A[i]) / 3.0",
+    )
+    assert "where" not in emit(func)
+    halves = "for i in range(6):\n    if i < 3:\n        B[i] = T.sqrt(A[i])"
+    assert "where" not in emit(read('A: T.Buffer((6,), "float32"), B: T.Buffer((6,), "float32")', halves))
