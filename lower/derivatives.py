@@ -7,6 +7,7 @@ where there are none and the form decides (at the kink of a maximum or of a bran
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from egraph_rules.erase import erase
@@ -21,6 +22,7 @@ from ir.nodes import (
     Call,
     Cast,
     Expr,
+    For,
     If,
     Let,
     PrimFunc,
@@ -68,7 +70,7 @@ def _has_kink(expr: Expr) -> bool:
     """Whether an operation on floats has no derivative somewhere, and a value there all the same."""
     match expr:
         case Binary(op=op, lhs=operand):
-            return operand.dtype.is_float and (op in ("min", "max", "pow") or op in COMPARE_OPS)
+            return operand.dtype.is_float and (op in ("min", "max") or op in COMPARE_OPS)
         case Unary(op=op, operand=operand):
             return operand.dtype.is_float and op not in _SMOOTH
         case Cast(operand=operand):
@@ -79,18 +81,30 @@ def _has_kink(expr: Expr) -> bool:
             return False
 
 
-def _effects(stmt: Stmt, around: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Stores and bindings as text, each with the conditions on floats around it."""
+def _effects(stmt: Stmt) -> Iterator[str]:
+    """Stores and bindings as text, with the conditions on floats around them; loop variables by their appearance."""
+    loops = {s.var.name for s in walk(stmt) if isinstance(s, For)}
+    for parts in _written(stmt, ()):
+        seen: dict[str, str] = {}
+
+        def renamed(found: re.Match[str], seen: dict[str, str] = seen) -> str:
+            name = found[0]
+            return seen.setdefault(name, f"%{len(seen)}") if name in loops else name
+
+        yield re.sub(r"[^\W\d]\w*", renamed, "; ".join(parts))
+
+
+def _written(stmt: Stmt, around: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     match stmt:
         case Store(buffer=buffer):
             yield (*around, buffer.name, *map(to_script, stmt.indices), to_script(stmt.value))
         case Let(var=var, value=value, body=body):
             yield (*around, var.name, to_script(value))
-            yield from _effects(body, around)
+            yield from _written(body, around)
         case If(cond=cond, then=then, other=other) if any(e.dtype.is_float for e in walk_expr(cond)):
             text = to_script(cond)
-            yield from _effects(then, (*around, text))
-            yield from _effects(other, (*around, f"not {text}"))
+            yield from _written(then, (*around, text))
+            yield from _written(other, (*around, f"not {text}"))
         case _:
             for child in stmt_children(stmt):
-                yield from _effects(child, around)
+                yield from _written(child, around)
