@@ -625,7 +625,9 @@ class PrimFunc:
         if written.params != self.params:
             raise TypeError(f"{self.name} has other parameters than what it is to refine")
         new = copy(self)
-        object.__setattr__(new, "origin", None if written.body == new.body else written)
+        same = written.body == new.body
+        object.__setattr__(new, "origin", None if same else written)
+        object.__setattr__(new, "verified", new.verified or (same and written.verified))
         return new
 
     def vouched(self) -> PrimFunc:
