@@ -133,6 +133,11 @@ def emit_function(
     )
 
 
+def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
+    """A program as a function that a module of another form can take its derivatives from."""
+    return _lowered(func, False, target, floats, keep_nan=False).piece()
+
+
 def _lowered(func: PrimFunc, checks: bool, target: Target, floats: Floats, keep_nan: bool) -> _Emitter:
     program = normalize(with_stages(without_bodies(func), target), checks, floats)
     work_in_place(program)

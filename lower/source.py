@@ -62,6 +62,9 @@ class Module:
     donated: tuple[str, ...] = ()
     as_written: Piece | None = None
     checks: Piece | None = None
+    title: str = "as JAX array operations"
+    imports: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()  # code that the functions use
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -81,9 +84,9 @@ class Module:
     def text(self) -> str:
         """The module as source that needs nothing but JAX."""
         functions = [line for part in self._functions() for line in ("", "", *part)]
-        text = "\n".join(line for p in self.pieces for line in p.lines)
+        text = "\n".join([*self.above, *(line for p in self.pieces for line in p.lines)])
         helpers = frozenset[str]().union(*(p.helpers for p in self.pieces))
-        lines = [f'"""{self.main.name}, as JAX array operations."""', ""]
+        lines = [f'"""{self.main.name}, {self.title}."""', ""]
         if any(line.startswith("@partial(") for line in functions):
             lines += ["from functools import partial", ""]
         if "functools." in text or helpers & {"windows", "loop_between", "chosen"}:
@@ -91,10 +94,12 @@ class Module:
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or any("lax." in _HELPERS[h] for h in helpers):
             lines.append("from jax import lax")
+        lines += self.imports
         for helper, code in _HELPERS.items():
             if helper in helpers:
                 lines += ["", *code.rstrip().split("\n")]
-        return "\n".join([*lines, *functions]) + "\n"
+        above = ["", "", *self.above] if self.above else []
+        return "\n".join([*lines, *above, *functions]) + "\n"
 
     def _functions(self) -> Iterator[list[str]]:
         main = self.main

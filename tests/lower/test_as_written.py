@@ -19,6 +19,7 @@ from ir.schedule import Schedule
 from ir.traverse import shape_vars
 from lower import compile, emit, export
 from lower.derivatives import has_derivatives, same_derivatives
+from lower.pallas import pallas_kernel
 from tests.lowered import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -107,6 +108,14 @@ def test_a_gradient_in_padding_is_zero_in_every_mode():
     np.testing.assert_array_equal(tangent, np.full(4, 5.0))
     assert jax.jacfwd(jax.grad(total(kernel)))(A).shape == (4, 8, 4, 8)
     np.testing.assert_array_equal(jax.grad(total(compile(best, donate="B"), np.zeros(4, np.float32)))(A), want)
+
+
+def test_a_pallas_kernel_has_the_derivatives_of_the_program_as_written():
+    func = padded_sum()
+    kernel, A = pallas_kernel(optimize(func).best, interpret=True), padded_input()
+    np.testing.assert_allclose(kernel(A)[0], interpret(func, A)[0], rtol=1e-5)
+    np.testing.assert_array_equal(jax.grad(total(kernel))(A), jax.grad(total(compile(func)))(A))
+    assert kernel.assumptions
 
 
 def test_descent_ends_where_the_program_as_written_ends():
