@@ -192,9 +192,9 @@ def _judged(func: PrimFunc, inputs: Inputs, name: str, run: Callable[[PrimFunc, 
     wide = in_float64(func)
     exact: Results = {}
     moved: Results = {}
-    if wide != func:
+    if any(p.dtype.is_float for p in func.params):
         try:
-            exact = run(wide, _widened(func, inputs))
+            exact = run(wide, _widened(func, inputs)) if wide != func else loops
             moved = run(wide, _widened(func, _nudged(func, inputs)))
         except LoopsatError:
             exact = {}  # floats that decide what is an index may fault in float64 alone
@@ -309,6 +309,8 @@ def _floats_differ(name: str, dtype: DType, expected: Expected, want: Array, hav
     else:
         exact = expected.exact[~expected.arbitrary].astype(np.float64)
         error, allowed = _largest(have, exact, ~number), WORSE * expected.error + SLACK * dtype.epsilon * largest
+        if dtype is DType.FLOAT64:  # loops are as inexact as the kernel, and which error they make is not known
+            allowed = max(allowed, RELATIVE[dtype] * largest)
     share, may = (x / largest if largest else x for x in (error, allowed))
     if not error <= allowed:
         text = f"differs by {share:.2g} of its largest value, where {may:.1g} is allowed{left_out}"
