@@ -78,7 +78,7 @@ def run_sequentially(func: PrimFunc, arguments: Mapping[str, Any], undef: float 
     machine = Machine(False, np.random.default_rng(0))
     machine.scalars.update(scalars)
     run = _Sequential(machine, undef)
-    written = results_of(plain)
+    written = results_of(func)
     with jax.enable_x64(True):  # pyright: ignore[reportCallIssue]
         memory = [jnp.asarray(arrays[b.name]) if b.name in arrays else run.filled(b) for b in plain.buffers]
 
