@@ -34,22 +34,24 @@ from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Se
 from ir.traverse import loads, map_stmt, shape_vars, walk
 from ir.verify import check_entry
 
-TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
+TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
 
 
 @dataclass(slots=True)
 class Report:
-    """What a search did: decisions on the way to the best program, sizes, times (s), and why it ended."""
+    """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended."""
 
     decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
     traces: list[Trace] = field(default_factory=lambda: list[Trace]())
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     seconds: float = 0.0
+    work: int = 0
     nodes: int = 0
     questions: int = 0
     rounds: int = 0
     searches: int = 0
     stopped: str = ""
+    interrupted: bool = False
 
     def record(self, outcome: Outcome) -> None:
         """Add what one search did."""
@@ -83,22 +85,28 @@ class Result:
     source: PrimFunc
     settings: Settings
 
+    @pb.exclusive
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
         return derive(self.source, self.best, self.report.traces)
 
+    @pb.exclusive
     def why_not(self, rule: str) -> str:
         """Why a rule, or each rule of a family, did not contribute to `best`; worked out when asked for, with searches.
 
         Raises:
             RuleError: there is no rule and no family of this name.
+            KeyboardInterrupt: there was a Ctrl-C.
         """
         s = self.settings
-        once = replace(s.budget, restarts=0, seconds=min(s.budget.seconds, TRIAL_SECONDS))
+        once = replace(s.budget, restarts=0, work=min(s.budget.work, TRIAL_WORK))
 
         def again(body: Stmt) -> list[Trace]:
             trial = replace(self.source, body=body)
-            return optimize(trial, s.target, 1, once, s.floats, s.rules, verify=False).report.traces
+            report = optimize(trial, s.target, 1, once, s.floats, s.rules, verify=False).report
+            if report.interrupted:  # the user does not mean this trial
+                raise KeyboardInterrupt
+            return report.traces
 
         searched = Searched(
             self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
@@ -107,6 +115,7 @@ class Result:
         return why_not(searched, rule)
 
 
+@pb.exclusive
 def optimize(
     func: PrimFunc,
     target: str | Target = "cpu",
@@ -138,19 +147,21 @@ def optimize(
     check_names(func, (r.replacement for r in active if r.replacement is not None))
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
-    patience = Patience(limits.seconds)
+    patience = Patience(limits.seconds, work=limits.work)
     search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros, patience)
     prices = Prices(chosen)
     with listening(patience):
         erased = [erase(body) for _, body in search.run()]
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
-    report.seconds = time.perf_counter() - began
+    report.interrupted = patience.interrupts > 0
+    report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
+@pb.exclusive
 def search_within(
     func: PrimFunc, block: str | None, rules: tuple[Rule, ...], target: Target, floats: Floats
 ) -> PrimFunc:
@@ -164,7 +175,7 @@ def search_within(
     """
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     budget = replace(DEFAULT_BUDGET, restarts=0)
-    patience = Patience(budget.seconds, allowed=1)
+    patience = Patience(budget.seconds, allowed=1, work=budget.work)
     search = _Search(func, target, 1, budget, rules, Report(), signed_zeros, patience, block)
     with listening(patience):
         return replace(func, body=search.run()[0][1]).refines(func)
