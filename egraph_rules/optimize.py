@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from egraph_rules.context import NO_PERMISSION, Contexts, Priority
 from egraph_rules.cost import Target, target_named
@@ -344,11 +345,12 @@ def find_block(part: Part, at: Inside, name: str, contexts: Contexts) -> Inside 
 
 def entry_facts(func: PrimFunc) -> pb.isl.Set:
     """What holds of scalars when a function is entered: extents are not negative."""
-    domain = pb.always()
-    for buffer in func.buffers:
-        for extent in buffer.shape:
-            domain = domain.intersect(pb.condition(extent >= 0).may)
-    return domain
+    extents = [extent for buffer in func.buffers for extent in buffer.shape]
+
+    def holds() -> pb.isl.Set:
+        return reduce(pb.isl.Set.intersect, (pb.condition(e >= 0).may for e in extents), pb.always())
+
+    return pb.within_budget(holds, pb.always())
 
 
 def _stores(stmt: Stmt) -> list[tuple[str, str, list[str]]]:

@@ -49,9 +49,9 @@ def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
     found = here.ask(lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)).coalesce())
-    if found is None or not domain.exact:
+    if found is None or not pb.within_budget(lambda: domain.exact, False):
         return
-    if found.is_empty():
+    if pb.within_budget(found.is_empty, False):
         yield SKIP
         return
     new = pb.within_budget(lambda: _bounds(stmt, here, found), None)
