@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.context import NO_PERMISSION, Contexts, Priority
 from egraph_rules.cost import Target, target_named
-from egraph_rules.derivation import Step, Trace, derive
+from egraph_rules.derivation import Step, Trace, derive, legs
 from egraph_rules.encode import Expander, Numbering, Part
 from egraph_rules.engine import Engine, scratch_folder
 from egraph_rules.erase import erase
@@ -34,11 +34,17 @@ from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Se
 from ir.traverse import loads, map_stmt, shape_vars, walk
 
 TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
+CANDIDATES = 6  # programs that are priced as a whole, besides the one given
+NEAR = 1.01  # prices as a whole that differ by less say nothing: of such programs the search's cheapest is first
 
 
 @dataclass(slots=True)
 class Report:
-    """What a search did: decisions on the way to the best program, sizes, times (s), and why it ended."""
+    """What a search did: decisions on the way to the best program, sizes, times (s), and why it ended.
+
+    `priced` has the programs that were priced as a whole: that price and the search's, cheapest first; `overruled` says
+    so where the search alone would have taken another one.
+    """
 
     decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
     traces: list[Trace] = field(default_factory=lambda: list[Trace]())
@@ -49,6 +55,8 @@ class Report:
     rounds: int = 0
     searches: int = 0
     stopped: str = ""
+    priced: list[tuple[float, float]] = field(default_factory=lambda: list[tuple[float, float]]())
+    overruled: str = ""
 
     def record(self, outcome: Outcome) -> None:
         """Add what one search did."""
@@ -113,6 +121,7 @@ def optimize(
     floats: Floats | str | Iterable[str] | None = None,
     rules: Iterable[Rule] | None = None,
     without: Iterable[str] = (),
+    whole: Callable[[PrimFunc], float] | None = None,
 ) -> Result:
     """Search for the `k` cheapest programs equivalent to `func` on a target.
 
@@ -120,6 +129,10 @@ def optimize(
     `without` names families of rules to leave out; `rules` replaces all rules, built-in and registered. A budget that
     runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
     returned, at worst the one given.
+
+    Prices of a search add up over statements. `whole`, such as `lower.price.pricing(func, target)`, prices programs as
+    they will run: it orders the best programs of the search and the one given, so that `best` is no dearer by it than
+    `func` (up to a hundredth). Costs of variants are the search's in any case.
 
     Raises:
         LoopsatError: the target, or a family, does not exist.
@@ -134,16 +147,48 @@ def optimize(
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     patience = Patience(limits.seconds)
-    search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros, patience)
+    keep = max(k, 1 if whole is None else CANDIDATES)
+    search = _Search(lower_blocks(func), chosen, keep, limits, active, report, signed_zeros, patience)
     prices = Prices(chosen)
     with listening(patience):
         erased = [erase(body) for _, body in search.run()]
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
+        if whole is not None:
+            given = erase(search.func.body)
+            found = _as_a_whole(func, found, (prices.program(given), given), whole, report)[: max(k, 1)]
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
+
+
+def _as_a_whole(
+    func: PrimFunc,
+    found: list[tuple[float, Stmt]],
+    given: tuple[float, Stmt],
+    whole: Callable[[PrimFunc], float],
+    report: Report,
+) -> list[tuple[float, Stmt]]:
+    """The programs found and the one given by their price as a whole; of equal ones the search's cheapest is first."""
+    programs = [*found, *(given,) * all(given[1] != body for _, body in found)]
+    priced = [(whole(replace(func, body=body)), cost, n) for n, (cost, body) in enumerate(programs)]
+    least = min(price for price, _, _ in priced)
+    priced.sort(key=lambda p: (max(p[0], least * NEAR), p[2]))
+    report.priced = [(price, cost) for price, cost, _ in priced]
+    best = priced[0][2]
+    if best:
+        price = next(p for p, _, n in priced if n == 0)
+        what = "the program as written" if programs[best][1] == given[1] else "a program that the search ranks lower"
+        report.overruled = (
+            f"{what} is cheaper as a whole: {priced[0][0]:,.0f}, where the cheapest of the search costs {price:,.0f}"
+        )
+        report.decisions = [
+            decision
+            for trace, at in legs(programs[best][1], report.traces)
+            for decision in explain(trace.found[at][0], trace.extractor, trace.contexts, trace.rebuilder)
+        ]
+    return [programs[n] for _, _, n in priced]
 
 
 def search_within(
