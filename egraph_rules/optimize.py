@@ -171,7 +171,10 @@ def _as_a_whole(
     report: Report,
 ) -> list[tuple[float, Stmt]]:
     """The programs found and the one given by their price as a whole; of equal ones the search's cheapest is first."""
-    programs = [*found, *(given,) * all(given[1] != body for _, body in found)]
+    programs = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
+    if not programs:
+        return [given, *((c, b) for c, b in found if b != given[1])]
+    programs.append(given)
     priced = [(whole(replace(func, body=body)), cost, n) for n, (cost, body) in enumerate(programs)]
     least = min(price for price, _, _ in priced)
     priced.sort(key=lambda p: (max(p[0], least * NEAR), p[2]))
@@ -188,7 +191,8 @@ def _as_a_whole(
             for trace, at in legs(programs[best][1], report.traces)
             for decision in explain(trace.found[at][0], trace.extractor, trace.contexts, trace.rebuilder)
         ]
-    return [programs[n] for _, _, n in priced]
+    ranked = [programs[n] for _, _, n in priced]
+    return [*ranked, *(p for p in found if p not in ranked)]
 
 
 def search_within(

@@ -12,6 +12,7 @@ from math import prod
 
 from egraph_rules.context import Trip
 from egraph_rules.cost import Target, call_cost, operator_cost
+from ir.fold import folded
 from ir.nodes import (
     Alloc,
     Binary,
@@ -91,7 +92,7 @@ class Prices:
 
     def elements(self, buffer: Buffer) -> float:
         """How many elements a buffer has."""
-        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in buffer.shape)
+        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in map(folded, buffer.shape))
         return float(prod(int(n) for n in sizes))
 
     def branch(self, trips: Trips, cond: float, arms: float, *, masked: bool) -> float:

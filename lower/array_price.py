@@ -162,10 +162,10 @@ class _Block:
         """What takes a pass or a library of its own, or an operation on elements."""
         t = self.target
         if name == "conv_general_dilated":
-            kernel = operands[1].size / max(eqn.params["rhs_shape"][eqn.params["dimension_numbers"].rhs_spec[0]], 1) \
-                if "rhs_shape" in eqn.params else operands[1].size
-            each = t.convolution_position + kernel * (t.convolution_patch + t.contraction)
-            return [self._library(operands, sizes, each * sizes[0])]
+            features = eqn.invars[1].aval.shape[eqn.params["dimension_numbers"].rhs_spec[0]]
+            patch = operands[1].size / max(features, 1)  # elements of the image under the filter, at one position
+            position = t.convolution_position + patch * t.convolution_patch + features * patch * t.contraction
+            return [self._library(operands, sizes, position * sizes[0] / max(features, 1))]
         if name in _LIBRARY:
             rows = eqn.invars[0].aval.shape[-1]
             each = rows * t.contraction + t.load
@@ -312,15 +312,12 @@ class _Block:
         return block.price
 
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
-        """The dearest branch."""
+        """What is done where the condition holds: lowering asks for what it expects of data."""
         held = [self.store(o) for o in operands[1:]]
-        prices: list[float] = []
-        for branch in eqn.params["branches"]:
-            block = _Block(self.target, self.inside)
-            for result in block.run(branch.jaxpr, held):
-                block.store(result)
-            prices.append(block.price)
-        self.price += max(prices) + self.target.launch
+        block = _Block(self.target, self.inside)
+        for result in block.run(eqn.params["branches"][-1].jaxpr, held):
+            block.store(result)
+        self.price += block.price + self.target.launch
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
 
 

@@ -59,9 +59,7 @@ def program_price(
     return ArrayPrices(target).program(closed)
 
 
-def pricing(
-    source: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS
-) -> Callable[[PrimFunc], float]:
+def pricing(source: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Callable[[PrimFunc], float]:
     """The price of programs that equal `source`, all for the same sizes: what `optimize` takes as `whole`.
 
     A program that cannot be lowered has an infinite price.

@@ -41,9 +41,7 @@ def run(options: argparse.Namespace) -> int:
     prices = stored(options.target)
     limits = budget_of(options)
     whole = pricing(func, prices.target, floats)
-    result = optimize(
-        func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole
-    )
+    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole)
     kernel = compile(result.best, target=prices.target, floats=floats)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))
