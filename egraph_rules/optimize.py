@@ -11,10 +11,10 @@ from egraph_rules.context import NO_PERMISSION, Contexts, Priority
 from egraph_rules.cost import Target, target_named
 from egraph_rules.derivation import Step, Trace, derive, legs
 from egraph_rules.encode import Expander, Numbering, Part
-from egraph_rules.engine import Engine, scratch_folder
+from egraph_rules.engine import Engine, Row, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
-from egraph_rules.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
+from egraph_rules.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
 from egraph_rules.functions import check_names
 from egraph_rules.language import engine_with
 from egraph_rules.patience import Patience, listening
@@ -23,6 +23,7 @@ from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
 from egraph_rules.rule import Rule
 from egraph_rules.saturate import Outcome, saturate
+from egraph_rules.whole import CANDIDATES, ranked
 from egraph_rules.why_not import Searched, why_not
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
@@ -30,12 +31,11 @@ from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
-from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
+from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
 
 TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
-CANDIDATES = 6  # programs that are priced as a whole, besides the one given
-NEAR = 1.01  # prices as a whole that differ by less say nothing: of such programs the search's cheapest is first
+FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
 
 @dataclass(slots=True)
@@ -155,7 +155,9 @@ def optimize(
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
         if whole is not None:
             given = erase(search.func.body)
-            found = _as_a_whole(func, found, (prices.program(given), given), whole, report)[: max(k, 1)]
+            ranking = ranked(found, (prices.program(given), given), lambda body: replace(func, body=body), whole)
+            found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
+    report.decisions = _decisions(found[0][1], report.traces)
     report.seconds = time.perf_counter() - began
     variants = [(replace(func, body=body), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
@@ -163,36 +165,13 @@ def optimize(
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
-def _as_a_whole(
-    func: PrimFunc,
-    found: list[tuple[float, Stmt]],
-    given: tuple[float, Stmt],
-    whole: Callable[[PrimFunc], float],
-    report: Report,
-) -> list[tuple[float, Stmt]]:
-    """The programs found and the one given by their price as a whole; of equal ones the search's cheapest is first."""
-    programs = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
-    if not programs:
-        return [given, *((c, b) for c, b in found if b != given[1])]
-    programs.append(given)
-    priced = [(whole(replace(func, body=body)), cost, n) for n, (cost, body) in enumerate(programs)]
-    least = min(price for price, _, _ in priced)
-    priced.sort(key=lambda p: (max(p[0], least * NEAR), p[2]))
-    report.priced = [(price, cost) for price, cost, _ in priced]
-    best = priced[0][2]
-    if best:
-        price = next(p for p, _, n in priced if n == 0)
-        what = "the program as written" if programs[best][1] == given[1] else "a program that the search ranks lower"
-        report.overruled = (
-            f"{what} is cheaper as a whole: {priced[0][0]:,.0f}, where the cheapest of the search costs {price:,.0f}"
-        )
-        report.decisions = [
-            decision
-            for trace, at in legs(programs[best][1], report.traces)
-            for decision in explain(trace.found[at][0], trace.extractor, trace.contexts, trace.rebuilder)
-        ]
-    ranked = [programs[n] for _, _, n in priced]
-    return [*ranked, *(p for p in found if p not in ranked)]
+def _decisions(best: Stmt, traces: list[Trace]) -> list[Decision]:
+    """Decisions of the searches that led to an erased program."""
+    return [
+        decision
+        for trace, at in legs(best, traces)
+        for decision in explain(trace.found[at][0], trace.extractor, trace.contexts, trace.rebuilder)
+    ]
 
 
 def search_within(
@@ -225,29 +204,35 @@ class _Search:
     signed_zeros: bool
     patience: Patience
     block: str | None = None
-    searched: Stmt = SKIP
+    searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
+    guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
     cost_before: float = 0.0
 
     def run(self) -> list[tuple[float, Stmt]]:
         """Search from the program, then from the best one found, while that helps."""
-        best = self._once(self.func.body, first=True)
+        best = self._once(self.func.body)
         for _ in range(self.budget.restarts):
-            if _stores(best[0][1]) == _stores(self.searched):
-                break  # only branches and loop extents went, which changes no effect: nothing new to find
+            start = self._start(best[0][1])
+            if start is None:
+                break
             if self.patience.over():
                 if not self.report.stopped.startswith(self.patience.reason()):
                     self.report.stopped = f"{self.patience.reason()} before a restart"
                 break
-            again = self._once(best[0][1], first=False)
-            merged = _distinct([*best, *again], self.keep)
-            improved = merged[0][0] < best[0][0] - 1e-9
-            best = merged
-            if not improved:
-                break
+            best = _distinct([*best, *self._once(start)], self.keep)
         return best
 
-    def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
-        self.searched = body
+    def _start(self, best: Stmt) -> Stmt | None:
+        """Where a search may find something new: the best program so far, or one of those with more guards.
+
+        Where only branches and loop extents went, no effect has changed, and nothing new is to be found.
+        """
+        if best not in self.searched and _stores(best) != _stores(self.searched[-1]):
+            return best
+        return next((s for s in self.guarded if s not in self.searched and s != best), None)
+
+    def _once(self, body: Stmt) -> list[tuple[float, Stmt]]:
+        self.searched.append(body)
         rules = tuple(r for r in self.rules if r.in_engine)
         with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
@@ -257,7 +242,7 @@ class _Search:
             self.report.matches.update(session.expander.matches)
             found = session.extract()
             self.report.questions += session.contexts.questions
-            if first:
+            if len(self.searched) == 1:
                 self.cost_before = session.original_cost()
             return found
 
@@ -311,11 +296,23 @@ class _Session:
         found.sort(key=lambda pair: (round(pair[0].cost, 6), pair[0].size))
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
+        if search.budget.restarts:
+            choice = self._guarded(classes[self.roots[0]], tables)
+            kept.append((choice, self.roots[0], rebuilder.build(choice)))
+            search.guarded.append(kept[-1][2])
         edges = self.expander.applied
         trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, search.rules)
         search.report.traces.append(trace)
-        search.report.decisions += explain(found[0][0], extractor, self.contexts, rebuilder)
         return _distinct(programs, search.keep)
+
+    def _guarded(self, at: ClassId, tables: dict[str, list[Row]]) -> Choice:
+        """The best way where guards cost next to nothing.
+
+        To run a statement everywhere may cost less than a guard, and more than the shorter loop that a guard becomes in
+        the next search.
+        """
+        prices = replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
+        return Extractor(tables, self.numbering, prices, 1, self.contexts.trips).choices(at)[0]
 
     def _block(self, root: Place, name: str) -> Inside:
         """Where the block that may change stands, under the facts of a root."""

@@ -18,14 +18,18 @@ from egraph_rules.cost import Target
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
 _SPECIAL = frozenset(
-    ("exp", "exp2", "log", "log1p", "expm1", "sqrt", "rsqrt", "cbrt", "tanh", "sin", "cos", "tan", "erf", "erf_inv")
-    + ("erfc", "logistic", "pow", "asin", "acos", "atan", "atan2", "sinh", "cosh", "lgamma", "digamma")
-)
+    (
+        "exp", "exp2", "log", "log1p", "expm1", "sqrt", "rsqrt", "cbrt", "tanh", "sin", "cos", "tan", "erf",
+        "erf_inv", "erfc", "logistic", "pow", "asin", "acos", "atan", "atan2", "sinh", "cosh", "lgamma", "digamma",
+    )
+)  # fmt: skip
 _DIVISION = frozenset(("div", "rem"))
 _REDUCTIONS = frozenset(
-    ("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "reduce")
-    + ("argmax", "argmin")
-)
+    (
+        "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "reduce",
+        "argmax", "argmin",
+    )
+)  # fmt: skip
 _CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
 _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
@@ -176,7 +180,7 @@ class _Block:
             return [self._library(operands, [size], work / len(sizes)) for size in sizes]
         if name in _CUMULATIVE:
             return [self._library(operands, sizes, t.scatter * sizes[0])]
-        if name.startswith("reduce_window") or name.startswith("reduce_p"):
+        if name.startswith(("reduce_window", "reduce_p")):
             window = prod(eqn.params.get("window_dimensions", (1,)))
             return [self._library(operands, sizes, window * (t.load + t.arith) * sizes[0])]
         each = t.special if name in _SPECIAL else t.division if name in _DIVISION else t.arith

@@ -14,9 +14,9 @@ import islpy as isl
 
 from ir import presburger as pb
 from ir import readback
-from ir.fold import fold
 from ir.dtypes import DType
 from ir.errors import Span
+from ir.fold import fold
 from ir.nodes import FALSE, NEGATED, TRUE, Binary, Cast, Compare, Const, Expr, Var, const
 from ir.schedule.edit import refuse
 from ir.schedule.index_map import IndexMap
