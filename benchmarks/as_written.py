@@ -2,8 +2,8 @@
 
     python benchmarks/as_written.py [--only NAME ...] [--size small|large] [--seconds S] [--search-alone] [--print]
 
-The programs are those of examples/ and the small ones of `small_programs.py`. Where both have the same JAX source there
-is nothing to time. Otherwise the kernels get the same arrays, their results are compared, and they take turns; the ratio
+The programs are those of examples/ and the small ones of `small_programs.py`. Where both have the same JAX source,
+there is nothing to time. Otherwise the kernels get the same arrays, their results are compared, and they take turns; the ratio
 is that of the least times. One above `LIMIT` is measured again, up to `AGAIN` times, and the least ratio counts: what
 disturbs a run disturbs one of the two more. A whole run rewrites the table in benchmarks/README.md, any other prints.
 `--search-alone` leaves out the price as a whole, to see what it prevents.
@@ -31,9 +31,9 @@ from kernel_files import EXAMPLES, PATHS, load
 from lower.kernel import Kernel, compile
 from lower.measure import Call, Race, kernel_call, wall
 from lower.price import pricing
-from small_programs import PROGRAMS
 
 DOCUMENT = Path(__file__).parent / "README.md"
+SMALL = Path(__file__).parent / "small_programs.py"
 BEGIN, END = "<!-- as written: begin -->", "<!-- as written: end -->"
 LIMIT = 1.1  # no optimized kernel takes longer than so many times what the one as written takes
 AGAIN = 4
@@ -71,9 +71,9 @@ def cases(only: list[str], size: str) -> Iterator[Case]:
     def wanted(name: str) -> bool:
         return not only or any(word in name for word in only)
 
-    for name, text in PROGRAMS.items():
-        if wanted(name):
-            yield _random(name, parse(text).funcs[0])
+    for func in parse(SMALL.read_text(), str(SMALL)).funcs:
+        if wanted(func.name):
+            yield _random(func.name, func)
     for path in sorted(EXAMPLES.glob("*.py")):
         for func in parse(path.read_text(), str(path)).funcs:
             if wanted(f"{path.stem}:{func.name}"):
@@ -146,9 +146,11 @@ def markdown(rows: list[Row], size: str) -> str:
     timed = sorted((r for r in rows if r.written is not None), key=lambda r: -r.ratio)
     slow = [r.name for r in timed if r.ratio > LIMIT]
     lines = [
-        f"{len(rows)} programs (kernels of examples/ at size {size}), of which {len(rows) - len(timed)} have the same "
-        f"source optimized as written; JAX {jax.__version__}, {platform.machine()}. Slower than {LIMIT} times as "
-        f"written: {', '.join(slow) or 'none'}; the worst ratio is {max((r.ratio for r in timed), default=1.0):.2f}.",
+        (
+            f"{len(rows)} programs (kernels of examples/ at size {size}), of which {len(rows) - len(timed)} have the "
+            f"same source optimized as written; JAX {jax.__version__}, {platform.machine()}. Slower than {LIMIT} times "
+            f"as written: {', '.join(slow) or 'none'}; worst ratio: {max((r.ratio for r in timed), default=1.0):.2f}."
+        ),
         "",
         "| program | as written, ms | optimized, ms | ratio | by price | chosen over the search's cheapest |",
         "|---|---:|---:|---:|---:|---|",
