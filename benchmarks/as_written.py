@@ -2,10 +2,10 @@
 
     python benchmarks/as_written.py [--only NAME ...] [--size small|large] [--seconds S] [--search-alone] [--print]
 
-The programs are those of examples/ and the small ones of `small_programs.py`. Where both have the same JAX source,
-there is nothing to time. Otherwise the kernels get the same arrays, their results are compared, and they take turns; the ratio
-is that of the least times. One above `LIMIT` is measured again, up to `AGAIN` times, and the least ratio counts: what
-disturbs a run disturbs one of the two more. A whole run rewrites the table in benchmarks/README.md, any other prints.
+The programs are those of examples/ and the small ones of `small_programs.py`. Where both have the same JAX source there
+is nothing to time. Otherwise both kernels get the same arrays, their results are compared, and they take turns; the
+ratio is that of the least times. One above `LIMIT` is measured again, up to `AGAIN` times, and the least ratio counts:
+what disturbs a run disturbs one of the two more. A whole run rewrites the table in benchmarks/README.md, others print.
 `--search-alone` leaves out the price as a whole, to see what it prevents.
 """
 
@@ -82,7 +82,8 @@ def cases(only: list[str], size: str) -> Iterator[Case]:
         file = load(name)
         made = file.inputs(np.random.default_rng(SEED), **file.sizes[size])
         func = specialize(file.func, file.sizes[size])
-        yield Case(name, func, {p.name: made[p.name] for p in func.params if p.name in made})
+        others = _random(name, func).inputs if func.params and {p.name for p in func.params} - made.keys() else {}
+        yield Case(name, func, {p.name: made.get(p.name, others.get(p.name)) for p in func.params})
 
 
 def _random(name: str, func: PrimFunc) -> Case:
