@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -43,7 +44,8 @@ def program_price(
         LowerError: the program cannot be lowered.
     """
     known = usual_sizes(func) if sizes is None else sizes
-    bound = specialize(func, {name: n for name, n in known.items() if name in _sizes(func)})
+    alone = replace(func)  # without what it refines, which kernels keep for derivatives and checks
+    bound = specialize(alone, {name: n for name, n in known.items() if name in _sizes(func)})
     emitted = emit_function(bound, target=target, floats=floats)
     namespace: dict[str, Any] = {}
     exec(emitted.source, namespace)  # our own text, made above
