@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ir.dtypes import DType
@@ -192,7 +193,8 @@ class Accessor:
         return True
 
     def unpadded(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[Value, AxisPads] | None:
-        """What an access has of the buffer it leaves, and by how much it does so along each axis, or None."""
+        """What an access has of the buffer it leaves, over that part of its axes, and by how much it leaves it along
+        each; None where it is no such access."""
         found = self.leaving(shape, indices)
         if found is None or self.borders(shape, indices) is not None or not self.separable(*found):
             return None
@@ -200,7 +202,8 @@ class Accessor:
         if any(len(g.axes) > 1 or g.step > 1 for g in view):
             return None
         around = {g.axes[0].var: pad for g, pad in zip(view, pads, strict=True) if g.axes}
-        return self._split(self._part(self.merged(name, view), view, pads), view), around
+        value = self._split(self._part(self.merged(name, view), view, pads), view)
+        return replace(value, axes=tuple(_without_ends(a, around[a.var]) for a in value.axes)), around
 
     def _padded_part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
         """The part of a buffer that a view which is `separable` shows, padded by itself."""
@@ -439,6 +442,12 @@ def _turned(code: str, view: Sequence[Group]) -> str:
     """An array with the axes turned that run backward."""
     turned = [d for d, flipped in enumerate(f for g in view for f in g.flipped) if flipped]
     return f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})" if turned else code
+
+
+def _without_ends(axis: Axis, pad: tuple[int, int]) -> Axis:
+    """An axis without the positions at its ends that are padding."""
+    low, high = pad
+    return replace(axis, low=axis.low + low, extent=axis.extent - (low + high)) if low or high else axis
 
 
 def find_view(
