@@ -86,8 +86,8 @@ class Accessor:
         return find_view(shape, indices, self.order, self.bounds)
 
     def size(self, form: Linear) -> str:
-        """A static number as source."""
-        return self.translator.expr(to_expr(form, ZERO)).code
+        """A static number as source: a Python number while tracing, of any size."""
+        return str(form.const) if form.is_const else self.translator.expr(to_expr(form, ZERO)).code
 
     def load(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """`name[indices]` as an array over the axes that the indices use."""
