@@ -238,7 +238,9 @@ class SumWriter:
         usual = self.translator.order
         with self._as_it_lies(term.walk()):
             value = self._reduced(self._write(term), bits)
-        return ordered(value.at(POSTFIX), value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
+        return (
+            ordered(value.at(POSTFIX), value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
+        )
 
     @contextmanager
     def _as_it_lies(self, among: Iterable[Term]) -> Iterator[None]:
