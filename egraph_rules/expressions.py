@@ -18,7 +18,6 @@ from egraph_rules.language import engine_with
 from egraph_rules.phases import Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
-from egraph_rules.rule import DEFAULT_FLOATS, Floats
 from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.saturate import saturate
@@ -27,6 +26,7 @@ from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Const, Expr, const
 from ir.traverse import walk_expr
 
@@ -60,7 +60,7 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     return found
 
 
-def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FLOATS) -> Expr:
+def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iterable[str] | None = None) -> Expr:
     """The cheapest expression found that equals `expr` where all of `given` hold; never larger than `expr`.
 
     The result is a fixed point: simplifying it again gives it back.
@@ -68,11 +68,12 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FL
     Raises:
         LoopsatError: a given condition is not boolean, or they contradict each other.
     """
+    policy = floats_named(floats)
     place = _Place.under(given)
     prices = Prices(CPU)
     best = expr
     for _ in range(_SEARCHES):
-        new = _search(best, place, floats)
+        new = _search(best, place, policy)
         if _size(new) > _size(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
         best = new

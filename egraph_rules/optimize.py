@@ -21,13 +21,14 @@ from egraph_rules.patience import Patience, listening
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
-from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
+from egraph_rules.rule import Rule
 from egraph_rules.saturate import Outcome, saturate
 from egraph_rules.why_not import Searched, why_not
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
+from ir.floats import Floats, floats_named
 from ir.functions import functions_in
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
@@ -109,21 +110,23 @@ def optimize(
     target: str | Target = "cpu",
     k: int = 1,
     budget: Budget | None = None,
-    floats: Floats = DEFAULT_FLOATS,
+    floats: Floats | str | Iterable[str] | None = None,
     rules: Iterable[Rule] | None = None,
     without: Iterable[str] = (),
 ) -> Result:
     """Search for the `k` cheapest programs equivalent to `func` on a target.
 
-    `floats` are the freedoms float rules may take (`Floats.STRICT` for none); `without` names families of rules to
-    leave out; `rules` replaces all rules, built-in and registered. A budget that runs out, or Ctrl-C (in the main
-    thread), is reported in `report.stopped`; the best program found so far is returned, at worst the one given.
+    `floats` are the freedoms float rules may take: a `Floats`, names ("strict" for none), or the default policy.
+    `without` names families of rules to leave out; `rules` replaces all rules, built-in and registered. A budget that
+    runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
+    returned, at worst the one given.
 
     Raises:
         LoopsatError: the target, or a family, does not exist.
         KeyboardInterrupt: there was a second Ctrl-C.
     """
     began = time.perf_counter()
+    floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
     active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)

@@ -22,26 +22,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum, Flag, auto
+from enum import Enum
 from functools import reduce
 
 from egraph_rules.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError, VerifyError
+from ir.floats import Floats
 from ir.nodes import Binary, Call, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
 from ir.traverse import children, walk_expr, with_children
-
-
-class Floats(Flag):
-    """Freedoms that float rules may take; a caller can withdraw each."""
-
-    STRICT = 0
-    REASSOCIATE = auto()
-    FINITE = auto()
-    NO_SIGNED_ZEROS = auto()
-
-
-DEFAULT_FLOATS = Floats.REASSOCIATE | Floats.FINITE | Floats.NO_SIGNED_ZEROS
 
 
 class Kinds(Enum):

@@ -6,7 +6,7 @@ A function is optimized once; its sizes are numbers, or stay open as JAX's dimen
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -15,6 +15,7 @@ from jax import export as jax_export
 
 from egraph_rules.cost import CPU
 from ir.errors import LoopsatError, LowerError, suggest
+from ir.floats import Floats, floats_named
 from ir.nodes import Binary, Const, Expr, PrimFunc, Var
 from ir.traverse import free_vars, shape_vars
 from lower.calibration import user_target
@@ -30,6 +31,7 @@ def export(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    floats: Floats | str | Iterable[str] | None = None,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
 
@@ -47,7 +49,7 @@ def export(
         LowerError: a platform is unknown, or a size is missing, unknown, or cannot stay open; the message says which
             one must be a number.
     """
-    return bytes(_exported(func, platforms, sizes, symbolic, constraints).serialize())
+    return bytes(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).serialize())
 
 
 def stablehlo_text(
@@ -57,9 +59,10 @@ def stablehlo_text(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    floats: Floats | str | Iterable[str] | None = None,
 ) -> str:
     """StableHLO of a function, as text; sizes as for `export`, with the same errors."""
-    return str(_exported(func, platforms, sizes, symbolic, constraints).mlir_module())
+    return str(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).mlir_module())
 
 
 def _exported(
@@ -68,11 +71,12 @@ def _exported(
     sizes: Mapping[str, int | str] | None,
     symbolic: bool,
     constraints: Sequence[str],
+    floats: Floats,
 ) -> jax_export.Exported:
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)
-    emitted = emit_function(func, target=prices.target)
+    emitted = emit_function(func, target=prices.target, floats=floats)
     kernel = Kernel(emitted, jax.devices("cpu")[0])
     needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
     given = _given(func, needed, sizes or {}, symbolic)

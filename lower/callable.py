@@ -11,6 +11,7 @@ import numpy as np
 
 from egraph_rules.cost import CPU, Target
 from ir.errors import LowerError, suggest
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
@@ -93,7 +94,8 @@ class Kernel:
             self._empty[key] = None
             if len(sizes) == len(self._sizes) and has_empty(self.func, sizes):
                 func = with_extents(specialize(self.func, {v.name: n for v, n in sizes.items()}))
-                self._empty[key] = Kernel(emit_function(func, bool(self._emitted.checks)), self.device)
+                emitted = emit_function(func, bool(self._emitted.checks), floats=self._emitted.floats)
+                self._empty[key] = Kernel(emitted, self.device)
                 given = ", ".join(f"{v.name} = {n}" for v, n in sizes.items())
                 self.report.append(f"for {given} something is empty: these sizes have a program of their own")
         return self._empty[key]
@@ -225,9 +227,15 @@ class ShardedKernel(Kernel):
     """
 
     def __init__(
-        self, func: PrimFunc, layout: MeshLayout, checks: bool, target: Target = CPU, donate: Donate = False
+        self,
+        func: PrimFunc,
+        layout: MeshLayout,
+        checks: bool,
+        target: Target = CPU,
+        donate: Donate = False,
+        floats: Floats = DEFAULT_FLOATS,
     ) -> None:
-        super().__init__(emit_function(func, checks, target, donate), layout.mesh.devices.flat[0])
+        super().__init__(emit_function(func, checks, target, donate, floats=floats), layout.mesh.devices.flat[0])
         self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
@@ -255,7 +263,8 @@ class ShardedKernel(Kernel):
         key = tuple(sorted(sizes.items()))
         if key not in self._programs:
             func = specialize(self.func, sizes) if sizes else self.func
-            program = sharded(func, self.mesh_layout, checks=self._with_checks, target=self._target)
+            floats = self._emitted.floats
+            program = sharded(func, self.mesh_layout, checks=self._with_checks, target=self._target, floats=floats)
             jitted = program.jit(Kernel(program.emitted, self.device).jitted, self.donated)
             self._programs[key] = (program, jitted)
         return self._programs[key]

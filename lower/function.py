@@ -10,6 +10,7 @@ from math import prod
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
@@ -97,20 +98,27 @@ class Emitted:
     wide: bool
     checks: tuple[Check, ...]
     report: tuple[str, ...] = field(default=())
+    floats: Floats = DEFAULT_FLOATS
     donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
 
 
 def emit_function(
-    func: PrimFunc, checks: bool = False, target: Target = CPU, donate: Donate = False, keep_nan: bool = False
+    func: PrimFunc,
+    checks: bool = False,
+    target: Target = CPU,
+    donate: Donate = False,
+    keep_nan: bool = False,
+    floats: Floats = DEFAULT_FLOATS,
 ) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
 
+    `floats` are the freedoms that forms may take.
     `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
-    program = normalize(with_stages(without_bodies(func), target), checks)
+    program = normalize(with_stages(without_bodies(func), target), checks, floats)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
@@ -176,7 +184,8 @@ class _Emitter:
         names = {p.name: self.names.of(p) for p in self.func.params}
         report = (*self.report, *self.program.notes)
         checks = tuple(self.program.checks)
-        return Emitted(self.func, name, source, names, optional, self.static, wide, checks, report, donated)
+        floats = self.program.floats
+        return Emitted(self.func, name, source, names, optional, self.static, wide, checks, report, floats, donated)
 
     def _donation(self, optional: tuple[Buffer, ...], donate: Donate) -> tuple[str, ...]:
         return tuple(map(self.names.of, donated_buffers(self.func, self.program.written, optional, donate)))

@@ -13,6 +13,7 @@ from typing import assert_never, cast
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
 from ir.blocks import lower_blocks
 from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
     NEGATED,
     TRUE,
@@ -60,10 +61,11 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does.
+    those that lie in memory as their parameter does. `floats` are the freedoms that its forms may take.
     """
 
     func: PrimFunc
+    floats: Floats = DEFAULT_FLOATS
     statements: list[Statement] = field(default_factory=list[Statement])
     depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     checks: list[Check] = field(default_factory=list[Check])
@@ -103,9 +105,9 @@ class Program:
         return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
 
 
-def normalize(func: PrimFunc, checks: bool = False) -> Program:
+def normalize(func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    program = Program(func)
+    program = Program(func, floats)
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it

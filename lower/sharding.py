@@ -19,6 +19,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from egraph_rules.cost import CPU, Target
 from ir.errors import LowerError, suggest
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, PrimFunc
 from ir.traverse import buffers_written
 from lower.extended import number
@@ -191,13 +192,20 @@ def _cropping(shape: tuple[int, ...], sharding: NamedSharding) -> Callable[[Any]
     return jax.jit(crop, out_shardings=sharding)
 
 
-def sharded(func: PrimFunc, layout: MeshLayout, *, checks: bool = False, target: Target = CPU) -> Sharded:
+def sharded(
+    func: PrimFunc,
+    layout: MeshLayout,
+    *,
+    checks: bool = False,
+    target: Target = CPU,
+    floats: Floats = DEFAULT_FLOATS,
+) -> Sharded:
     """A function whose sizes are numbers on a mesh; with `checks`, no loop runs over padding."""
     unread = [b.name for b in emit_function(func).optional]
     wide = padded(func, layout.parts(), unread, keep_checks=checks)
     # Devices of a CPU exchange maxima by comparing them, which loses NaN (docs/devices.md).
     on_cpu = layout.mesh.devices.flat[0].platform == "cpu"
-    emitted = emit_function(wide.func, checks, target, keep_nan=on_cpu and bool(layout.parts()))
+    emitted = emit_function(wide.func, checks, target, keep_nan=on_cpu and bool(layout.parts()), floats=floats)
     return Sharded(layout, func, wide, emitted, len(emitted.checks))
 
 

@@ -17,8 +17,9 @@ from egraph_rules.check.verdict import Counterexample
 from egraph_rules.cost import CPU, SEARCH_PRICES, Target
 from egraph_rules.optimize import optimize, search_within
 from egraph_rules.phases import Budget
-from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
+from egraph_rules.rule import Rule
 from egraph_rules.rules.statements import STATEMENT_RULES
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.inputs import Inputs
 from ir.nodes import Block, PrimFunc
 from ir.traverse import walk

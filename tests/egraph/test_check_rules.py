@@ -13,10 +13,11 @@ from egraph_rules.check import check_rule, refuse
 from egraph_rules.check.record import verdict_on
 from egraph_rules.check.run import compare
 from egraph_rules.proposal import Here, rewrite
-from egraph_rules.rule import FLOAT, SIGNED, Floats, Number, Rule, Term, defined, rule, statement_rule
+from egraph_rules.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
 from egraph_rules.rules import all_rules
 from ir import parse
 from ir.errors import RuleError
+from ir.floats import Floats
 from ir.nodes import Const, For, PrimFunc, Stmt
 from lower.cli import main
 
