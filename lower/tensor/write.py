@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from egraph_rules.cost import Target
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
+from lower.deciding import cheaper
 from lower.linear import Linear
 from lower.reduce import einsum, in_floats, reduction
 from lower.tensor.exact import EXACT, largest
@@ -275,10 +276,10 @@ class SumWriter:
     def _in_floats(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
         """A contraction of integers worked out in float32, where that is cheaper and all of its sums are exact."""
         t = self.target
-        if not self.dtype.is_signed or self.dtype.is_float or t.integer_contraction <= t.contraction:
+        if not self.dtype.is_signed or self.dtype.is_float:
             return None  # differences of unsigned integers wrap
         most = largest(term, self.leaves, self._axes)
-        if most is None or most > EXACT:
+        if most is None or most > EXACT or not cheaper("in floats", t.contraction, t.integer_contraction):
             return None
         self.forms.append("in float32, exactly")
         return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype)
