@@ -108,7 +108,7 @@ class Accessor:
         if found is None:
             return None
         view, own, mode = found
-        pads = self.widths.get((name, mode), own)
+        pads = self._padding((name, mode), own)
         marks: list[str] = []
         for g, pad in zip(view, pads, strict=True):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
@@ -221,6 +221,15 @@ class Accessor:
             marks.append(f"{first}:{last}" if g.axes else self.size(g.start))
         return indexed(code, marks)
 
+    def _padding(self, key: tuple[str, str], own: Pads) -> Pads:
+        """By how much a buffer is padded for all accesses of which note was taken, or for one that needs more.
+
+        A position of a window may go round by another multiple of the size than the window as a whole.
+        """
+        known = self.widths.get(key, own)
+        covered = all(a >= c and b >= d for (a, b), (c, d) in zip(known, own, strict=True))
+        return known if covered else own
+
     def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
         known = self.widths.get(key, pads)
         self.widths[key] = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(known, pads, strict=True)]
@@ -289,7 +298,7 @@ class Accessor:
         if _leaves(pads):
             if code in self.alone:
                 return self._split(self._padded_part(code, view, pads), view)
-            pads = self.widths.get((code, ZEROS), pads)
+            pads = self._padding((code, ZEROS), pads)
             code = self._wide(name, code, pads, ZEROS, view)
         elif self.moves(view):
             return self.window(name, view)
@@ -497,7 +506,7 @@ def _unwrapped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) 
             low, high = bounds.at_least(form), bounds.at_most(form)
             if low is None or high is None or 2 * (high - low) >= 3 * int(n) or not form.vars() & {a.var for a in axes}:
                 return index, False, False  # what goes round more often is an array repeated
-            times = (low + int(n) // 2) // int(n)
+            times = (low + high + 1) // (2 * int(n))  # as near to the middle of the dimension as may be
             return to_expr(form - times * int(n), inner), True, True
         case _:
             return index, False, False
