@@ -95,6 +95,14 @@ def walk_expr(expr: Expr) -> Iterator[Expr]:
         left += reversed(children(node))
 
 
+def nesting(expr: Expr) -> int:
+    """How many expressions are nested in each other."""
+    level, found = [expr], 0
+    while level:
+        level, found = [c for e in level for c in children(e)], found + 1
+    return found
+
+
 def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
     """Expressions that a statement holds directly, not those of statements inside it."""
     match cast(AnyStmt, stmt):

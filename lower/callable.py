@@ -19,7 +19,7 @@ from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
 from ir.traverse import shape_vars, substitute_expr
 from lower.donation import Donate, check_given_away
-from lower.empty import has_empty
+from lower.empty import has_empty, with_extents
 from lower.function import Emitted, emit_function
 from lower.linear import linear
 from lower.sharding import MeshLayout, Sharded, sharded
@@ -97,7 +97,7 @@ class Kernel:
             self._check_shapes(bound, sizes)
             self._empty[key] = None
             if len(sizes) == len(self._sizes) and has_empty(self.func, sizes):
-                func = specialize(self.func, {v.name: n for v, n in sizes.items()})
+                func = with_extents(specialize(self.func, {v.name: n for v, n in sizes.items()}))
                 emitted = emit_function(func, bool(self._emitted.checks), floats=self._emitted.floats)
                 self._empty[key] = Kernel(emitted, self.device)
                 given = ", ".join(f"{v.name} = {n}" for v, n in sizes.items())
@@ -201,11 +201,10 @@ class Kernel:
         values = {v: const(n, v.dtype) for v, n in sizes.items()}
         for buffer, shape in shapes:
             expected = [linear(substitute_expr(d, values)) for d in buffer.shape]
-            right = len(shape) == len(expected) and all(
-                not e.is_const or e.const == n for e, n in zip(expected, shape, strict=True)
-            )
+            extents = [max(e.const, 0) if e.is_const else None for e in expected]  # of a negative one there is nothing
+            right = len(shape) == len(extents) and all(e in (None, n) for e, n in zip(extents, shape, strict=True))
             if not right:
-                wanted = ", ".join(str(e.const) if e.is_const else "?" for e in expected)
+                wanted = ", ".join("?" if e is None else str(e) for e in extents)
                 raise LowerError("arguments", f"parameter {buffer.name}: expected shape ({wanted}), found {shape}")
 
 

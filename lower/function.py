@@ -309,7 +309,7 @@ class _Emitter:
             scope.absent[buffer] = f"{self.names.of(buffer)} = {code}"
 
     def _shape(self, buffer: Buffer) -> str:
-        sizes = ", ".join(self._scalar(d) for d in buffer.shape)
+        sizes = ", ".join(str(d.value) if isinstance(d, Const) else self._scalar(d) for d in buffer.shape)
         return f"({sizes},)" if len(buffer.shape) == 1 else f"({sizes})"
 
     def _scalar(self, expr: Expr, scope: Scope | None = None) -> str:
@@ -632,6 +632,8 @@ def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box]
 
 def to_text(expr: Expr) -> str:
     """A dimension as text for documentation."""
+    if isinstance(expr, Const):
+        return str(expr.value)
     return Translator((), lambda load: Value(load.buffer.name), lambda v: Value(v.name, static=True)).expr(expr).code
 
 

@@ -46,12 +46,15 @@ from ir.traverse import (
     has_loads,
     loads,
     map_expr,
+    nesting,
     results_of,
     shape_vars,
     walk_expr,
 )
-from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
+from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, is_large, overwritten
 from lower.collected import collected
+
+_DEEPEST = 120  # levels of a value that is one expression in source; sums of 100 terms are
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
@@ -203,6 +206,8 @@ class _Builder:
     ) -> None:
         if isinstance(value, Undef):
             return
+        if nesting(value) > _DEEPEST:
+            value = map_expr(value, lambda e: self._freeze(e, "part", set(), loops, guards, always=is_large(e)))
         value = collected(value) if value.dtype.is_float else as_extreme(value)
         store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
         if value.same(Load(store.buffer, indices)):
@@ -259,7 +264,7 @@ class _Builder:
         written = {buffers.get(b, b) for b in buffers_written(body)}
         uses = sum(1 for e in all_exprs(body) if isinstance(e, Var) and e == var)
         plain = not var.dtype.is_float or uses <= 1 or all(isinstance(e, (Const, Var)) for e in walk_expr(value))
-        return self._freeze(value, var.name, written, loops, guards, always=not plain)
+        return self._freeze(value, var.name, written, loops, guards, always=not plain or is_large(value))
 
     def _freeze(
         self,

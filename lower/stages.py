@@ -50,6 +50,7 @@ from ir.traverse import (
     with_children,
 )
 from lower.choices import conjuncts
+from lower.deciding import cheaper
 from lower.linear import linear
 
 MAX_STEPS = 32  # of one loop that are written out
@@ -161,7 +162,8 @@ def _pays(loop: For, steps: Stmt, target: Target) -> bool:
     stores = sum(isinstance(s, Store) for s in walk(steps))
     elements = _elements(steps, target)
     moved = target.load + target.store + target.arith
-    return stores * target.launch + elements * moved < elements * (target.step + target.scalar * moved)
+    arrays, loop = stores * target.launch + elements * moved, elements * (target.step + target.scalar * moved)
+    return cheaper("stages written out", arrays, loop)
 
 
 def _elements(stmt: Stmt, target: Target) -> float:

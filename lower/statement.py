@@ -22,7 +22,7 @@ from lower.nest import Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
 from lower.rows import function_of
-from lower.scanning import LONG, Extent, Form, cheapest
+from lower.scanning import LONG, Extent, Form, form_of
 from lower.solve import triangular
 from lower.store import Place, StoreWriter
 from lower.tensor.known import Known
@@ -292,7 +292,7 @@ class StatementWriter(StoreWriter):
         parts = [self.translator.expr(e) for e in given]
         axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *parts)))
         along = axes.index(axis)
-        form = cheapest(scan, self._extent(axes, along), self.target)[0]
+        form = form_of(scan, self._extent(axes, along), self.target)
         where = f", axis={along}" if along else ""
         term = self._spread(parts[-1], axes)
         if form in ("in turn", "doubling"):

@@ -20,6 +20,7 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from lower.deciding import cheapest
 from lower.linear import linear, number, to_expr
 from lower.nest import (
     ArrayStatement,
@@ -154,9 +155,10 @@ class _Tiler:
         ]
         if not priced:
             return None
-        price, _, best = min(priced, key=lambda p: p[:2])
         whole = presburger.within_budget(lambda: self._whole(sides, size), 0.0)
-        return self._written(statements, product, sides, best) if price < whole else None
+        widest = sorted(priced, key=lambda p: p[1])
+        best = cheapest("tiles of a triangle", {-1: whole, **{k: p[0] for k, p in enumerate(widest)}})
+        return None if best < 0 else self._written(statements, product, sides, widest[best][2])
 
     # What can be cut.
 

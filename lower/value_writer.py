@@ -14,6 +14,7 @@ from ir.traverse import factors, free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
+from lower.deciding import cheaper
 from lower.finite import Finite, outside_unless
 from lower.job import (
     MAX_SLICES,
@@ -141,7 +142,7 @@ class ValueWriter:
         if known is not None:
             return known[0]
         t = self.target
-        kept = elements * (reads * t.padded_read - t.store - t.load) > t.kernel
+        kept = cheaper("padded copy kept", elements * (t.store + t.load) + t.kernel, elements * reads * t.padded_read)
         wide = self.names.fresh(f"wide_{name}")
         self.scope.add(f"{wide} = lax.optimization_barrier({code})" if kept else f"{wide} = {code}")
         self.scope.wide[code] = wide, name

@@ -12,6 +12,7 @@ from ir.interpret import interpret_with_undef
 from ir.traverse import results_of
 from lower import compile
 from lower.callable import Kernel
+from symbolic import with_numbers_and_with_symbols
 
 
 def assert_agrees(
@@ -51,9 +52,14 @@ def small_numbers(func: PrimFunc, seed: int) -> dict[str, np.ndarray]:
     return {b.name: rng.integers(-3, 4, shapes[b.name]).astype(b.dtype.numpy) for b in func.buffers}
 
 
-def exact_source(func: PrimFunc, inputs: Mapping[str, np.ndarray], target: Target) -> str:
-    """The source for a target, after its results were compared with the interpreter's, exactly."""
-    kernel = compile(func, target)
-    for want, found in zip(interpret(func, **inputs), kernel(**inputs), strict=True):
-        np.testing.assert_array_equal(np.asarray(found), want, err_msg=kernel.source)
-    return kernel.source
+def exact_source(func: PrimFunc, inputs: Mapping[str, np.ndarray], target: Target, symbols: bool = False) -> str:
+    """The source for a target, after its results were compared with the interpreter's, exactly.
+
+    With `symbols`, those of the function over symbolic sizes too.
+    """
+    kernels = [(compile(f, target), sizes) for f, sizes in with_numbers_and_with_symbols(func) if symbols or not sizes]
+    expected = interpret(func, **inputs)
+    for kernel, sizes in kernels:
+        for want, found in zip(expected, kernel(**inputs, **sizes), strict=True):
+            np.testing.assert_array_equal(np.asarray(found), want, err_msg=kernel.source)
+    return kernels[0][0].source

@@ -7,6 +7,7 @@ import argparse
 import numpy as np
 
 from egraph_rules import optimize
+from ir.inputs import require_memory
 from ir.verify import verify
 from lower import compile
 from lower.calibration import Stored, price_line, stored
@@ -37,6 +38,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stored) -> None:
     func = program.func
+    require_memory(func)
     verify(func)
     floats = floats_of(options)
     whole = pricing(func, prices.target, floats)

@@ -13,7 +13,7 @@ from egraph_rules import Result, optimize
 from egraph_rules.cost import Target
 from egraph_rules.erase import count_erased
 from ir.errors import LoopsatError
-from ir.inputs import Inputs
+from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.verify import Verified, verify
@@ -43,6 +43,8 @@ def run(options: argparse.Namespace) -> None:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
     donation_of(options)  # refuses what cannot be before anything is searched
     program = sized(path, func, options.sizes)
+    if not options.no_run and options.emit is None and options.output is None:
+        require_memory(program.func)  # before anything is searched or printed
     verified = verify(program.func)
     floats = floats_of(options)
     register_rules(options.rules)

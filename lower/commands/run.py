@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 
 from egraph_rules import optimize
-from ir.inputs import Inputs
+from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
@@ -35,6 +35,7 @@ def run(options: argparse.Namespace) -> int:
     path, func = load_kernel(options.script)
     program = sized(path, func, options.sizes)
     func = program.func
+    require_memory(func)
     verify(func)
     register_rules(options.rules)
     floats = floats_of(options)
