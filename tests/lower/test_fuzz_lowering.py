@@ -12,7 +12,7 @@ from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower import compile
 from strategies import program_texts
 from symbolic import with_numbers_and_with_symbols
@@ -25,7 +25,7 @@ def check(func: PrimFunc, seed: int) -> None:
         expected = interpret_with_undef(func, **inputs)
     except (InterpretError, LoopsatError):
         return
-    written = buffers_written(func.body)
+    written = results_of(func)
     buffers = [b for b in func.buffers if b in written]
     for same, sizes in with_numbers_and_with_symbols(func):
         kernel = compile(same)

@@ -39,8 +39,8 @@ def test_many_names_in_a_row() -> None:
 
 
 def test_names_whose_values_double() -> None:
-    names = [f"x{k} = x{k - 1} * x{k - 1} + x{k - 1}" for k in range(1, 25)]
-    body = "\n    ".join(["for i in range(4):", "x0 = A[i] + T.uint8(1)", *names, "B[i] = x24"])
+    names = [f"x{k} = x{k - 1} * x{k - 1} + x{k - 1}" for k in range(1, 17)]
+    body = "\n    ".join(["for i in range(4):", "x0 = A[i] + T.uint8(1)", *names, "B[i] = x16"])
     func = read('A: T.Buffer((4,), "uint8"), B: T.Buffer((4,), "uint8")', body)
     agrees(func, A=np.arange(4, dtype=np.uint8), B=np.zeros(4, np.uint8))
 
@@ -53,14 +53,20 @@ def test_a_value_that_is_deeper_than_source_may_be() -> None:
     agrees(func, A=np.arange(4, dtype=np.int32), B=np.zeros(4, np.int32))
 
 
-@pytest.mark.parametrize("first", ["A[0]", "partial * A[0]", "1"])
-def test_a_sum_of_a_thousand_terms(first: str) -> None:
+@pytest.mark.parametrize(("first", "want"), [("A[0]", 499500), ("partial * A[0]", 499500), ("1", 499501)])
+def test_a_sum_of_a_thousand_terms(first: str, want: int) -> None:
     terms = " + ".join([first, *(f"A[{k}]" for k in range(1, 1000))])
     params = 'A: T.Buffer((1000,), "int32"), B: T.Buffer((2,), "int32"), partial: T.int32'
     func = read(params, f"y = {terms}\nB[0] = y\nB[1] = {terms}")
     assert max(map(nesting, all_exprs(func.body))) <= 110
-    inputs = {"A": np.arange(1000, dtype=np.int32), "B": np.zeros(2, np.int32), "partial": 3}
-    agrees(func, **inputs)
+    (found,) = interpret(func, A=np.arange(1000, dtype=np.int32), B=np.zeros(2, np.int32), partial=3)
+    assert found.tolist() == [want, want]
+
+
+def test_a_long_sum_is_compiled() -> None:
+    terms = " + ".join(f"A[{k}]" for k in range(500))
+    func = read('A: T.Buffer((500,), "int32"), B: T.Buffer((1,), "int32")', f"B[0] = {terms}")
+    agrees(func, A=np.arange(500, dtype=np.int32), B=np.zeros(1, np.int32))
 
 
 def test_a_long_sum_is_optimized() -> None:
