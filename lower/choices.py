@@ -70,6 +70,11 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
     says more to those who look for the best element. If nothing but that element is kept, it is an extreme.
     """
+    inside = stmt
+    while isinstance(inside, Let):
+        inside = inside.body
+    if not isinstance(inside, If):
+        return None
     branch, named = _without_names(stmt)
     if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
         return None

@@ -215,7 +215,11 @@ def test_the_reference_is_the_interpreter(border: Any) -> None:
     assert_equal(case, np.asarray(found), given)
 
 
-@pytest.mark.parametrize(("rank", "stride"), list(product((1, 2, 3), (1, 2))))
+def test_positions_of_a_window_that_go_round_by_another_multiple_than_it_does() -> None:
+    check(Case(2, "", "wrap", 1, 2, 1, False, "products"))
+
+
+@pytest.mark.parametrize(("rank", "stride"), [(1, 2), (2, 1), (3, 1)])
 def test_the_library_pads_channels_that_lie_in_blocks(rank: Any, stride: Any) -> None:
     case = Case(rank, "both", "guard", stride, 1, 1, False, "library")
     assert f"{(stride,) * rank}, [{', '.join(['(1, '])}" in check(case)
