@@ -22,6 +22,7 @@ from ir import presburger as pb
 from ir.analysis import effects as fx
 from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
 from ir.dtypes import DType
+from ir.fold import folded
 from ir.functions import inlined
 from ir.nodes import (
     Alloc,
@@ -76,7 +77,8 @@ class Trip:
 
     @staticmethod
     def of(loop: For) -> Trip:
-        first, count = (int(e.value) if isinstance(e, Const) else None for e in (loop.start, loop.extent))
+        bounds = folded(loop.start), folded(loop.extent)
+        first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
         return Trip(loop.var.name, first, count)
 
 

@@ -6,8 +6,10 @@ elements they name; then they are all checked. `ir.bulk` does the same at once f
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import assert_never, cast
 
 import numpy as np
@@ -105,9 +107,10 @@ def random_inputs(
     where they are used as indices; where an assumption fixes or bounds an element (`c or A[i] == v`), it is met.
 
     Raises:
-        LoopsatError: `scalars` names no parameter, or no inputs were found; the message names the assumption that
-            failed last.
+        LoopsatError: `scalars` names no parameter, no inputs were found (the message names the assumption that failed
+            last), or they do not fit into memory.
     """
+    require_memory(func)
     fixed = dict(scalars or {})
     sizes = shape_vars(func)
     names = {v.name for v in (*func.scalars, *sizes)}
@@ -125,6 +128,8 @@ def random_inputs(
             return _fill(func, claims, values, rng, spread)
         except InterpretError as error:
             problem = error
+        except MemoryError as error:
+            raise _too_large(func, "more than there is") from error
         if fills == _FILLS or names <= fixed.keys():
             break
     assert problem is not None
@@ -134,6 +139,27 @@ def random_inputs(
         problem.span,
         notes=problem.notes,
     ) from problem
+
+
+def require_memory(func: PrimFunc) -> None:
+    """Check that the buffers of a function fit into the memory of this machine, as far as their sizes are numbers.
+
+    Raises:
+        LoopsatError: they do not.
+    """
+    needed = 0
+    for buffer in func.buffers:
+        extents = [d.value for d in buffer.shape if isinstance(d, Const)]
+        needed += prod(map(int, extents)) * max(buffer.dtype.bits, 8) // 8
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > there:
+        raise _too_large(func, f"{needed / 2**30:,.0f} GiB of {there / 2**30:,.0f}")
+
+
+def _too_large(func: PrimFunc, size: str) -> LoopsatError:
+    message = f"the buffers of {func.name} do not fit into the memory of this machine: {size}"
+    help = "run it for smaller sizes, or optimize it without running it (`loopsat optimize --no-run`)"
+    return LoopsatError("too-large", message, func.span, help=help)
 
 
 # What is assumed of inputs -------------------------------------------------------------------------------------------

@@ -95,6 +95,14 @@ def walk_expr(expr: Expr) -> Iterator[Expr]:
         left += reversed(children(node))
 
 
+def nesting(expr: Expr) -> int:
+    """How many expressions are nested in each other."""
+    level, found = [expr], 0
+    while level:
+        level, found = [c for e in level for c in children(e)], found + 1
+    return found
+
+
 def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
     """Expressions that a statement holds directly, not those of statements inside it."""
     match cast(AnyStmt, stmt):
@@ -261,6 +269,12 @@ def bound_var(stmt: Stmt) -> tuple[Var, ...]:
 def buffers_written(stmt: Stmt) -> set[Buffer]:
     """Buffers that a statement may store to."""
     return {s.buffer for s in walk(stmt) if isinstance(s, Store)}
+
+
+def results_of(func: PrimFunc) -> tuple[Buffer, ...]:
+    """The parameters that a call returns, in order: those that the program stores to as it was written."""
+    stored = buffers_written(func.as_written.body)
+    return tuple(b for b in func.buffers if b in stored)
 
 
 def shape_vars(func: PrimFunc) -> tuple[Var, ...]:

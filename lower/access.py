@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ir.dtypes import DType
@@ -85,8 +86,8 @@ class Accessor:
         return find_view(shape, indices, self.order, self.bounds)
 
     def size(self, form: Linear) -> str:
-        """A static number as source."""
-        return self.translator.expr(to_expr(form, ZERO)).code
+        """A static number as source: a Python number while tracing, of any size."""
+        return str(form.const) if form.is_const else self.translator.expr(to_expr(form, ZERO)).code
 
     def load(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """`name[indices]` as an array over the axes that the indices use."""
@@ -107,7 +108,7 @@ class Accessor:
         if found is None:
             return None
         view, own, mode = found
-        pads = self.widths.get((name, mode), own)
+        pads = self._padding((name, mode), own)
         marks: list[str] = []
         for g, pad in zip(view, pads, strict=True):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
@@ -192,7 +193,8 @@ class Accessor:
         return True
 
     def unpadded(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[Value, AxisPads] | None:
-        """What an access has of the buffer it leaves, and by how much it does so along each axis, or None."""
+        """What an access has of the buffer it leaves, over that part of its axes, and by how much it leaves it along
+        each; None where it is no such access."""
         found = self.leaving(shape, indices)
         if found is None or self.borders(shape, indices) is not None or not self.separable(*found):
             return None
@@ -200,7 +202,8 @@ class Accessor:
         if any(len(g.axes) > 1 or g.step > 1 for g in view):
             return None
         around = {g.axes[0].var: pad for g, pad in zip(view, pads, strict=True) if g.axes}
-        return self._split(self._part(self.merged(name, view), view, pads), view), around
+        value = self._split(self._part(self.merged(name, view), view, pads), view)
+        return replace(value, axes=tuple(_without_ends(a, around[a.var]) for a in value.axes)), around
 
     def _padded_part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
         """The part of a buffer that a view which is `separable` shows, padded by itself."""
@@ -217,6 +220,15 @@ class Accessor:
             last = "" if high or stop.equals(g.size) else self.size(stop)
             marks.append(f"{first}:{last}" if g.axes else self.size(g.start))
         return indexed(code, marks)
+
+    def _padding(self, key: tuple[str, str], own: Pads) -> Pads:
+        """By how much a buffer is padded for all accesses of which note was taken, or for one that needs more.
+
+        A position of a window may go round by another multiple of the size than the window as a whole.
+        """
+        known = self.widths.get(key, own)
+        covered = all(a >= c and b >= d for (a, b), (c, d) in zip(known, own, strict=True))
+        return known if covered else own
 
     def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
         known = self.widths.get(key, pads)
@@ -286,7 +298,7 @@ class Accessor:
         if _leaves(pads):
             if code in self.alone:
                 return self._split(self._padded_part(code, view, pads), view)
-            pads = self.widths.get((code, ZEROS), pads)
+            pads = self._padding((code, ZEROS), pads)
             code = self._wide(name, code, pads, ZEROS, view)
         elif self.moves(view):
             return self.window(name, view)
@@ -441,6 +453,12 @@ def _turned(code: str, view: Sequence[Group]) -> str:
     return f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})" if turned else code
 
 
+def _without_ends(axis: Axis, pad: tuple[int, int]) -> Axis:
+    """An axis without the positions at its ends that are padding."""
+    low, high = pad
+    return replace(axis, low=axis.low + low, extent=axis.extent - (low + high)) if low or high else axis
+
+
 def find_view(
     shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
 ) -> list[Group] | None:
@@ -488,7 +506,7 @@ def _unwrapped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) 
             low, high = bounds.at_least(form), bounds.at_most(form)
             if low is None or high is None or 2 * (high - low) >= 3 * int(n) or not form.vars() & {a.var for a in axes}:
                 return index, False, False  # what goes round more often is an array repeated
-            times = (low + int(n) // 2) // int(n)
+            times = (low + high + 1) // (2 * int(n))  # as near to the middle of the dimension as may be
             return to_expr(form - times * int(n), inner), True, True
         case _:
             return index, False, False

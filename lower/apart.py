@@ -16,6 +16,7 @@ from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import children, free_vars, loads, walk_expr, with_children
+from lower.deciding import cheaper
 from lower.estimate import extent, work
 from lower.nest import ArrayStatement, Box, Node, inner_statements
 
@@ -25,7 +26,7 @@ def read_apart(nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target)
     found: list[frozenset[Buffer]] = []
     for k, node in enumerate(nodes):
         own: set[Buffer] = set()
-        if isinstance(node, ArrayStatement) and _reduces(node) and _gain(node, boxes, target) > target.launch:
+        if isinstance(node, ArrayStatement) and _reduces(node) and _pays(node, boxes, target):
             for j, other in enumerate(nodes):
                 if j == k or not isinstance(other, ArrayStatement) or (j > k and _reduces(other)):
                     continue  # of two reductions the later one stands apart
@@ -41,6 +42,10 @@ def read_apart(nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target)
 def _reduces(node: ArrayStatement) -> bool:
     stored = {v for i in node.statement.store.indices for v in free_vars(i)}
     return node.scan is None and node.statement.update is not None and any(a.var not in stored for a in node.axes)
+
+
+def _pays(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> bool:
+    return cheaper("reads behind a barrier", target.launch, _gain(node, boxes, target))
 
 
 def _gain(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:

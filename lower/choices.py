@@ -12,8 +12,10 @@ from functools import reduce
 from typing import Literal
 
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
-from ir.traverse import has_load, has_loads, loads, map_expr, substitute, walk_expr
+from ir.traverse import has_load, has_loads, loads, map_expr, nesting, substitute, walk_expr
 from lower.linear import linear
+
+_LARGE, _DEEP = 256, 48  # expressions in one that has a name of its own, and how deeply they are nested
 
 _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
     "lt": ("min", "max"),
@@ -26,6 +28,14 @@ _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
 def is_short(expr: Expr) -> bool:
     """Whether an expression may be evaluated in several places, for all the work there is in it."""
     return sum(1 for _ in walk_expr(expr)) <= 16
+
+
+def is_large(expr: Expr) -> bool:
+    """Whether an expression is too large or too deep to be a part of others: it gets a name in source.
+
+    Python reads 200 brackets within each other, and what is put in place of several names may double each time.
+    """
+    return sum(1 for _ in walk_expr(expr)) > _LARGE or nesting(expr) > _DEEP
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr:
@@ -60,6 +70,11 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
     says more to those who look for the best element. If nothing but that element is kept, it is an extreme.
     """
+    inside = stmt
+    while isinstance(inside, Let):
+        inside = inside.body
+    if not isinstance(inside, If):
+        return None
     branch, named = _without_names(stmt)
     if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
         return None

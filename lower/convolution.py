@@ -15,6 +15,7 @@ from egraph_rules.cost import Target
 from ir.nodes import Binary, Expr, Load
 from ir.traverse import free_vars, substitute_expr
 from lower.access import Bounds
+from lower.deciding import cheapest
 from lower.job import MAX_SLICES, Job
 from lower.linear import to_expr
 from lower.views import Axis
@@ -86,7 +87,7 @@ class Convolution:
         prices = self.prices(target)
         if not banded:
             prices.pop(Form.BANDED, None)
-        return min(prices, key=lambda f: prices[f])
+        return cheapest("convolution", prices)
 
     def prices(self, target: Target) -> dict[Form, float]:
         """What each form costs; the library's functions are made for floats."""

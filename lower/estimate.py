@@ -10,10 +10,11 @@ from egraph_rules.cost import Target, operator_cost
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Binary, Expr, Load, Unary
 from ir.traverse import children, free_vars, loads
+from lower import scanning
 from lower.filters import filter_price
 from lower.linear import Linear
 from lower.nest import ArrayStatement, Box, Factor, Filter, Node, Recurrence, SequentialLoop, Solve, Span, Versions
-from lower.scanning import Extent, cheapest
+from lower.scanning import Extent
 
 
 def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
@@ -62,7 +63,7 @@ def _continued(node: ArrayStatement, scan: Recurrence | Filter, boxes: Mapping[L
     length = extent(boxes.get(scan.loop), target)
     if isinstance(scan, Filter):
         return filter_price(length, rows, inside, target)
-    return cheapest(scan, Extent(length, rows, innermost, inside), target)[1]
+    return scanning.price(scan, Extent(length, rows, innermost, inside), target)
 
 
 def _scatters(node: ArrayStatement) -> bool:

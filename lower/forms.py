@@ -15,6 +15,7 @@ from lower.boxes import static_names
 from lower.cholesky import factored
 from lower.components import components
 from lower.contraction import contracted
+from lower.deciding import cheaper, cheapest
 from lower.delayed import may_delay
 from lower.estimate import estimate
 from lower.factor import factorization, takes_roots
@@ -165,7 +166,7 @@ class Forms(ABC):
             self.anti_self = held
             holds, nodes, found = test(assumption, around, self.boxes, self.new)
             best = (*nodes, Versions(holds, fast, exact, f"where {assumption}, some stores change nothing"))
-            if self._price(best) < WORTH * self._price(exact):
+            if cheaper("two versions", self._price(best), WORTH * self._price(exact)):
                 self.program.depth.update(dict.fromkeys(found, len(around)))
                 break
             best = None
@@ -205,8 +206,11 @@ class Forms(ABC):
         cut = split_at(group, level, self.new.position)
         if cut is not None:
             forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.new))
-        found = min((f for f in forms if f is not None), key=self._price, default=None)
-        if found is None or self._price(found) >= self._price((in_order,)):
+        orders_found = [f for f in forms if f is not None]
+        if not orders_found:
+            return None
+        found = orders_found[cheapest("order", {k: self._price(f) for k, f in enumerate(orders_found)})]
+        if not cheaper("another order", self._price(found), self._price((in_order,))):
             return None
         if not orders and not self._made(found, arrays):
             return None
@@ -228,7 +232,9 @@ class Forms(ABC):
         exact = rescheduled(
             group, level, pending, self.boxes, self._taken(group, level), self.target, self.new, blocks=False
         )
-        if parts is None or exact is None or self._price(parts.nodes(())) >= self._price(exact):
+        if parts is None or exact is None:
+            return None
+        if not cheaper("factorization", self._price(parts.nodes(())), self._price(exact)):
             return None
         self.program.depth.update(dict.fromkeys(parts.arrays, 0 if pending else level))
         self.program.raw.update(parts.arrays)
@@ -286,7 +292,7 @@ class Forms(ABC):
                 continue  # such a local has an axis for each of the pending loops
             nodes = self._in_steps(wave, level, pending)
             price = least if nodes is None else self._price(nodes) + wave.diagonals * self.target.gather
-            if nodes is not None and price < least:
+            if nodes is not None and cheaper("wavefront", price, least):
                 least, found = price, (wave, nodes)
         if found is None:
             return None
@@ -371,7 +377,7 @@ class Forms(ABC):
             else:
                 nodes += self.schedule(part, level + 1, pending | {loop}, own)
         nodes += [self.over_all(u.last, level, pending) for u in unrolled]
-        if self._price(nodes) >= self._price(in_order):
+        if not cheaper("scan in place of a loop", self._price(nodes), self._price(in_order)):
             return None
         self.program.depth.update(depth)
         self.program.raw.update(u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers)
@@ -389,7 +395,7 @@ class Forms(ABC):
             self.over_all(found.where, level, pending, found.pick),
             *(self.over_all(s, level, pending) for s in found.then),
         )
-        if self._price(nodes) >= self._price(in_order):
+        if not cheaper("selection", self._price(nodes), self._price(in_order)):
             return None
         self.program.depth |= dict.fromkeys((found.place, *found.arrays), level)
         return nodes

@@ -15,6 +15,7 @@ from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, loads
+from lower.deciding import cheapest
 from lower.estimate import extent
 from lower.nest import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
 from lower.normalize import Program, read_by_bounds, relocated
@@ -44,8 +45,11 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
 def _best(buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> tuple[int, ...] | None:
     """The order that is cheaper by far than the one as written."""
     found = costs(buffer, nodes, boxes, target)
-    best = min(found, key=lambda o: found[o])
-    return best if found[best] < GAIN * found[tuple(range(len(buffer.shape)))] else None
+    as_written = tuple(range(len(buffer.shape)))
+    best = cheapest(
+        "layout", {as_written: GAIN * found[as_written], **{o: p for o, p in found.items() if o != as_written}}
+    )
+    return None if best == as_written else best
 
 
 def costs(

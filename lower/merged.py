@@ -15,6 +15,7 @@ from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
 from ir.traverse import factors, free_vars
 from lower.choices import conjunction
+from lower.deciding import cheaper
 from lower.nest import ArrayStatement, Node
 from lower.padded_reads import PaddedRead, Use, read_price, uses
 from lower.views import reads_data
@@ -78,7 +79,7 @@ def _together(
 
     if own:
         hidden = not any(map(reads_data, own)) and vanishes(term, leaves, lambda e: finite(second, e))
-        if not hidden or _choice(second, own, leaves, target) > target.store:
+        if not hidden or cheaper("pass of its own", target.store, _choice(second, own, leaves, target)):
             return None
     chosen = Select(conjunction(own), term, const(0, term.dtype)) if own else term
     old = a.store.value if a.update is None else a.update[1]

@@ -39,9 +39,22 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
-from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    has_load,
+    has_loads,
+    loads,
+    map_expr,
+    nesting,
+    results_of,
+    shape_vars,
+    walk_expr,
+)
+from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, is_large, overwritten
 from lower.collected import collected
+
+_DEEPEST = 120  # levels of a value that is one expression in source; sums of 100 terms are
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
@@ -59,7 +72,8 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does. `floats` are the freedoms that its forms may take.
+    those that lie in memory as their parameter does. `floats` are the freedoms that its forms may take. `source` is the
+    program as it was written, where this is another.
     """
 
     func: PrimFunc
@@ -71,6 +85,7 @@ class Program:
     names: set[str] = field(default_factory=set[str])
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
+    source: Program | None = None
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
@@ -93,19 +108,25 @@ class Program:
 
     @property
     def written(self) -> tuple[Buffer, ...]:
-        """Parameters that are stored to, in order, as the original function has them."""
-        stored = buffers_written(self.func.body)
-        return tuple(b for b in self.func.buffers if b in stored)
+        """Parameters that are stored to in the program as it was written, in order."""
+        return results_of(self.func) if self.source is None else self._own(self.source.written)
 
     @property
     def optional(self) -> tuple[Buffer, ...]:
         """Those of them that are never read before they are written: callers may leave them out."""
+        if self.source is not None:
+            return self._own(self.source.optional)
         return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
+
+    def _own(self, buffers: Iterable[Buffer]) -> tuple[Buffer, ...]:
+        """The parameters of these names."""
+        names = {b.name for b in buffers}
+        return tuple(b for b in self.func.buffers if b.name in names)
 
 
 def normalize(func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    program = Program(func, floats)
+    program = Program(func, floats, source=None if func.origin is None else normalize(func.origin, floats=floats))
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it
@@ -185,6 +206,8 @@ class _Builder:
     ) -> None:
         if isinstance(value, Undef):
             return
+        if nesting(value) > _DEEPEST:
+            value = map_expr(value, lambda e: self._freeze(e, "part", set(), loops, guards, always=is_large(e)))
         value = collected(value) if value.dtype.is_float else as_extreme(value)
         store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
         if value.same(Load(store.buffer, indices)):
@@ -241,7 +264,7 @@ class _Builder:
         written = {buffers.get(b, b) for b in buffers_written(body)}
         uses = sum(1 for e in all_exprs(body) if isinstance(e, Var) and e == var)
         plain = not var.dtype.is_float or uses <= 1 or all(isinstance(e, (Const, Var)) for e in walk_expr(value))
-        return self._freeze(value, var.name, written, loops, guards, always=not plain)
+        return self._freeze(value, var.name, written, loops, guards, always=not plain or is_large(value))
 
     def _freeze(
         self,

@@ -16,6 +16,7 @@ from egraph_rules.cost import Target
 from ir.nodes import Binary, Buffer, Expr, Load
 from ir.traverse import children, loads
 from lower.access import DEFAULT_SIZE, Accessor, Bounds, buffer_shape
+from lower.deciding import cheaper
 from lower.job import Job, unrolled, verdict
 from lower.views import Axis
 
@@ -139,4 +140,5 @@ def copy_price(copy: Copy, target: Target) -> float:
 def alone(reads: Sequence[PaddedRead], places: float, rank: int, copies: Sequence[Copy], target: Target) -> bool:
     """Whether reads are padded each by itself rather than their buffers once."""
     once = sum(copy_price(c, target) for c in copies)
-    return fused_price(reads, places, rank, target) <= EVEN * once
+    fused = fused_price(reads, places, rank, target)
+    return not cheaper("padded copy", EVEN * once, fused)

@@ -111,13 +111,15 @@ def make_pass(jobs: Sequence[Job], results: Sequence[Buffer]) -> Pass:
     """Find out which rows are needed of what, from the last stage to the first."""
     if not jobs:
         raise UnsuitableError("there are no statements")
-    ranks = {len(j.indices) for j in jobs}
+    if not results:
+        raise UnsuitableError("it writes nothing that callers see")
+    ranks = {len(j.indices) for j in jobs} | {len(b.shape) for b in results}
     if len(ranks) != 1 or 0 in ranks:
         raise UnsuitableError("stages store to buffers of different ranks")
     if len(jobs) > MAX_STAGES:
         raise UnsuitableError(f"{len(jobs)} stages are more than {MAX_STAGES}")
     stored = {j.buffer for j in jobs}
-    needed: dict[Buffer, Region] = {b: (0, 0) for b in results if b in stored}
+    needed: dict[Buffer, Region] = dict.fromkeys(results, (0, 0))  # what no stage stores to stays what it is
     regions: list[Region | None] = []
     wholes: dict[Buffer, None] = {}
     for job in reversed(jobs):
@@ -425,7 +427,7 @@ class PassWriter:
         def load(node: Load) -> Value:
             return self._load(node, job, sizes, starts, axes)
 
-        return Translator(axes, load, variable)
+        return Translator(axes, load, variable, derivatives=False)
 
     def _load(self, node: Load, job: Job, sizes: tuple[int, ...], starts: list[int], axes: tuple[Axis, ...]) -> Value:
         """A load as a slice of the current version of its buffer."""

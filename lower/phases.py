@@ -18,6 +18,7 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Var, const
 from ir.traverse import free_vars, shape_vars
 from lower.access import Bounds
+from lower.deciding import cheapest
 from lower.estimate import estimate, extent
 from lower.job import inequalities, restrict
 from lower.linear import Linear, atom, linear, number, to_expr
@@ -92,7 +93,7 @@ class _Cutter:
         if box is None or not (box.exact and box.low.is_const and box.extent.is_const) or _has_versions(node.body):
             return (), 0.0
         statements = sum(1 for n in inner_statements(node.body) if n.axes)
-        best: tuple[tuple[Phase, ...], float] = ((), 0.0)
+        found: dict[int, tuple[tuple[Phase, ...], float]] = {1: ((), 0.0)}  # by their number: phases, and the gain
         whole = self._price(node.body, None, steps * box.extent.const)
         for count in _COUNTS:
             if count > box.extent.const:
@@ -102,9 +103,8 @@ class _Cutter:
             price = sum(self._price(node.body, p, steps * (p.stop - p.low)) for p in phases)
             price += steps * self._copies(self._sections(node, phases))
             gain = whole - price - (count - 1) * (statements * self.target.phase + _LEAST * whole)
-            if gain > best[1]:
-                best = phases, gain
-        return best
+            found[count] = phases, gain
+        return found[cheapest("phases", {count: -gain for count, (_, gain) in found.items()})]
 
     def _price(self, nodes: Iterable[Node], phase: Phase | None, steps: float) -> float:
         """The price of nodes that run `steps` times in a phase."""

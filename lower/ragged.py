@@ -18,6 +18,7 @@ from ir.analysis.dependence import Dependence, Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
 from ir.traverse import children, factors, free_vars, loads
+from lower.deciding import cheapest
 from lower.estimate import element, extent, range_price
 from lower.linear import Linear, linear, to_expr
 from lower.nest import Box, Span
@@ -257,7 +258,7 @@ def bounded(
         found = span(inside[0], loop, boxes, depth) if loop in over else None
         as_ranges = inf if found is None else range_price(length, rows, 1.0, work, target, found.by_row)
         prices = {"loop": as_loop, "ranges": as_ranges, "mask": as_mask, "one": flat.get(loop, inf)}
-        choice = min(prices, key=lambda form: prices[form])
+        choice = cheapest("ranges", prices)
         if choice != "ranges":
             over.pop(loop, None)
         if choice == "mask":

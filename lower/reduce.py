@@ -63,8 +63,7 @@ def reduction(
     missing = [a for a in reduced if a.var not in present]
     if missing and op == "add":
         for axis in missing:
-            count = Value(size(axis.extent), static=True, weak=True)  # sizes are Python numbers while tracing
-            value = translator.binary("mul", count if axis.extent.is_const else typed(count, dtype), value, dtype)
+            value = translator.binary("mul", _count(axis, dtype, size), value, dtype)
     elif any(not (a.extent.is_const and op != "mul") for a in missing):
         axes = union(translator.order, value.axes, tuple(missing))
         shape = ", ".join(size(a.extent) for a in axes)
@@ -84,6 +83,23 @@ def reduction(
         arguments.append(f"initial={neutral(op, dtype).code}")
     kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
     return Value(f"{function or _FUNCTIONS[op]}({', '.join(arguments)})", kept)
+
+
+def _count(axis: Axis, dtype: DType, size: Callable[[Linear], str]) -> Value:
+    """How often what does not depend on an axis is added up along it, in a dtype that may be too narrow for it.
+
+    Products of unsigned integers wrap; those of others that leave their width are a fault unless the factor is zero,
+    so that any other count does.
+    """
+    if axis.extent.is_const:
+        count = axis.extent.const
+        if dtype.is_integer:
+            count = min(count, dtype.max) if dtype.is_signed else count % 2**dtype.bits
+        return literal(count, DType.INT32 if count < 2**31 else dtype)
+    code = size(axis.extent)  # a Python number while tracing
+    if dtype.is_integer and dtype.bits < axis.var.dtype.bits:
+        code = f"min({code}, {dtype.max})" if dtype.is_signed else f"({code}) % {2**dtype.bits}"
+    return typed(Value(code, static=True, weak=True), dtype)
 
 
 def _first_own(value: Value, values: Sequence[Value], kept: Sequence[Axis]) -> int:

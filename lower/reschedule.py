@@ -20,6 +20,7 @@ from ir.nodes import Binary, Var, const
 from ir.traverse import substitute_expr
 from lower.blocking import LEAST, Block, Part, in_blocks, width
 from lower.components import components
+from lower.deciding import cheaper, cheapest
 from lower.delayed import delayed, may_delay
 from lower.estimate import estimate
 from lower.linear import Linear, atom, least, linear, number, tidy, to_expr
@@ -146,11 +147,11 @@ class _Builder:
         self.blocking = blocking
         if not found:
             return None
-        price, best, chosen = min(found, key=lambda f: f[0])
+        price, best, chosen = found[cheapest("common loop", {k: f[0] for k, f in enumerate(found)})]
         if not self.blocking or any(p.inner for p in parts):  # blocks are not cut again
             return best
         form = self._in_blocks(parts, order, chosen)
-        if form is not None and self._price(form) < price:
+        if form is not None and cheaper("steps in blocks", self._price(form), price):
             return form
         return self._around(parts, order, chosen) or best  # what is inside may be cut
 
@@ -241,7 +242,9 @@ class _Builder:
         delays = self._may_delay([n.statement for n in inner_statements((node,))])
         tidied = replace(node, body=tuple(map(self.tidied, node.body)))
         form = delayed(tidied, self.boxes, self.new) if delays else None
-        return (node,) if form is None or self._price(form) >= self._price((node,)) else form
+        if form is None or not cheaper("updates put off", self._price(form), self._price((node,))):
+            return (node,)
+        return form
 
     def tidied(self, node: Node) -> Node:
         """A node whose statements have no guards that say nothing."""
@@ -296,6 +299,10 @@ def necessary(statement: Statement) -> Statement:
     """The statement without guards that its loops and other guards imply."""
     if not statement.guards:
         return statement
+    return presburger.within_budget(lambda: _necessary(statement), statement)
+
+
+def _necessary(statement: Statement) -> Statement:
     loops = replace(statement, guards=()).domain
     kept = [(guard, presburger.condition(guard)) for guard in statement.guards]
     for known in list(kept):

@@ -16,6 +16,7 @@ import jax.numpy as jnp
 
 from egraph_rules.cost import Target
 from ir.nodes import Const
+from lower.deciding import cheapest
 from lower.nest import Recurrence
 
 Form = Literal["associative", "blocks", "doubling", "in turn"]
@@ -93,11 +94,14 @@ class Extent:
     inside: bool
 
 
-def cheapest(scan: Recurrence, size: Extent, target: Target) -> tuple[Form, float]:
-    """The form to write a scan in, and its price."""
-    forms = prices(scan, size, target)
-    best = min(forms, key=lambda f: forms[f])
-    return best, forms[best]
+def form_of(scan: Recurrence, size: Extent, target: Target) -> Form:
+    """The form to write a scan in."""
+    return cheapest("scan", prices(scan, size, target))
+
+
+def price(scan: Recurrence, size: Extent, target: Target) -> float:
+    """The price of a scan in its cheapest form."""
+    return min(prices(scan, size, target).values())
 
 
 def prices(scan: Recurrence, size: Extent, target: Target) -> dict[Form, float]:

@@ -46,7 +46,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import buffers_written, has_loads
+from ir.traverse import buffers_written, has_loads, results_of
 
 Array = Any  # a JAX array or tracer
 Memory = dict[Buffer, Array]
@@ -78,8 +78,7 @@ def run_sequentially(func: PrimFunc, arguments: Mapping[str, Any], undef: float 
     machine = Machine(False, np.random.default_rng(0))
     machine.scalars.update(scalars)
     run = _Sequential(machine, undef)
-    stored = buffers_written(plain.body)
-    written = [b for b in plain.buffers if b in stored]
+    written = results_of(func)
     with jax.enable_x64(True):  # pyright: ignore[reportCallIssue]
         memory = [jnp.asarray(arrays[b.name]) if b.name in arrays else run.filled(b) for b in plain.buffers]
 

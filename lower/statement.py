@@ -22,7 +22,7 @@ from lower.nest import Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.recurrence import counts_exactly
 from lower.reduce import neutral, reduction
 from lower.rows import function_of
-from lower.scanning import LONG, Extent, Form, cheapest
+from lower.scanning import LONG, Extent, Form, form_of
 from lower.solve import triangular
 from lower.store import Place, StoreWriter
 from lower.tensor.known import Known
@@ -107,9 +107,9 @@ class StatementWriter(StoreWriter):
         self._survey(chosen)
         alone = chosen or started is not None
         self.results, self.base = [], None if alone else self.recall.joinable(job, kept, self._positions)
-        self.outside = None if chosen or self.scope.loop_vars else outer
+        self.outside, self.covering = None if chosen or self.scope.loop_vars else outer, outer
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
-        self.outside = None
+        self.outside, self.covering = None, ()
         if value is None:
             self.forms.append("never executed")
             return
@@ -292,7 +292,7 @@ class StatementWriter(StoreWriter):
         parts = [self.translator.expr(e) for e in given]
         axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *parts)))
         along = axes.index(axis)
-        form = cheapest(scan, self._extent(axes, along), self.target)[0]
+        form = form_of(scan, self._extent(axes, along), self.target)
         where = f", axis={along}" if along else ""
         term = self._spread(parts[-1], axes)
         if form in ("in turn", "doubling"):

@@ -16,6 +16,7 @@ from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var, const
 from ir.traverse import loads, map_expr, substitute_expr
+from lower.deciding import cheapest
 from lower.estimate import element, estimate
 from lower.linear import atom, linear, number, to_expr
 from lower.nest import ArrayStatement, Box, Fresh, Node, SequentialLoop, array_statement, loop_over
@@ -45,12 +46,11 @@ def in_strips(
     found = _Steps.of(node, boxes)
     if found is None:
         return None
-    priced: list[tuple[float, int]] = []
+    priced = {1: estimate((node,), boxes, target)}
     for width in range(2, min(_WIDEST, found.count // 2) + 1):
-        price = _Writer(found, width, dict(boxes), Fresh(str, lambda: -1)).price(target)
-        priced.append((price, width))
-    price, width = min(priced, default=(0.0, 0))
-    if not priced or price >= estimate((node,), boxes, target):
+        priced[width] = _Writer(found, width, dict(boxes), Fresh(str, lambda: -1)).price(target)
+    width = cheapest("strips", priced)
+    if width == 1:
         return None
     writer = _Writer(found, width, boxes, new)
     return Strips(writer.nodes(), writer.depth())

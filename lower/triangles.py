@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby, pairwise
 
 from egraph_rules.cost import Target
@@ -19,6 +20,7 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from lower.deciding import cheapest
 from lower.linear import linear, number, to_expr
 from lower.nest import (
     ArrayStatement,
@@ -153,9 +155,10 @@ class _Tiler:
         ]
         if not priced:
             return None
-        price, _, best = min(priced, key=lambda p: p[:2])
         whole = presburger.within_budget(lambda: self._whole(sides, size), 0.0)
-        return self._written(statements, product, sides, best) if price < whole else None
+        widest = sorted(priced, key=lambda p: p[1])
+        best = cheapest("tiles of a triangle", {-1: whole, **{k: p[0] for k, p in enumerate(widest)}})
+        return None if best < 0 else self._written(statements, product, sides, widest[best][2])
 
     # What can be cut.
 
@@ -177,10 +180,14 @@ class _Tiler:
         names = {row.var, column.var}
         if any(has_loads(c) or not free_vars(c) <= names for c in conditions):
             return None
-        region = presburger.always()
-        for c in conditions:
-            region = region.intersect(presburger.condition(c).may)
-        return _Sides(row, column, region, 0, 0)
+
+        def where() -> presburger.isl.Set:
+            return reduce(
+                presburger.isl.Set.intersect, (presburger.condition(c).may for c in conditions), presburger.always()
+            )
+
+        region = presburger.within_budget(where, None)
+        return None if region is None else _Sides(row, column, region, 0, 0)
 
     def _plain(self, statement: Statement, sides: _Sides) -> bool:
         """Whether a statement takes rows and columns at their own places only, so that tiles are slices."""

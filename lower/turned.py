@@ -15,6 +15,7 @@ from egraph_rules.cost import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
+from lower.deciding import cheaper
 from lower.estimate import extent
 from lower.layout import GAIN, costs, ordered
 from lower.linear import atom, linear, to_expr
@@ -101,14 +102,15 @@ class _Turner:
         found = costs(buffer, (node,), self.boxes, self.target)
         times = prod(extent(self.boxes.get(o), self.target) for o in around)
         as_written = found[tuple(range(len(buffer.shape)))]
-        best = min(found, key=lambda o: found[o])
+        best = min((o for o in found if o != tuple(range(len(buffer.shape)))), key=lambda o: found[o])
         copies = self._copied(buffer, node)
         if buffer in self.constant:
             copies, launches = [c / times for c in copies], 1 / times
         else:
             launches = 1.0
         price = sum(copies) * self.target.load + launches * len(copies) * self.target.launch
-        return best if price < GAIN * (as_written - found[best]) / times * self.target.load else None
+        gain = GAIN * (as_written - found[best]) / times * self.target.load
+        return best if cheaper("turned copy", price, gain) else None
 
     def _copied(self, buffer: Buffer, node: SequentialLoop) -> list[float]:
         """Elements of each copy that a loop would need."""

@@ -14,6 +14,7 @@ from ir.traverse import factors, free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
+from lower.deciding import cheaper
 from lower.finite import Finite, outside_unless
 from lower.job import (
     MAX_SLICES,
@@ -74,6 +75,7 @@ class ValueWriter:
         self.results: list[Known] = []
         self.base: Known | None = None
         self.outside: Sequence[Expr] | None = None  # guards that the store is under, where sums may be cut by them
+        self.covering: Sequence[Expr] = ()  # guards of the store, under which alone the value counts
         self.node = node
         self.copies: dict[str, str] = {}
         self.spared: dict[tuple[int, Load], bool] = {}
@@ -140,7 +142,7 @@ class ValueWriter:
         if known is not None:
             return known[0]
         t = self.target
-        kept = elements * (reads * t.padded_read - t.store - t.load) > t.kernel
+        kept = cheaper("padded copy kept", elements * (t.store + t.load) + t.kernel, elements * reads * t.padded_read)
         wide = self.names.fresh(f"wide_{name}")
         self.scope.add(f"{wide} = lax.optimization_barrier({code})" if kept else f"{wide} = {code}")
         self.scope.wide[code] = wide, name
@@ -445,6 +447,12 @@ class ValueWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
+        with self.translator.under(lambda: self._mask([*self.covering, *guards])):
+            return self._under_mask(op, expr, guards, mask, reduced)
+
+    def _under_mask(
+        self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], mask: Value | None, reduced: tuple[Axis, ...]
+    ) -> Value:
         writer = SumWriter(
             self.translator,
             self._finite,

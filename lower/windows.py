@@ -14,6 +14,7 @@ from egraph_rules.cost import Target
 from ir.nodes import Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, map_expr
 from lower.access import Bounds
+from lower.deciding import cheaper
 from lower.job import Job
 from lower.linear import Linear, atom, to_expr
 from lower.views import Axis
@@ -68,7 +69,7 @@ def separated(job: Job, chosen: Sequence[Axis], bounds: Bounds, target: Target) 
     together = prod(_count(a, target) for a in chosen) * _count_all(job, target) * (target.load + target.arith)
     others = prod(_count(a, target) for a in chosen if a not in taps)
     one_by_one = _passes(result, found, others, target)
-    return Separated(result, tuple(found)) if one_by_one < together else None
+    return Separated(result, tuple(found)) if cheaper("windows one by one", one_by_one, together) else None
 
 
 def _count(axis: Axis, target: Target) -> float:

@@ -9,16 +9,17 @@ import numpy as np
 from egraph_rules.cost import Target
 from ir import PrimFunc, interpret, parse
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower import compile
 from lower.callable import Kernel
+from symbolic import with_numbers_and_with_symbols
 
 
 def assert_agrees(
     func: PrimFunc, kernel: Kernel, inputs: Mapping[str, np.ndarray], rtol: float = 0.0, atol: float | None = None
 ) -> None:
     """Results of a kernel are those of the interpreter, where that knows them: the same numbers, or about."""
-    names = [b.name for b in func.buffers if b in buffers_written(func.body)]
+    names = [b.name for b in results_of(func)]
     expected = interpret_with_undef(func, **{name: np.copy(value) for name, value in inputs.items()})
     for name, (values, undef), got in zip(names, expected, kernel(**inputs), strict=True):
         want, have = values[~undef], np.asarray(got)[~undef]
@@ -51,9 +52,14 @@ def small_numbers(func: PrimFunc, seed: int) -> dict[str, np.ndarray]:
     return {b.name: rng.integers(-3, 4, shapes[b.name]).astype(b.dtype.numpy) for b in func.buffers}
 
 
-def exact_source(func: PrimFunc, inputs: Mapping[str, np.ndarray], target: Target) -> str:
-    """The source for a target, after its results were compared with the interpreter's, exactly."""
-    kernel = compile(func, target)
-    for want, found in zip(interpret(func, **inputs), kernel(**inputs), strict=True):
-        np.testing.assert_array_equal(np.asarray(found), want, err_msg=kernel.source)
-    return kernel.source
+def exact_source(func: PrimFunc, inputs: Mapping[str, np.ndarray], target: Target, symbols: bool = False) -> str:
+    """The source for a target, after its results were compared with the interpreter's, exactly.
+
+    With `symbols`, those of the function over symbolic sizes too.
+    """
+    kernels = [(compile(f, target), sizes) for f, sizes in with_numbers_and_with_symbols(func) if symbols or not sizes]
+    expected = interpret(func, **inputs)
+    for kernel, sizes in kernels:
+        for want, found in zip(expected, kernel(**inputs, **sizes), strict=True):
+            np.testing.assert_array_equal(np.asarray(found), want, err_msg=kernel.source)
+    return kernels[0][0].source

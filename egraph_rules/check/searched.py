@@ -139,7 +139,7 @@ def search(func: PrimFunc, rules: tuple[Rule, ...], used: _Used) -> tuple[list[P
     Raises:
         KeyboardInterrupt: there was a Ctrl-C, which is not meant for this search alone.
     """
-    result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules)
+    result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules, verify=False)
     if result.report.interrupted:
         raise KeyboardInterrupt
     return [variant for variant, _ in result.variants], result.report.matches

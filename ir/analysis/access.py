@@ -40,6 +40,7 @@ from ir.nodes import (
     Stmt,
     Store,
     Unary,
+    Undef,
     Var,
 )
 from ir.script.printer import to_script
@@ -180,6 +181,8 @@ class _Checker:
     def _bind(self, facts: _Facts, var: Var, value: Expr) -> _Facts:
         """Facts where `var` stands for `value`."""
         self.names.bind(var.name, value)
+        if isinstance(value, Undef):
+            return facts  # any value of its dtype: what is done with it must be right for all of them
         fact: isl.Set | None = None
         if var.dtype is DType.BOOL:
             cond = self._condition(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, suggest
@@ -34,6 +35,8 @@ from ir.script.scope import Constant, Scope, Source
 from ir.traverse import all_exprs, shape_vars
 
 ALLOC = ("alloc_buffer", "sblock_alloc_buffer", "decl_buffer")
+MAX_LINKS = 100  # of a sum or product that is one expression: half of the levels that it may be nested
+_PART = "<partial>"  # what stands for the first part of a longer one: no name that an author can write
 _LETS = ("LetStmt", "let", "Let")
 _LOOPS: dict[str, LoopKind] = {
     "range": "serial", "serial": "serial", "parallel": "parallel", "vectorized": "vectorized", "unroll": "unroll",
@@ -228,10 +231,11 @@ class FunctionParser:
     def _let(
         self, name: str, value: ast.expr, node: ast.stmt, scope: Scope, dtype: DType | None
     ) -> tuple[Scope, list[Wrap]]:
+        value, scope, wraps = self._in_steps(value, scope)
         parser = ExprParser(self.source, scope)
         expr = parser.any(value) if dtype is None else parser.of_dtype(value, dtype)
         inner, wrap = self._bind_let(name, expr, node, scope)
-        return inner, [wrap]
+        return inner, [*wraps, wrap]
 
     def _bind_let(self, name: str, value: Expr, node: ast.stmt, scope: Scope) -> tuple[Scope, Wrap]:
         self._check_rebinding(name, node, scope)
@@ -307,9 +311,37 @@ class FunctionParser:
         return self.source.error("unsupported", f"`{first}` is not supported in a kernel", node, help=hint)
 
     def _store(self, target: ast.Subscript, value: ast.expr, scope: Scope) -> Stmt:
+        value, scope, wraps = self._in_steps(value, scope)
         parser = ExprParser(self.source, scope)
         buffer, indices = parser.place(target.value, target.slice, target)
-        return Store(buffer, indices, parser.of_dtype(value, buffer.dtype), self.source.span(target))
+        stmt: Stmt = Store(buffer, indices, parser.of_dtype(value, buffer.dtype), self.source.span(target))
+        for wrap in reversed(wraps):
+            stmt = wrap(stmt)
+        return stmt
+
+    def _in_steps(self, value: ast.expr, scope: Scope) -> tuple[ast.expr, Scope, list[Wrap]]:
+        """The value of a statement with names for the first parts of a long sum or product: none nests deeply."""
+        spine: list[ast.BinOp] = []
+        node = value
+        while isinstance(node, ast.BinOp):
+            spine.append(node)
+            node = node.left
+        wraps: list[Wrap] = []
+        while len(spine) > MAX_LINKS:
+            spine, first = spine[:-MAX_LINKS], spine[-MAX_LINKS]
+            known = ExprParser(self.source, scope).value(first)
+            if isinstance(known, Expr):
+                var = Var(scope.fresh("partial"), known.dtype, self.source.span(first))
+                scope, value = scope.bind(_PART, var), ast.Name(_PART, ast.Load())
+                wraps.append(partial(Let, var, known, span=var.span))
+            elif isinstance(known, (bool, int, float)):
+                value = ast.Constant(known)
+            else:
+                return value, scope, wraps
+            value = ast.copy_location(value, first)
+            for k in range(len(spine) - 1, -1, -1):
+                value = spine[k] = ast.copy_location(ast.BinOp(value, spine[k].op, spine[k].right), spine[k])
+        return value, scope, wraps
 
     def _call(self, call: ast.Call, parser: ExprParser) -> Stmt:
         name = dialect_name(call.func)

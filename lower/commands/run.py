@@ -12,13 +12,14 @@ import numpy as np
 from rich.console import Console
 
 from egraph_rules import optimize
-from ir.inputs import Inputs
+from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
 from lower.calibration import stored
 from lower.check import check_kernel, written
 from lower.cli import budget_of, floats_of, load_kernel
+from lower.price import pricing
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 
@@ -34,12 +35,14 @@ def run(options: argparse.Namespace) -> int:
     path, func = load_kernel(options.script)
     program = sized(path, func, options.sizes)
     func = program.func
+    require_memory(func)
     verify(func)
     register_rules(options.rules)
     floats = floats_of(options)
     prices = stored(options.target)
     limits = budget_of(options)
-    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without)
+    whole = pricing(func, prices.target, floats)
+    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole)
     kernel = compile(result.best, target=prices.target, floats=floats)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))

@@ -17,6 +17,7 @@ from egraph_rules.cost import Target
 from ir import presburger
 from ir.nodes import Expr, Var
 from ir.traverse import free_vars
+from lower.deciding import cheapest
 from lower.finite import positions
 from lower.tensor.terms import Term
 from lower.values import Value
@@ -76,8 +77,8 @@ def in_blocks(
             cut = presburger.within_budget(lambda a=axis, n=count: _cut(a, n, axes, conditions), None)
             if cut is not None:
                 found.append((_price(cut, values, over, axes, target), cut))
-    price, best = min(found, key=lambda f: f[0], default=(whole, None))
-    return best if price < whole else None
+    best = cheapest("blocks of a product", {-1: whole, **{k: price for k, (price, _) in enumerate(found)}})
+    return None if best < 0 else found[best][1]
 
 
 def _cut(axis: Axis, count: int, axes: Mapping[Var, Axis], conditions: Sequence[Expr]) -> Blocks:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from egraph_rules.cost import Target
 from egraph_rules.engine import Engine, Row, kept
 from egraph_rules.rounds import Program, Rounds
+from lower.deciding import cheapest as cheapest_of
 from lower.tensor.rules import RULES
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
@@ -118,18 +119,34 @@ class _Extractor:
                 self.classes.setdefault(row.output, []).append(node)
                 self.of[node] = row.output
         self.chosen: dict[object, tuple[float, _Node]] = {}
+        self.inside: dict[object, frozenset[object]] = {}
         self._settle()
 
     def best(self, term: Term) -> Term:
         """The cheapest form of a term."""
-        return self._build(self._class(term))
+        return self._build(self._class(term), frozenset())
 
     def _class(self, term: Term) -> object:
         return self.of[_Node(term.op, term.number if term.op in NUMBERED else 0, tuple(map(self._class, term.args)))]
 
-    def _build(self, at: object) -> Term:
-        node = self.chosen[at][1]
-        return Term(node.op, tuple(self._build(a) for a in node.args), node.number)
+    def _build(self, at: object, above: frozenset[object]) -> Term:
+        """A term of a class, within terms of classes `above`, of which none may occur in it again."""
+        above = above | {at}
+        best = self.chosen[at][1]
+        prices = {best: self.chosen[at][0]}
+        for node in self.classes[at]:
+            if node != best and not any(a not in self.chosen or self._inside(a) & above for a in node.args):
+                prices[node] = self._cost(at, node)
+        node = cheapest_of("sum", prices)
+        return Term(node.op, tuple(self._build(a, above) for a in node.args), node.number)
+
+    def _inside(self, at: object) -> frozenset[object]:
+        """The classes in the cheapest form of one."""
+        known = self.inside.get(at)
+        if known is None:
+            known = frozenset({at}).union(*map(self._inside, self.chosen[at][1].args))
+            self.inside[at] = known
+        return known
 
     def _settle(self) -> None:
         changed = True

@@ -6,7 +6,7 @@ transposes. A set of axes is an integer with a bit for each.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ir.nodes import Binary, Expr, Unary
@@ -30,6 +30,21 @@ class Term:
         yield self
         for arg in self.args:
             yield from arg.walk()
+
+    def axes(self, leaves: Sequence[int]) -> int:
+        """The axes of the array that this term is written as, from those of its leaves."""
+        inside = 0
+        for arg in self.args:
+            inside |= arg.axes(leaves)
+        match self.op:
+            case "Leaf":
+                return leaves[self.number]
+            case "Ones":
+                return self.number
+            case "Sum" | "Contract":
+                return inside & ~self.number
+            case _:
+                return inside
 
 
 ARITY = {

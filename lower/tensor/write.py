@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from egraph_rules.cost import Target
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
+from lower.deciding import cheaper
 from lower.linear import Linear
 from lower.reduce import einsum, in_floats, reduction
 from lower.tensor.exact import EXACT, largest
@@ -104,8 +106,10 @@ class SumWriter:
                 axes = {a.var: a for a in self.translator.order}
                 term, best = self._grafted(known, [axes[i] for i in expr.indices if isinstance(i, Var)], ())
                 self.equal[number] = term
-                self.names[best] = number
                 self.only.add(number)
+                varying = [self._bits(v.axes) for v in self.values]
+                if best.axes(varying) == varying[number]:  # an array may repeat what its term has once
+                    self.names[best] = number
 
     def _grafted(self, known: Known, kept: Sequence[Axis], reduced: Sequence[Axis]) -> tuple[Term, Term]:
         """A known term, and how it was written, over other axes; its sums may run over some that are `reduced` here."""
@@ -233,17 +237,20 @@ class SumWriter:
     def _in_layout(self, term: Term, bits: int) -> Value:
         """A sum whose elements are gone through in the order in which the largest array has them."""
         usual = self.translator.order
-        value = self._reduced(self._as_it_lies(term, term.walk()), bits)
-        return ordered(value.code, value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
+        with self._as_it_lies(term.walk()):
+            value = self._reduced(self._write(term), bits)
+        return (
+            ordered(value.at(POSTFIX), value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
+        )
 
-    def _as_it_lies(self, term: Term, among: Iterable[Term]) -> Value:
-        """A term with its axes in the order in which the largest array among some leaves has them."""
+    @contextmanager
+    def _as_it_lies(self, among: Iterable[Term]) -> Generator[None]:
+        """Write with axes in the order in which the largest array among some leaves has them."""
         usual = self.translator.order
         leaves = [self.values[t.number] for t in among if t.op == "Leaf"]
         self.translator.order = layout_order(leaves, usual, lambda v: self._positions(self._bits(v.axes)))
-        value = self._write(term)
+        yield
         self.translator.order = usual
-        return value
 
     def _contraction(self, term: Term) -> Value:
         """A contraction, or the transpose of one that was written before."""
@@ -253,7 +260,10 @@ class SumWriter:
                 places = {a.var: self.order[renaming[k]] for k, a in enumerate(self.order) if k in renaming}
                 return ordered(value.code, [places[a.var] for a in value.axes], order)
         over = {axis.var for axis in self._axes(term.number)}
-        values = [self._as_it_lies(a, _unmasked(a)) for a in term.args]
+        values: list[Value] = []
+        for arg in term.args:
+            with self._as_it_lies(_unmasked(arg)):
+                values.append(self._write(arg))
         if term not in self.shared:  # of which a transpose counts elsewhere
             cut = self._in_blocks(term, values, over)
             if cut is not None:
@@ -266,10 +276,10 @@ class SumWriter:
     def _in_floats(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
         """A contraction of integers worked out in float32, where that is cheaper and all of its sums are exact."""
         t = self.target
-        if not self.dtype.is_signed or self.dtype.is_float or t.integer_contraction <= t.contraction:
+        if not self.dtype.is_signed or self.dtype.is_float:
             return None  # differences of unsigned integers wrap
         most = largest(term, self.leaves, self._axes)
-        if most is None or most > EXACT:
+        if most is None or most > EXACT or not cheaper("in floats", t.contraction, t.integer_contraction):
             return None
         self.forms.append("in float32, exactly")
         return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype)

@@ -12,9 +12,10 @@ from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower import compile
 from strategies import program_texts
+from symbolic import with_numbers_and_with_symbols
 
 
 def check(func: PrimFunc, seed: int) -> None:
@@ -24,15 +25,16 @@ def check(func: PrimFunc, seed: int) -> None:
         expected = interpret_with_undef(func, **inputs)
     except (InterpretError, LoopsatError):
         return
-    kernel = compile(func)
-    found = kernel(**inputs)
-    written = buffers_written(func.body)
+    written = results_of(func)
     buffers = [b for b in func.buffers if b in written]
-    for buffer, (values, undef), got in zip(buffers, expected, found, strict=True):
-        want, have = values[~undef], np.asarray(got)[~undef]
-        tolerance = TOLERANCE.get(buffer.dtype, 0.0)
-        same = np.allclose(want, have, rtol=tolerance, atol=tolerance, equal_nan=True)
-        assert same, f"{buffer.name}: {want} {have}\n{to_script(func)}\n{kernel.source}\n{inputs}"
+    for same, sizes in with_numbers_and_with_symbols(func):
+        kernel = compile(same)
+        found = kernel(**inputs, **sizes)
+        for buffer, (values, undef), got in zip(buffers, expected, found, strict=True):
+            want, have = values[~undef], np.asarray(got)[~undef]
+            tolerance = TOLERANCE.get(buffer.dtype, 0.0)
+            equal = np.allclose(want, have, rtol=tolerance, atol=tolerance, equal_nan=True)
+            assert equal, f"{buffer.name}: {want} {have}\n{to_script(same)}\n{kernel.source}\n{inputs}"
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -18,6 +18,7 @@ from ir.interpret import interpret_with_undef
 from lower.function import emit_function
 from lower.kernel import Kernel
 from lowered import assert_agrees
+from symbolic import with_numbers_and_with_symbols
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=1.0)  # any array statement is worth it
 N = 5
@@ -180,9 +181,10 @@ def small(func: PrimFunc) -> None:
         expected = interpret_with_undef(func, **inputs)
     except InterpretError:  # a sum that leaves its width promises nothing
         return
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
-    for (values, _), got in zip(expected, kernel(**inputs), strict=True):
-        np.testing.assert_array_equal(values, np.asarray(got), err_msg=kernel.source)
+    for same, sizes in with_numbers_and_with_symbols(func):
+        kernel = Kernel(emit_function(same, target=EAGER), jax.devices()[0])
+        for (values, _), got in zip(expected, kernel(**inputs, **sizes), strict=True):
+            np.testing.assert_array_equal(values, np.asarray(got), err_msg=kernel.source)
 
 
 @settings(max_examples=15)

@@ -18,6 +18,7 @@ from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from lower.function import emit_function
 from lower.kernel import Kernel
+from symbolic import with_numbers_and_with_symbols
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any scan is worth it
 TURNS = replace(EAGER, name="turns", launch=1.0, dispatch=1e9)  # array statements are dear, steps are not
@@ -261,9 +262,10 @@ def small(func: PrimFunc) -> None:
         expected = interpret_with_undef(func, **inputs)
     except InterpretError:  # a sum that leaves its width promises nothing
         return
-    kernel = Kernel(emit_function(func, target=EAGER), jax.devices()[0])
-    for (values, undef), got in zip(expected, kernel(**inputs), strict=True):
-        np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
+    for same, sizes in with_numbers_and_with_symbols(func):
+        kernel = Kernel(emit_function(same, target=EAGER), jax.devices()[0])
+        for (values, undef), got in zip(expected, kernel(**inputs, **sizes), strict=True):
+            np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
 
 
 @settings(max_examples=15)

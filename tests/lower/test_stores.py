@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ir import PrimFunc, parse
 from ir.interpret import interpret
 from lower import compile, emit
+from symbolic import with_numbers_and_with_symbols
 
 N = 5
 HEAD = "from ir import script as T\n\n@T.prim_func\n"
@@ -22,12 +23,18 @@ def read(lines: list[str]) -> PrimFunc:
     return parse(f"{HEAD}def f({PARAMS}):\n{body}\n").funcs[0]
 
 
-def check(func: PrimFunc) -> None:
+def check(func: PrimFunc, **sizes: int) -> None:
     rng = np.random.default_rng(4)
     given_ = {"A": rng.integers(-9, 10, (N, N)).astype(np.int32), "B": rng.integers(-9, 10, N).astype(np.int32)}
-    expected = interpret(func, **{k: v.copy() for k, v in given_.items()})
-    for want, have in zip(expected, compile(func)(**given_), strict=True):
+    expected = interpret(func, **{k: v.copy() for k, v in given_.items()}, **sizes)
+    for want, have in zip(expected, compile(func)(**given_, **sizes), strict=True):
         np.testing.assert_array_equal(np.asarray(have), want, err_msg=emit(func))
+
+
+def check_with_symbols(func: PrimFunc) -> None:
+    """Compare with the interpreter, with sizes as numbers and as parameters."""
+    for same, sizes in with_numbers_and_with_symbols(func):
+        check(same, **sizes)
 
 
 @st.composite
@@ -99,11 +106,11 @@ def test_all_of_a_buffer_is_assigned_backward_too(body: str) -> None:
 
 @given(steps())
 def test_random_stores(func: PrimFunc) -> None:
-    check(func)
+    check_with_symbols(func)
 
 
 @pytest.mark.fuzz
 @settings(max_examples=1500)
 @given(steps())
 def test_many_random_stores(func: PrimFunc) -> None:
-    check(func)
+    check_with_symbols(func)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from compare import TOLERANCE
 from egraph_rules.cost import CPU, Target
-from ir import parse
+from ir import parse, to_script
 from ir.interpret import interpret, interpret_with_undef
 from lower import compile, emit
 from lower.function import emit_function
+from symbolic import with_numbers_and_with_symbols
 
 # Targets for which one form is cheapest: the library's function, products for each tap, slices.
 LIBRARY = replace(CPU, convolution_position=0.0, convolution_patch=0.0, contraction=0.001, kernel=1.0)
@@ -100,8 +101,11 @@ def program(
     return "\n".join(lines) + "\n"
 
 
-def check(text: str, dims: list[Window], target: Target, seed: int = 0) -> str:
-    """Compare with the interpreter, with NaN in all of X that no window has; returns the source."""
+def check(text: str, dims: list[Window], target: Target, seed: int = 0, symbols: bool = False) -> str:
+    """Compare with the interpreter, with NaN in all of X that no window has; returns the source.
+
+    With `symbols`, the program over symbolic sizes is compared too.
+    """
     func = parse(text).funcs[0]
     rng = np.random.default_rng(seed)
     inputs: dict[str, Any] = {}
@@ -116,16 +120,19 @@ def check(text: str, dims: list[Window], target: Target, seed: int = 0) -> str:
         image[..., ~read] = np.nan
     output = np.zeros([int(d.value) for d in func.buffers[2].shape], image.dtype)  # type: ignore[attr-defined]
     ((expected, undef),) = interpret_with_undef(func, **inputs, Y=output)
-    emitted = emit_function(func, target=target)
-    space: dict[str, Any] = {}
-    exec(emitted.source, space)
-    (found,) = space[emitted.name](**{emitted.names[k]: v for k, v in inputs.items()})
-    found = np.asarray(found).astype(float)
-    tolerance = TOLERANCE.get(func.buffers[2].dtype, 0.0)
-    scale = max(1.0, float(np.abs(expected.astype(float)).max(initial=0.0)))
-    same = np.allclose(expected.astype(float), found, rtol=tolerance, atol=tolerance * scale)
-    assert same and not undef.any(), f"{expected}\n{found}\n{text}\n{emitted.source}"
-    return emitted.source
+    sources: list[str] = []
+    for same, sizes in with_numbers_and_with_symbols(func) if symbols else [(func, {})]:
+        emitted = emit_function(same, target=target)
+        sources.append(emitted.source)
+        space: dict[str, Any] = {}
+        exec(emitted.source, space)
+        (found,) = space[emitted.name](**{emitted.names[k]: v for k, v in {**inputs, **sizes}.items()})
+        found = np.asarray(found).astype(float)
+        tolerance = TOLERANCE.get(func.buffers[2].dtype, 0.0)
+        scale = max(1.0, float(np.abs(expected.astype(float)).max(initial=0.0)))
+        equal = np.allclose(expected.astype(float), found, rtol=tolerance, atol=tolerance * scale)
+        assert equal and not undef.any(), f"{expected}\n{found}\n{to_script(same)}\n{emitted.source}"
+    return sources[0]
 
 
 DTYPES = st.sampled_from(["float32", "float64", "float16", "int32", "int8"])
@@ -143,7 +150,7 @@ def test_convolutions_agree_with_the_interpreter(data: st.DataObject) -> None:
     b, o, c = (data.draw(st.integers(0, 2)) for _ in range(3))
     dtype = data.draw(DTYPES)
     text = program(dims, dtype, "X[] * W[]", ZERO[dtype], "OLD + NEW", b, o, c)
-    check(text, dims, data.draw(TARGETS), data.draw(st.integers(0, 9)))
+    check(text, dims, data.draw(TARGETS), data.draw(st.integers(0, 9)), symbols=True)
 
 
 UPDATES = ["OLD + NEW", "OLD - NEW", "T.max(OLD, NEW)", "T.min(OLD, NEW)"]
@@ -159,7 +166,8 @@ def test_reductions_of_windows_agree_with_the_interpreter(data: st.DataObject) -
     value = data.draw(st.sampled_from(["X[]", "X[] * X[]"]))
     start = LOW[dtype] if "T." in update else ZERO[dtype]
     text = program(dims, dtype, value, start, update, b=b, c=c)
-    check(text, dims, data.draw(st.sampled_from([CPU, APART, TOGETHER, FUSED])), data.draw(st.integers(0, 9)))
+    target = data.draw(st.sampled_from([CPU, APART, TOGETHER, FUSED]))
+    check(text, dims, target, data.draw(st.integers(0, 9)), symbols=True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,49 @@
+"""Decisions among forms that mean the same: the cheapest is taken, and whoever asks for it is told of each.
+
+All choices by price that a program's lowering depends on are made by `cheapest` and `cheaper`. What prices rank last at
+the sizes of a test is then emitted and compared there too: `deciding` gives a part of a program another decider, for
+this thread or task alone. Owns no prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import isinf
+from typing import TypeVar
+
+_Form = TypeVar("_Form")
+
+Decider = Callable[[str, Sequence[float]], int]  # from the name of a decision and the prices: which one is taken
+
+
+def least(_: str, prices: Sequence[float]) -> int:
+    """The first of the cheapest."""
+    return min(range(len(prices)), key=prices.__getitem__)
+
+
+_DECIDER: ContextVar[Decider] = ContextVar("decider", default=least)
+
+
+@contextmanager
+def deciding(decider: Decider) -> Generator[None]:
+    """Leave decisions to a decider meanwhile."""
+    before = _DECIDER.set(decider)
+    try:
+        yield
+    finally:
+        _DECIDER.reset(before)
+
+
+def cheapest(decision: str, prices: Mapping[_Form, float]) -> _Form:
+    """The form to take among those with prices, of which there is one at least; what costs infinitely much is none."""
+    forms = [form for form, price in prices.items() if not isinf(price)] or list(prices)
+    if len(forms) == 1:
+        return forms[0]
+    return forms[_DECIDER.get()(decision, [prices[form] for form in forms])]
+
+
+def cheaper(decision: str, new: float, old: float) -> bool:
+    """Whether a form is taken in place of another one, which stays where both cost the same."""
+    return cheapest(decision, {False: old, True: new})
