@@ -18,13 +18,14 @@ from ir.arith import rounded
 from ir.dtypes import DType
 from ir.nodes import Binary, Const, Expr, Unary, const
 from ir.traverse import children, with_children
+from lower.freedoms import COLLECTED, Policy
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 
 
-def collected(expr: Expr) -> Expr:
+def collected(expr: Expr, policy: Policy) -> Expr:
     """An expression with the linear combinations in it collected where that takes fewer operations."""
-    return _Collector().collected(expr)
+    return _Collector().collected(expr) if policy.may(COLLECTED, expr.dtype) else expr
 
 
 class _Collector:

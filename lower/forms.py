@@ -20,6 +20,7 @@ from lower.estimate import estimate
 from lower.factor import factorization, takes_roots
 from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened
+from lower.freedoms import EXTREMES, FACTORS, FILTERS, SCANS, SEARCHES, Form
 from lower.inlined import all_inlined, inlined
 from lower.nest import (
     ArrayStatement,
@@ -72,6 +73,7 @@ class Forms(ABC):
         flat: Mapping[Loop, Ranges],
     ) -> None:
         self.program = program
+        self.policy = program.policy
         self.target = target
         self.added = 0
         self.new = Fresh(program.fresh, self._position)
@@ -143,11 +145,13 @@ class Forms(ABC):
         inside = {b for s in group for b in s.buffers() if self.program.depth.get(b, 0) > level}
         here = {s.position for s in group}
         own = {b: self.program.depth[b] for b in inside if b in self.users and self.users[b] <= here}
-        bare = all_inlined(group, own)
+        bare = all_inlined(group, own, self.policy)
         if any(b in inside for s in bare for b in s.buffers()):
             return None  # a local may be an array in one version, and not in the other
         options = [
-            a for a in assumptions(bare, self._tested) if len(inlined(group, own, lambda _, a=a: a.idle)) == len(bare)
+            a
+            for a in assumptions(bare, self._tested, self.policy)
+            if len(inlined(group, own, lambda _, a=a: a.idle, self.policy)) == len(bare)
         ]
         if not options:
             return None
@@ -200,10 +204,10 @@ class Forms(ABC):
             return None
         group, arrays = shared
         names = self._taken(group, level)
-        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.new)]
+        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.policy, self.new)]
         cut = split_at(group, level, self.new.position)
         if cut is not None:
-            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.new))
+            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.policy, self.new))
         found = min((f for f in forms if f is not None), key=self._price, default=None)
         if found is None or self._price(found) >= self._price((in_order,)):
             return None
@@ -213,7 +217,11 @@ class Forms(ABC):
 
     def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
         """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
-        shared = self._locals_as_arrays(group, level, pending) if takes_roots(group) else None
+        shared = (
+            self._locals_as_arrays(group, level, pending)
+            if takes_roots(group) and self._all_may(FACTORS, group)
+            else None
+        )
         if shared is None:
             return None
         group, arrays = shared
@@ -225,7 +233,15 @@ class Forms(ABC):
         around = group[0].loops[:level]
         parts = factored(found, around, pending, self.boxes, self.new)
         exact = rescheduled(
-            group, level, pending, self.boxes, self._taken(group, level), self.target, self.new, blocks=False
+            group,
+            level,
+            pending,
+            self.boxes,
+            self._taken(group, level),
+            self.target,
+            self.policy,
+            self.new,
+            blocks=False,
         )
         if parts is None or exact is None or self._price(parts.nodes(())) >= self._price(exact):
             return None
@@ -349,7 +365,7 @@ class Forms(ABC):
         scans = {
             s.position: found
             for s in statements
-            if (found := recurrence(s, loop, depth) or (filtering(s, loop, axes, depth) if long else None)) is not None
+            if (found := self._recurrence(s, loop, depth, axes if long else None)) is not None
         }
         if not scans:
             return None
@@ -375,6 +391,21 @@ class Forms(ABC):
         self.program.depth.update(depth)
         self.program.raw.update(u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers)
         return tuple(nodes)
+
+    def _recurrence(
+        self, s: Statement, loop: Loop, depth: Mapping[Buffer, int], axes: Collection[Var] | None
+    ) -> Recurrence | Filter | None:
+        """How a statement continues what its last iterations stored; a filter only where `axes` are given."""
+        dtype = s.buffer.dtype
+        found = recurrence(s, loop, depth)
+        if found is not None:
+            return found if self.policy.may(EXTREMES if found.op in ("min", "max") else SCANS, dtype) else None
+        if axes is None or (found := filtering(s, loop, axes, depth)) is None:
+            return None
+        return found if self.policy.may(FILTERS, dtype) else None
+
+    def _all_may(self, form: Form, group: Iterable[Statement]) -> bool:
+        return all(self.policy.may(form, s.buffer.dtype) for s in group)
 
     def _selected(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
@@ -431,7 +462,8 @@ class Forms(ABC):
         test = min(group, key=lambda s: s.position)
         if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
             return None  # what the comparison gave is looked at elsewhere too
-        return selection(group, loops, boxes, self.program.depth, Fresh(name, self.new.position))
+        found = selection(group, loops, boxes, self.program.depth, Fresh(name, self.new.position))
+        return found if found is not None and self.policy.may(SEARCHES, found.pick.value.dtype) else None
 
     def over_all(
         self, statement: Statement, level: int, pending: frozenset[Loop], scan: Scan | None = None

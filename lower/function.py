@@ -22,6 +22,7 @@ from lower.convolution import BANDED
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
 from lower.donation import Donate, donated_buffers
+from lower.exact_values import EXACT_HELPERS, ExactTranslator
 from lower.filters import FILTER_HELPERS
 from lower.finite import Finite, outside_unless
 from lower.folding import folded
@@ -82,6 +83,7 @@ _HELPERS = {
     "chosen": CHOSEN,
     "first_best": FIRST_BEST,
     "last_best": LAST_BEST,
+    **EXACT_HELPERS,
 }
 
 
@@ -118,7 +120,7 @@ def emit_function(
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
-    program = normalize(with_stages(without_bodies(func), target), checks, floats)
+    program = normalize(with_stages(without_bodies(func, floats), target), checks, floats)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
@@ -135,6 +137,7 @@ class _Emitter:
         self.target = target
         self.keep_nan = keep_nan
         self.program = program
+        self.translate = ExactTranslator if program.policy.exact else Translator
         self.plan = schedule
         self.func = program.func
         self.names = Names()
@@ -148,7 +151,7 @@ class _Emitter:
         self.locals = {self.expanded.get(b, b) for b in program.depth}
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
-        self.finite = Finite(program.statements, {*self.func.buffers, *program.raw})
+        self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
 
     # The function.
 
@@ -329,7 +332,7 @@ class _Emitter:
         def variable(var: Var) -> Value:
             return Value(self.names.of(var), static=var in self.static, weak=True)
 
-        translator = Translator((), load, variable, self.helpers)
+        translator = self.translate((), load, variable, self.helpers)
         return translator.expr(expr).code
 
     # Statements and loops.
@@ -364,7 +367,7 @@ class _Emitter:
         def finite(node: ArrayStatement, e: Expr) -> bool:
             return self.finite.throughout(e, axes(node), scope.around)
 
-        result, gone = merged(nodes, outside, finite, self.target)
+        result, gone = merged(nodes, outside, finite, self.target, self.program.policy)
         self.report += [f"{_describe(statement)}: with the statement before it" for statement in gone]
         return result
 
@@ -394,8 +397,8 @@ class _Emitter:
         node = ArrayStatement(resolved, node.axes, scan)
         passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
         writer = StatementWriter(
-            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan,
-            behind, passed_on, statement.position in self.pinned,
+            job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
+            self.keep_nan, behind, passed_on, statement.position in self.pinned,
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers

@@ -72,7 +72,7 @@ def compile(
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
     if pallas and not (checks or donate):
-        form, why = preferred(func, prices.target)
+        form, why = preferred(func, prices.target, policy)
         here = device.platform in (platform, *_ALIASES.get(platform, ()))
         elsewhere = f", but not on {device.platform}" if form is not None and not here else ""
         notes += [f"{why}{elsewhere}"] if why else []
@@ -115,7 +115,7 @@ def emit(
     """
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
-        form, _ = preferred(func, prices.target)
+        form, _ = preferred(func, prices.target, floats_named(floats))
         if form is not None:
             return form.source
     return emit_function(func, target=prices.target, donate=donate, floats=floats_named(floats)).source

@@ -42,6 +42,7 @@ from ir.nodes import (
 from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
 from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
 from lower.collected import collected
+from lower.freedoms import EXTREMES, UPDATES, Policy
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
@@ -59,11 +60,11 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does. `floats` are the freedoms that its forms may take.
+    those that lie in memory as their parameter does. `policy` says which freedoms its forms may take.
     """
 
     func: PrimFunc
-    floats: Floats = DEFAULT_FLOATS
+    policy: Policy = field(default_factory=Policy)
     statements: list[Statement] = field(default_factory=list[Statement])
     depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     checks: list[Check] = field(default_factory=list[Check])
@@ -71,6 +72,11 @@ class Program:
     names: set[str] = field(default_factory=set[str])
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
+
+    @property
+    def floats(self) -> Floats:
+        """The freedoms that are granted."""
+        return self.policy.floats
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
@@ -105,7 +111,7 @@ class Program:
 
 def normalize(func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    program = Program(func, floats)
+    program = Program(func, Policy(floats))
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it
@@ -139,7 +145,7 @@ class _Builder:
         def go(s: Stmt) -> None:
             self.visit(s, loops, guards, values, buffers)
 
-        choices = as_choices(stmt)
+        choices = as_choices(stmt, self.program.policy)
         if choices is not None:
             for choice in choices:
                 go(choice)
@@ -185,12 +191,15 @@ class _Builder:
     ) -> None:
         if isinstance(value, Undef):
             return
-        value = collected(value) if value.dtype.is_float else as_extreme(value)
+        policy = self.program.policy
+        value = collected(value, policy) if value.dtype.is_float else as_extreme(value, policy)
         store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
         if value.same(Load(store.buffer, indices)):
             return
         position = len(self.program.statements)
-        self.program.statements.append(Statement(position, loops, guards, store, update_of(store, guards, loops)))
+        self.program.statements.append(
+            Statement(position, loops, guards, store, update_of(store, guards, loops, policy))
+        )
 
     def _loop(
         self,
@@ -335,14 +344,19 @@ def negate(cond: Expr) -> Expr:
             return Unary("not", cond)
 
 
-def update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -> tuple[UpdateOp, Expr] | None:
+def update_of(
+    store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...], policy: Policy
+) -> tuple[UpdateOp, Expr] | None:
     """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads that element.
 
     Reads of other elements of B are dependences like any other; only a place, a guard or a bound may not depend on B.
+    None too where it may not be combined in another order.
     """
     own = Load(store.buffer, store.indices)
     found = split_update(store.value, own)
     if found is None or has_load(found[1], own):
+        return None
+    if not policy.may(EXTREMES if found[0] in ("min", "max") else UPDATES, store.value.dtype):
         return None
     around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
     return None if any(load.buffer == store.buffer for e in around for load in loads(e)) else found

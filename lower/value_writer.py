@@ -14,7 +14,9 @@ from ir.traverse import factors, free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
+from lower.exact_values import ExactTranslator
 from lower.finite import Finite, outside_unless
+from lower.freedoms import MASKED, Policy
 from lower.job import (
     MAX_SLICES,
     MAX_TAPS,
@@ -59,6 +61,7 @@ class ValueWriter:
         names: Names,
         finite: Finite,
         target: Target,
+        policy: Policy,
         only: Collection[Buffer] = (),
         keep_nan: bool = False,
         behind: Collection[Buffer] = (),
@@ -68,6 +71,7 @@ class ValueWriter:
         self.behind = behind  # buffers that are read behind a barrier
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
         self.target = target
+        self.policy = policy
         self.keep_nan = keep_nan
         self.finite = finite
         self.recall = Recall(scope, names, only)
@@ -92,7 +96,8 @@ class ValueWriter:
         self.job = job
         self.bounds = self.around.with_axes(job.axes)
         order = tuple(a for a in job.axes if a not in apart)
-        self.translator = Translator(order, self._load, self._variable, self.helpers)
+        translate = ExactTranslator if self.policy.exact else Translator
+        self.translator = translate(order, self._load, self._variable, self.helpers)
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.shape = buffer_shape(job.buffer, self.bounds)
@@ -454,6 +459,7 @@ class ValueWriter:
             self._known,
             self.names.fresh,
             self.outside,
+            self.policy.floats,
         )
         if op is None:
             inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()
@@ -510,7 +516,8 @@ class ValueWriter:
                 case _:
                     return e
 
-        return map_expr(value, one) if self.job.op in (None, "add", "sub") else value
+        allowed = self.job.op in (None, "add", "sub") and self.policy.may(MASKED, value.dtype)
+        return map_expr(value, one) if allowed else value
 
     def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
         """Whether what a load finds is padding wherever one of the guards does not hold."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from egraph_rules.cost import Target
 from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Expr, Load, Var
 from lower.linear import Linear
 from lower.reduce import einsum, in_floats, reduction
@@ -38,6 +39,7 @@ class SumWriter:
         known: Callable[[Load], Known | None],
         fresh: Callable[[str], str],
         outside: Sequence[Expr] | None = None,
+        floats: Floats = DEFAULT_FLOATS,
     ) -> None:
         self.translator = translator
         self.order = translator.order
@@ -48,6 +50,7 @@ class SumWriter:
         self.known = known
         self.fresh = fresh
         self.outside = outside  # conditions without which nothing of a sum is used; None where it is not to be cut
+        self.floats = floats
         self.forms: list[str] = []
 
     def sum(
@@ -146,7 +149,7 @@ class SumWriter:
             tuple(self._bits(v.axes) for v in self.values),
             tuple(self.are_finite),
             self._positions,
-            self.dtype.is_float,
+            self.floats if self.dtype.is_float else None,
             self._long_rows,
             self.equal,
             frozenset(self.only),
