@@ -1,8 +1,8 @@
-"""Expressions over floats as JAX source whose results are those of the interpreter to the bit, but for library functions.
+"""Floats as JAX source whose results are those of the interpreter to the bit, but for library functions.
 
-XLA contracts products and sums, divides by multiplying with reciprocals, combines constants, and drops what it takes for
-the same number (measured on XLA:CPU, also in loops; no option of its compiler keeps it from all of these). It does not
-look through a choice that depends on the number itself: each result of an operation goes through such a choice, and
+XLA contracts products and sums, divides by multiplying with reciprocals, combines constants, and drops what it takes
+for the same number (measured on XLA:CPU, also in loops; no option of its compiler keeps it from all of these). It does
+not look through a choice that depends on the number itself: each result of an operation goes through such a choice, and
 constants become known with the other operand only. Narrow types are computed in float32, which has more than twice as
 many bits (Figueroa, "When is double rounding innocuous?", 1995), and rounded by `reduce_precision`.
 """
@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from ir.arith import fold_binary, fold_unary
 from ir.dtypes import DType
-from ir.nodes import Binary, Cast, Const, Expr, Unary
+from ir.nodes import Binary, Const, Expr, Unary
 from ir.traverse import has_loads
-from lower.values import POSTFIX, Translator, Value, aligned, dtype_code, literal, typed, union
+from lower.values import POSTFIX, Translator, Value, aligned, literal, typed, union
 
 ROUNDED = '''
 def rounded(x):
@@ -49,7 +49,7 @@ def as_bfloat16(x):
 
 AS_FLOAT16 = '''
 def as_float16(x):
-    """The nearest float16 of a wider float; a sum with a large number rounds those below 2**-14 to multiples of 2**-24."""
+    """The nearest float16 of a wider float: below 2**-14 a multiple of 2**-24, by a sum with a large number."""
     unit = late(1.5 * 2.0 ** (jnp.finfo(x.dtype).nmant - 24), x)
     small = jnp.copysign(rounded(rounded(x + unit) - unit), x)
     return jnp.where(jnp.abs(x) < 2.0**-14, small, lax.reduce_precision(x, 5, 10)).astype(jnp.float16)
@@ -113,6 +113,7 @@ class ExactTranslator(Translator):
         """`a op b`, rounded; of an operand that XLA might know, it learns only with the other one."""
         axes = union(self.order, a.axes, b.axes)
         number = not a.axes
+        b_known = b_known or (op == "div" and b.axes != axes)  # or XLA divides once for all, and multiplies
         a, b = (self._wide(aligned(typed(v, dtype), axes), dtype) for v in (a, b))
         if a_known and (number or not b_known):
             a = self._late(a, b)

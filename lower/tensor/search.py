@@ -57,7 +57,8 @@ _engine = kept(Engine)
 class Facts:
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
-    others; where a product with ones is as fast as a sum; which leaves equal other terms, and which of these would be made for this term only."""
+    others; where a product with ones is as fast as a sum; which leaves equal other terms, and which of these would be
+    made for this term only."""
 
     axes: tuple[int, ...]
     finite: tuple[bool, ...]
