@@ -20,6 +20,7 @@ from ir.nodes import Binary, Const, Expr, PrimFunc, Var
 from ir.traverse import free_vars, shape_vars
 from lower.calibration import user_target
 from lower.callable import Kernel
+from lower.freedoms import HIGHEST, Precision, precision_named
 from lower.function import Emitted, emit_function, to_text
 from lower.kernel import platform_of
 
@@ -32,6 +33,7 @@ def export(
     symbolic: bool = False,
     constraints: Sequence[str] = (),
     floats: Floats | str | Iterable[str] | None = None,
+    precision: str = HIGHEST,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
 
@@ -49,7 +51,11 @@ def export(
         LowerError: a platform is unknown, or a size is missing, unknown, or cannot stay open; the message says which
             one must be a number.
     """
-    return bytes(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).serialize())
+    return bytes(
+        _exported(
+            func, platforms, sizes, symbolic, constraints, floats_named(floats), precision_named(precision)
+        ).serialize()
+    )
 
 
 def stablehlo_text(
@@ -60,9 +66,14 @@ def stablehlo_text(
     symbolic: bool = False,
     constraints: Sequence[str] = (),
     floats: Floats | str | Iterable[str] | None = None,
+    precision: str = HIGHEST,
 ) -> str:
     """StableHLO of a function, as text; sizes as for `export`, with the same errors."""
-    return str(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).mlir_module())
+    return str(
+        _exported(
+            func, platforms, sizes, symbolic, constraints, floats_named(floats), precision_named(precision)
+        ).mlir_module()
+    )
 
 
 def _exported(
@@ -72,11 +83,12 @@ def _exported(
     symbolic: bool,
     constraints: Sequence[str],
     floats: Floats,
+    precision: Precision,
 ) -> jax_export.Exported:
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)
-    emitted = emit_function(func, target=prices.target, floats=floats)
+    emitted = emit_function(func, target=prices.target, floats=floats, precision=precision)
     kernel = Kernel(emitted, jax.devices("cpu")[0])
     needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
     given = _given(func, needed, sizes or {}, symbolic)

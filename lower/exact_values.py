@@ -104,9 +104,8 @@ class ExactTranslator(Translator):
         if op in _ARITHMETIC:
             return self._operation(op, a, b, dtype, a.static, b.static)
         if op == "pow":
-            return self._rounded(
-                super().binary(op, *(self._wide(typed(v, dtype), dtype) for v in (a, b)), dtype), dtype
-            )
+            a, b = (self._wide(typed(v, dtype), dtype) for v in (a, b))
+            return self._rounded(super().binary(op, a, b, dtype), dtype)
         return super().binary(op, a, b, dtype)
 
     def _operation(self, op: str, a: Value, b: Value, dtype: DType, a_known: bool, b_known: bool) -> Value:

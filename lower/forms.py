@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
-from ir.nodes import Buffer, Load, Var
-from ir.traverse import free_vars, shape_vars
+from ir.nodes import Buffer, Expr, Load, Var
+from ir.traverse import free_vars, map_expr, shape_vars
 from lower.blocking import follows
 from lower.boxes import static_names
 from lower.cholesky import factored
 from lower.components import components
 from lower.contraction import contracted
 from lower.delayed import may_delay
+from lower.digits import keeps_digits
 from lower.estimate import estimate
 from lower.factor import factorization, takes_roots
 from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened
-from lower.freedoms import EXTREMES, FACTORS, FILTERS, SCANS, SEARCHES, Form
+from lower.freedoms import EXPANDED, EXTREMES, FACTORS, FILTERS, SCANS, SEARCHES, Form
 from lower.inlined import all_inlined, inlined
 from lower.nest import (
     ArrayStatement,
@@ -38,7 +39,7 @@ from lower.nest import (
 )
 from lower.normalize import Program, moved, read_by_bounds
 from lower.recorded import depends_on
-from lower.recurrence import Unrolled, recurrence, with_history
+from lower.recurrence import Unrolled, recurrence, same_place, with_history
 from lower.reschedule import rescheduled, split_at
 from lower.selection import Selected, selection
 from lower.strips import in_strips
@@ -399,10 +400,24 @@ class Forms(ABC):
         dtype = s.buffer.dtype
         found = recurrence(s, loop, depth)
         if found is not None:
-            return found if self.policy.may(EXTREMES if found.op in ("min", "max") else SCANS, dtype) else None
+            form = EXTREMES if found.op in ("min", "max") else SCANS
+            return found if self.policy.may(form, dtype) and self._expandable(s, found) else None
         if axes is None or (found := filtering(s, loop, axes, depth)) is None:
             return None
-        return found if self.policy.may(FILTERS, dtype) else None
+        return found if self.policy.may(FILTERS, dtype) and self._expandable(s, found) else None
+
+    def _expandable(self, s: Statement, found: Recurrence | Filter) -> bool:
+        """Whether a value may be written as multiples of earlier elements and the rest."""
+        if not s.buffer.dtype.is_float or found.value.same(s.store.value):
+            return True
+        value = found.value
+
+        def one(e: Expr) -> Expr:
+            earlier = (p for p in found.earlier if isinstance(e, Load) and e.buffer == p.buffer)
+            return next((p for p in earlier if isinstance(e, Load) and same_place(e.indices, p.indices)), e)
+
+        given = map_expr(s.store.value, one)
+        return keeps_digits(given, value, found.earlier) or self.policy.may(EXPANDED, value.dtype)
 
     def _all_may(self, form: Form, group: Iterable[Statement]) -> bool:
         return all(self.policy.may(form, s.buffer.dtype) for s in group)

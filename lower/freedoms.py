@@ -8,11 +8,14 @@ Rules declare theirs where they are written: those of the search (`egraph_rules/
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from ir.dtypes import DType
+from ir.errors import LoopsatError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 
 _ORDER = Floats.REASSOCIATE
+_APART = Floats.DISTRIBUTE
 _SIGNS = Floats.NO_SIGNED_ZEROS
 _FINITE = Floats.FINITE
 _NUMBERS = _FINITE | _SIGNS
@@ -29,6 +32,7 @@ class Form:
 UPDATES = Form("sums and products in any order from a zero or one, by array operations and libraries", _ORDER | _SIGNS)
 EXTREMES = Form("minima and maxima in any order", _SIGNS)
 COLLECTED = Form("like terms of linear combinations collected", _ORDER | _FINITE)
+EXPANDED = Form("products of sums and differences taken apart though terms may cancel", _ORDER | _FINITE | _APART)
 CHOICE_AS_EXTREME = Form("a choice between two numbers that are compared as their minimum or maximum", _NUMBERS)
 SCANS = Form("recurrences by composing steps, in blocks or by sums over windows that double", _ORDER | _FINITE)
 FILTERS = Form("filters by responses to single terms within blocks", _ORDER | _FINITE)
@@ -36,15 +40,32 @@ DELAYED = Form("updates of a block of steps in one product", _ORDER | _FINITE)
 FACTORS = Form("a library's factorization", _ORDER | _FINITE)
 SYSTEMS = Form("a library's solution of triangular systems", _ORDER | _FINITE)
 SEARCHES = Form("the place of the largest or smallest by its value", _NUMBERS)
-IDLE = Form("stores that change nothing by the laws of extremes and sums", _NUMBERS)
 MERGED = Form("updates of one place in one statement, zero where a guard does not hold", _ORDER | _NUMBERS)
 MASKED = Form("padding with zeros in place of a guard", _NUMBERS)
 PALLAS = Form("kernels by Pallas, with sums by tiles", _ORDER | _NUMBERS)
 
 FORMS = (
-    UPDATES, EXTREMES, COLLECTED, CHOICE_AS_EXTREME, SCANS, FILTERS, DELAYED, FACTORS, SYSTEMS, SEARCHES, IDLE, MERGED,
-    MASKED, PALLAS,
+    UPDATES, EXTREMES, COLLECTED, EXPANDED, CHOICE_AS_EXTREME, SCANS, FILTERS, DELAYED, FACTORS, SYSTEMS, SEARCHES,
+    MERGED, MASKED, PALLAS,
 )  # fmt: skip
+
+
+Precision = Literal["highest", "high", "default"]  # of products of float32 arrays, as `jax.lax.Precision` has them
+PRECISIONS: tuple[Precision, ...] = ("highest", "high", "default")
+HIGHEST: Precision = "highest"
+
+
+def precision_named(name: str) -> Precision:
+    """A precision by its name.
+
+    Raises:
+        LoopsatError: there is none of this name.
+    """
+    for precision in PRECISIONS:
+        if name == precision:
+            return precision
+    help = suggest(name, PRECISIONS) or f"use {', '.join(PRECISIONS)}"
+    raise LoopsatError("unknown-precision", f"there is no precision `{name}`", help=help)
 
 
 @dataclass(slots=True)
@@ -52,6 +73,7 @@ class Policy:
     """What a caller grants. `withheld` are the forms that were asked for and not granted."""
 
     floats: Floats = DEFAULT_FLOATS
+    precision: Precision = HIGHEST
     withheld: dict[Form, None] = field(default_factory=dict[Form, None])
 
     def may(self, form: Form, dtype: DType) -> bool:

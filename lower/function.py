@@ -9,6 +9,7 @@ from math import prod
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
+from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
@@ -26,6 +27,7 @@ from lower.exact_values import EXACT_HELPERS, ExactTranslator
 from lower.filters import FILTER_HELPERS
 from lower.finite import Finite, outside_unless
 from lower.folding import folded
+from lower.freedoms import HIGHEST, Precision
 from lower.handed import handed_on
 from lower.in_windows import inline_windows
 from lower.inlined import inline_values
@@ -102,6 +104,7 @@ class Emitted:
     report: tuple[str, ...] = field(default=())
     floats: Floats = DEFAULT_FLOATS
     donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
+    precision: Precision = HIGHEST
 
 
 def emit_function(
@@ -111,16 +114,17 @@ def emit_function(
     donate: Donate = False,
     keep_nan: bool = False,
     floats: Floats = DEFAULT_FLOATS,
+    precision: Precision = HIGHEST,
 ) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
 
-    `floats` are the freedoms that forms may take.
+    `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays.
     `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
-    program = normalize(with_stages(without_bodies(func, floats), target), checks, floats)
+    program = normalize(with_stages(without_bodies(func, floats), target), checks, floats, precision)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
@@ -185,10 +189,23 @@ class _Emitter:
         donated = self._donation(optional, donate)
         source = self._source(name, [*prologue, *body], optional, wide, donated)
         names = {p.name: self.names.of(p) for p in self.func.params}
-        report = (*self.report, *self.program.notes)
+        report = (*self.report, *self._about_floats(), *self.program.notes)
         checks = tuple(self.program.checks)
-        floats = self.program.floats
-        return Emitted(self.func, name, source, names, optional, self.static, wide, checks, report, floats, donated)
+        policy = self.program.policy
+        return Emitted(
+            self.func, name, source, names, optional, self.static, wide, checks, report, policy.floats, donated,
+            policy.precision,
+        )  # fmt: skip
+
+    def _about_floats(self) -> list[str]:
+        """What a caller's words on floats have led to."""
+        policy = self.program.policy
+        notes = [f"withheld by the policy on floats: {form.what}" for form in policy.withheld]
+        forms = ("contraction", "convolution", "banded product")
+        products = any(form in line for line in self.report for form in forms)
+        if products and any(b.dtype is DType.FLOAT32 for b in self.func.buffers):
+            notes.append(f"products of float32 arrays are taken in precision {policy.precision}")
+        return notes
 
     def _donation(self, optional: tuple[Buffer, ...], donate: Donate) -> tuple[str, ...]:
         return tuple(map(self.names.of, donated_buffers(self.func, self.program.written, optional, donate)))
@@ -252,6 +269,8 @@ class _Emitter:
         if optional:
             left_out = ", ".join(self.names.of(b) for b in optional)
             lines += ["", f"    May be left out (what is never written is then zero): {left_out}."]
+        if self.program.policy.precision != HIGHEST:
+            lines += ["", f"    Products of float32 arrays are taken in precision {self.program.policy.precision}."]
         in_place = self._donation(optional, True)
         if in_place and not donated:
             lines += [

@@ -42,7 +42,7 @@ from ir.nodes import (
 from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
 from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
 from lower.collected import collected
-from lower.freedoms import EXTREMES, UPDATES, Policy
+from lower.freedoms import EXTREMES, HIGHEST, UPDATES, Policy, Precision
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
 
@@ -109,9 +109,11 @@ class Program:
         return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
 
 
-def normalize(func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS) -> Program:
+def normalize(
+    func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS, precision: Precision = HIGHEST
+) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    program = Program(func, Policy(floats))
+    program = Program(func, Policy(floats, precision))
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it

@@ -16,7 +16,7 @@ from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
 from lower.exact_values import ExactTranslator
 from lower.finite import Finite, outside_unless
-from lower.freedoms import MASKED, Policy
+from lower.freedoms import HIGHEST, MASKED, Policy
 from lower.job import (
     MAX_SLICES,
     MAX_TAPS,
@@ -97,7 +97,7 @@ class ValueWriter:
         self.bounds = self.around.with_axes(job.axes)
         order = tuple(a for a in job.axes if a not in apart)
         translate = ExactTranslator if self.policy.exact else Translator
-        self.translator = translate(order, self._load, self._variable, self.helpers)
+        self.translator = translate(order, self._load, self._variable, self.helpers, self.policy.precision)
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.shape = buffer_shape(job.buffer, self.bounds)
@@ -380,8 +380,9 @@ class ValueWriter:
             codes.append(self.translator.expr(load).code)
         self._use(job, chosen)
         self.helpers.add("banded")
+        precision = "" if self.policy.precision == HIGHEST else f', precision="{self.policy.precision}"'
         self._note("banded product")
-        return ordered(f"banded({', '.join(codes)}, {what.width})", what.axes, self.translator.order)
+        return ordered(f"banded({', '.join(codes)}, {what.width}{precision})", what.axes, self.translator.order)
 
     def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
         """A convolution by the library's function."""
@@ -400,7 +401,7 @@ class ValueWriter:
         if any(w.dilation > 1 for w in what.windows):
             options.append(f"rhs_dilation={_tuple(w.dilation for w in what.windows)}")
         if dtype is DType.FLOAT32:
-            options.append('precision="highest"')
+            options.append(f'precision="{self.policy.precision}"')
         if narrow:
             options.append("preferred_element_type=jnp.float32")
         code = f"lax.conv_general_dilated({', '.join(options)})"

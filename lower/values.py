@@ -179,7 +179,7 @@ def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
 class Translator:
     """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order.
 
-    Functions that the source calls are added to `helpers`.
+    Functions that the source calls are added to `helpers`. Products of float32 arrays are taken in `precision`.
     """
 
     def __init__(
@@ -188,11 +188,13 @@ class Translator:
         load: Callable[[Load], Value],
         variable: Callable[[Var], Value],
         helpers: set[str] | None = None,
+        precision: str = "highest",
     ) -> None:
         self.order = tuple(order)
         self.load = load
         self.variable = variable
-        self.helpers = set[str]() if helpers is None else helpers
+        self.helpers: set[str] = set() if helpers is None else helpers
+        self.precision = precision  # of products of arrays
 
     def expr(self, expr: Expr) -> Value:
         match cast(AnyExpr, expr):

@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     prices = stored(options.target)
     limits = budget_of(options)
     result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without)
-    kernel = compile(result.best, target=prices.target, floats=floats)
+    kernel = compile(result.best, target=prices.target, floats=floats, precision=options.precision)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))
     console = Console(highlight=False, soft_wrap=True)

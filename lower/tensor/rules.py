@@ -1,9 +1,9 @@
 """Rules over tensor terms. Each is a Python function over patterns: what a term is, what it may be instead, and when.
 
 Each names the freedoms that it takes where elements are floats; integers wrap alike in every order. Sums of products
-may be taken apart, as their products are rounded already; where a difference of elements is exact, sums of both are not, so
-that taking them apart is `DISTRIBUTE`, as expanding products is. What a mask hides need not be a number, so a product
-with zero stands for a mask only where the other factor is `finite`.
+may be taken apart, as their products are rounded already; where a difference of elements is exact, sums of both are
+not, so that taking them apart is `DISTRIBUTE`, as expanding products is. What a mask hides need not be a number, so a
+product with zero stands for a mask only where the other factor is `finite`.
 """
 
 from __future__ import annotations

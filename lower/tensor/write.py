@@ -8,6 +8,7 @@ from egraph_rules.cost import Target
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Expr, Load, Var
+from lower.freedoms import HIGHEST, Precision
 from lower.linear import Linear
 from lower.reduce import einsum, in_floats, reduction
 from lower.tensor.exact import EXACT, largest
@@ -261,7 +262,8 @@ class SumWriter:
             cut = self._in_blocks(term, values, over)
             if cut is not None:
                 return cut
-        value = self._in_floats(term, values, over) or einsum(values, over, self.dtype, self.translator)
+        own = _precision(term)
+        value = self._in_floats(term, values, over) or einsum(values, over, self.dtype, self.translator, precision=own)
         if term in self.shared:
             value = self.made[term] = Value(self.named(value.code, "product"), value.axes)
         return value
@@ -275,7 +277,7 @@ class SumWriter:
         if most is None or most > EXACT:
             return None
         self.forms.append("in float32, exactly")
-        return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype)
+        return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype, HIGHEST)
 
     def _in_blocks(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
         """A contraction in blocks, where only a part of it counts and that is cheaper."""
@@ -292,6 +294,11 @@ class SumWriter:
 
     def _reduced(self, value: Value, bits: int) -> Value:
         return reduction("add", value, None, self._axes(bits), self.dtype, self.translator, self.size)
+
+
+def _precision(term: Term) -> Precision | None:
+    """The precision of a contraction that is no product of arrays in the program, but a sum."""
+    return HIGHEST if any(a.op in ("Ones", "Flag") for a in term.args) else None
 
 
 def _same(axes: Sequence[Axis], others: Sequence[Axis]) -> bool:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir import interpret, parse, parse_expr, to_script
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Const, Expr, Unary, Var
 from ir.traverse import walk_expr
 from lower import compile, emit
@@ -108,7 +109,7 @@ def test_a_stencil_with_its_parts_written_down_one_by_one() -> None:
 @T.prim_func
 def f(A: T.Buffer((12, 12), "float32"), B: T.Buffer((12, 12), "float32")):
     for i, j in T.grid(10, 10):
-        B[i + 1, j + 1] = B[i + 1, j + 1] + A[i + 1, j + 1] + (
+        B[i + 1, j + 1] = A[i + 1, j + 1] + (
             0.25 * (A[i, j + 1] - 2.0 * A[i + 1, j + 1] + A[i + 2, j + 1])
             + 0.25 * (A[i + 1, j] - 2.0 * A[i + 1, j + 1] + A[i + 1, j + 2])
         )
@@ -120,3 +121,17 @@ def f(A: T.Buffer((12, 12), "float32"), B: T.Buffer((12, 12), "float32")):
     a, b = (rng.normal(size=(12, 12)).astype(np.float32) for _ in range(2))
     (got,), (want,) = compile(func)(a, b), interpret(func, a, b)
     assert np.allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5 * (a - b) + 0.25 * (b - c)",  # differences only are rounded
+        "0.3 * (a - b) + 0.2 * (c - b) + 0.1 * (d - b)",
+        "0.25 * (a - 2.0 * b + c) + 0.25 * (d - 2.0 * b + c)",
+    ],
+)
+def test_differences_are_kept_unless_products_may_be_distributed(text: str) -> None:
+    whole = parse_expr(text, dict.fromkeys(NAMES, "float32"))
+    assert collected(whole, Policy()).same(whole)
+    assert not collected(whole, Policy(DEFAULT_FLOATS | Floats.DISTRIBUTE)).same(whole)
