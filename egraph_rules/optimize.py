@@ -32,6 +32,7 @@ from ir.floats import Floats, floats_named
 from ir.functions import functions_in
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
+from ir.verify import check_entry
 
 TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
 
@@ -96,7 +97,8 @@ class Result:
         once = replace(s.budget, restarts=0, seconds=min(s.budget.seconds, TRIAL_SECONDS))
 
         def again(body: Stmt) -> list[Trace]:
-            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.traces
+            trial = replace(self.source, body=body)
+            return optimize(trial, s.target, 1, once, s.floats, s.rules, verify=False).report.traces
 
         searched = Searched(
             self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
@@ -113,19 +115,22 @@ def optimize(
     floats: Floats | str | Iterable[str] | None = None,
     rules: Iterable[Rule] | None = None,
     without: Iterable[str] = (),
+    verify: bool = True,
 ) -> Result:
     """Search for the `k` cheapest programs equivalent to `func` on a target.
 
     `floats` are the freedoms float rules may take: a `Floats`, names ("strict" for none), or the default policy.
     `without` names families of rules to leave out; `rules` replaces all rules, built-in and registered. A budget that
     runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
-    returned, at worst the one given.
+    returned, at worst the one given. `verify=False` vouches for a program that `ir.verify` has not seen.
 
     Raises:
         LoopsatError: the target, or a family, does not exist.
+        VerifyError: the program has no meaning: an access can leave its buffer, an assumption is false, ...
         KeyboardInterrupt: there was a second Ctrl-C.
     """
     began = time.perf_counter()
+    check_entry(func, verify)
     floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
@@ -140,7 +145,7 @@ def optimize(
         erased = [erase(body) for _, body in search.run()]
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
     report.seconds = time.perf_counter() - began
-    variants = [(replace(func, body=body), cost) for cost, body in found]
+    variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
@@ -162,7 +167,7 @@ def search_within(
     patience = Patience(budget.seconds, allowed=1)
     search = _Search(func, target, 1, budget, rules, Report(), signed_zeros, patience, block)
     with listening(patience):
-        return replace(func, body=search.run()[0][1])
+        return replace(func, body=search.run()[0][1]).refines(func)
 
 
 @dataclass(slots=True)

@@ -27,6 +27,10 @@ def specialize(func: PrimFunc, sizes: Mapping[str, int]) -> PrimFunc:
             raise LoopsatError("bad-size", f"{name} = {size} is no {var.dtype}", func.span)
         values[var] = const(size, var.dtype)
 
+    return func.with_origin(lambda f: _with_values(f, values))
+
+
+def _with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
     def expr(e: Expr) -> Expr:
         return map_expr(e, one)
 

@@ -22,7 +22,7 @@ from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.functions import functions_in, inlined, placeholder, size, template
+from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
 from ir.interpret import Machine, Undefined
 from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
 from ir.traverse import children, map_stmt, walk, with_children
@@ -43,12 +43,15 @@ def without_bodies(func: PrimFunc, floats: Floats = DEFAULT_FLOATS) -> PrimFunc:
     Raises:
         LowerError: a JAX expression is wrong, or an expression would become too large.
     """
+    return func.with_origin(lambda f: _without_bodies(f, kept=Floats.REASSOCIATE in floats))
+
+
+def _without_bodies(func: PrimFunc, *, kept: bool) -> PrimFunc:
     used = functions_in(func)
     if not used:
         return func
     for function in used:
         check_expression(function)
-    kept = Floats.REASSOCIATE in floats
     # Integer bindings may become parts of indices, which lowering has to see through.
     values = {
         id(s.value) for s in walk(func.body) if isinstance(s, Store) or (isinstance(s, Let) and s.var.dtype.is_float)
@@ -109,6 +112,9 @@ def check_expression(function: Function) -> None:
     """
     if function.jax is None:
         return
+    problem = template_problem(function)  # nothing is evaluated that was not vetted
+    if problem is not None:
+        _refuse(function, problem)
     samples = list(_samples(function))
     if not samples:
         return

@@ -88,7 +88,7 @@ class ExactTranslator(Translator):
             case Unary(op=op, operand=Const(value=a)) if expr.dtype.is_float:
                 return literal(fold_unary(op, a, expr.dtype), expr.dtype)
             case Binary(op=op, lhs=lhs, rhs=rhs) if lhs.dtype.is_float and op in _ARITHMETIC:
-                a, b = self.expr(lhs), self.expr(rhs)
+                a, b = self.expr(lhs), self._harmless(rhs) if op == "div" else self.expr(rhs)
                 return self._operation(op, a, b, lhs.dtype, not has_loads(lhs), not has_loads(rhs))
             case _:
                 return super().expr(expr)

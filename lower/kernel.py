@@ -12,6 +12,7 @@ from egraph_rules.cost import Target
 from ir.errors import LowerError, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import PrimFunc
+from ir.verify import check_entry
 from lower.calibration import price_line, user_target
 from lower.callable import Kernel, ShardedKernel
 from lower.donation import Donate
@@ -38,6 +39,7 @@ def compile(
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
+    verify: bool = True,
 ) -> Kernel:
     """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
 
@@ -59,9 +61,12 @@ def compile(
     of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
     divide are padded inside, and results are those of the unsharded kernel (see docs/devices.md).
 
+    `verify=False` vouches for a program that `ir.verify` has not seen.
+
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
-    names in `donate` that the function does not write.
+    names in `donate` that the function does not write; VerifyError for a program that has no meaning.
     """
+    check_entry(func, verify)
     policy, digits = floats_named(floats), precision_named(precision)
     platform = platform_of(target)
     device, notes = _device(platform)
@@ -114,11 +119,14 @@ def emit(
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
+    verify: bool = True,
 ) -> str:
     """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
 
-    Raises LowerError for an unknown target, and for names in `donate` that the function does not write.
+    Raises LowerError for an unknown target, and for names in `donate` that the function does not write; VerifyError
+    for a program that has no meaning.
     """
+    check_entry(func, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
         form, _ = preferred(func, prices.target, floats_named(floats))

@@ -39,7 +39,17 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    has_load,
+    has_loads,
+    loads,
+    map_expr,
+    results_of,
+    shape_vars,
+    walk_expr,
+)
 from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
 from lower.collected import collected
 from lower.freedoms import EXTREMES, HIGHEST, UPDATES, Policy, Precision
@@ -60,7 +70,8 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does. `policy` says which freedoms its forms may take.
+    those that lie in memory as their parameter does. `policy` says which freedoms its forms may take. `source` is the
+    program as it was written, where this is another.
     """
 
     func: PrimFunc
@@ -72,6 +83,7 @@ class Program:
     names: set[str] = field(default_factory=set[str])
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
+    source: Program | None = None
 
     @property
     def floats(self) -> Floats:
@@ -99,21 +111,28 @@ class Program:
 
     @property
     def written(self) -> tuple[Buffer, ...]:
-        """Parameters that are stored to, in order, as the original function has them."""
-        stored = buffers_written(self.func.body)
-        return tuple(b for b in self.func.buffers if b in stored)
+        """Parameters that are stored to in the program as it was written, in order."""
+        return results_of(self.func) if self.source is None else self._own(self.source.written)
 
     @property
     def optional(self) -> tuple[Buffer, ...]:
         """Those of them that are never read before they are written: callers may leave them out."""
+        if self.source is not None:
+            return self._own(self.source.optional)
         return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
+
+    def _own(self, buffers: Iterable[Buffer]) -> tuple[Buffer, ...]:
+        """The parameters of these names."""
+        names = {b.name for b in buffers}
+        return tuple(b for b in self.func.buffers if b.name in names)
 
 
 def normalize(
     func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS, precision: Precision = HIGHEST
 ) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    program = Program(func, Policy(floats, precision))
+    source = None if func.origin is None else normalize(func.origin, floats=floats)
+    program = Program(func, Policy(floats, precision), source=source)
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it

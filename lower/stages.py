@@ -60,9 +60,9 @@ def with_stages(func: PrimFunc, target: Target) -> PrimFunc:
     if not any(isinstance(e, Binary) and _fixing(e) for e in all_exprs(func.body)):
         return func
     func = lower_blocks(func)
-    func = replace(func, body=map_stmt(func.body, on_stmt=_with_numbers))
+    func = replace(func, body=map_stmt(func.body, on_stmt=_with_numbers)).as_form_of(func)
     names = {p.name for p in func.params} | {v.name for s in walk(func.body) for v in bound_var(s)}
-    return replace(func, body=_staged(func.body, {}, target, names))
+    return replace(func, body=_staged(func.body, {}, target, names)).as_form_of(func)
 
 
 def _with_numbers(stmt: Stmt) -> Stmt:

@@ -107,9 +107,9 @@ class StatementWriter(StoreWriter):
         self._survey(chosen)
         alone = chosen or started is not None
         self.results, self.base = [], None if alone else self.recall.joinable(job, kept, self._positions)
-        self.outside = None if chosen or self.scope.loop_vars else outer
+        self.outside, self.covering = None if chosen or self.scope.loop_vars else outer, outer
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
-        self.outside = None
+        self.outside, self.covering = None, ()
         if value is None:
             self.forms.append("never executed")
             return

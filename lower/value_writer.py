@@ -78,6 +78,7 @@ class ValueWriter:
         self.results: list[Known] = []
         self.base: Known | None = None
         self.outside: Sequence[Expr] | None = None  # guards that the store is under, where sums may be cut by them
+        self.covering: Sequence[Expr] = ()  # guards of the store, under which alone the value counts
         self.node = node
         self.copies: dict[str, str] = {}
         self.spared: dict[tuple[int, Load], bool] = {}
@@ -97,7 +98,7 @@ class ValueWriter:
         self.bounds = self.around.with_axes(job.axes)
         order = tuple(a for a in job.axes if a not in apart)
         translate = ExactTranslator if self.policy.exact else Translator
-        self.translator = translate(order, self._load, self._variable, self.helpers, self.policy.precision)
+        self.translator = translate(order, self._load, self._variable, self.helpers, precision=self.policy.precision)
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.shape = buffer_shape(job.buffer, self.bounds)
@@ -451,6 +452,12 @@ class ValueWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
+        with self.translator.under(lambda: self._mask([*self.covering, *guards])):
+            return self._under_mask(op, expr, guards, mask, reduced)
+
+    def _under_mask(
+        self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], mask: Value | None, reduced: tuple[Axis, ...]
+    ) -> Value:
         writer = SumWriter(
             self.translator,
             self._finite,

@@ -135,7 +135,7 @@ class Searched:
 
 def search(func: PrimFunc, rules: tuple[Rule, ...], used: _Used) -> tuple[list[PrimFunc], Counter[str]]:
     """What a search with these rules finds, and how often each matched; names of blocks are lost."""
-    result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules)
+    result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules, verify=False)
     return [variant for variant, _ in result.variants], result.report.matches
 
 

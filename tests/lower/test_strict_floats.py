@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -81,9 +83,9 @@ class Programs:
         return parse(f"@T.prim_func\ndef f({params}, c: T.{self.dtype}):\n    {body}\n").funcs[0]
 
 
-def inputs(func: PrimFunc, rng: np.random.Generator) -> dict[str, np.ndarray]:
+def inputs(func: PrimFunc, rng: np.random.Generator) -> dict[str, Any]:
     """Numbers of several scales, zeros of both signs among them."""
-    found: dict[str, np.ndarray] = {}
+    found: dict[str, Any] = {}
     for p in func.params:
         shape = [int(d.value) for d in getattr(p, "shape", ())]
         numbers = rng.normal(size=shape) * 10.0 ** rng.integers(-1, 2, shape)
@@ -92,13 +94,14 @@ def inputs(func: PrimFunc, rng: np.random.Generator) -> dict[str, np.ndarray]:
     return found
 
 
-def assert_equal_bits(func: PrimFunc, given: dict[str, np.ndarray]) -> None:
+def assert_equal_bits(func: PrimFunc, given: dict[str, Any]) -> None:
     """The strict kernel and the interpreter agree: numbers, signs of zeros, and where there are NaN.
 
     XLA:CPU takes subnormal numbers for zero, so elements that are below the normal ones count as equal to zero.
     """
     kernel = compile(func, floats="strict")
-    expected = interpret(func, **{name: value.copy() for name, value in given.items()})
+    own: dict[str, Any] = {name: np.copy(value) for name, value in given.items()}
+    expected = interpret(func, **own)
     for want, got in zip(expected, kernel(**given), strict=True):
         want, have = want.astype(np.float64), np.asarray(got).astype(np.float64)
         same = (want == have) & (np.signbit(want) == np.signbit(have)) | np.isnan(want) & np.isnan(have)

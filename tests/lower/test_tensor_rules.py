@@ -90,8 +90,10 @@ def leaf(number: int) -> Term:
 
 
 def facts(*leaves: int, finite: bool = True) -> Facts:
-    sizes = lambda bits: 100.0 ** bits.bit_count()  # noqa: E731
-    return Facts(leaves, (finite,) * len(leaves), sizes, DEFAULT_FLOATS, lambda bits: True)
+    def size(bits: int) -> float:
+        return 100.0 ** bits.bit_count()
+
+    return Facts(leaves, (finite,) * len(leaves), size, DEFAULT_FLOATS, lambda bits: True)
 
 
 def test_sums_of_products_become_contractions() -> None:
