@@ -267,7 +267,7 @@ class _Translator:
         return f"{ask}\n{self._rule(self.atoms, self._actions(root, replacement))}"
 
     def _rule(self, atoms: list[str], actions: str, suffix: str = "") -> str:
-        return f'(rule ({" ".join(atoms)}) ({actions}) :ruleset {ruleset(self.name)} :name "{self.name}{suffix}")'
+        return f'(rule ({" ".join(atoms)}) ({actions}) :name "{self.name}{suffix}")'
 
     def _row(self, asked: tuple[Expr, ...]) -> str:
         """The question's row: the rule, the facts, and expressions by number or constants by value."""
@@ -417,15 +417,9 @@ def _literal(expr: Const) -> str:
     return repr(float(expr.value)) if expr.dtype.is_float else str(int(expr.value))
 
 
-def ruleset(name: str) -> str:
-    """The engine's ruleset of a rule or family: rules of one family run and rest together."""
-    return f"family-{name.partition('.')[0]}"
-
-
 def statement_rule(name: str, law: str, because: str, query: str, action: str) -> Rule:
     """A rule over statements in a context, written against the tables of `language.py`."""
-    program = f'(rule ({query}) ({action}) :ruleset {ruleset(name)} :name "{name}")'
-    return Rule(name, law, because, Floats.STRICT, program)
+    return Rule(name, law, because, Floats.STRICT, f'(rule ({query}) ({action}) :name "{name}")')
 
 
 def kind_rows() -> list[tuple[str, str]]:

@@ -49,6 +49,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.presburger import exclusive
 from ir.script.printer import to_script
 from ir.traverse import shape_vars
 
@@ -76,6 +77,7 @@ def check_entry(func: PrimFunc, verified: bool = True) -> None:
         verify(func.as_written)
 
 
+@exclusive
 def verify(func: PrimFunc, *, allow_stray_loads: bool = False) -> Verified:
     """Check that a function has a meaning.
 

@@ -203,7 +203,7 @@ def _add_seconds_option(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=_seconds,
         metavar="S",
-        help=f"search for at most S seconds (default: {DEFAULT_BUDGET.seconds:g}); "
+        help="search for at most S seconds (default: a budget of work, the same on every machine); "
         "what is best by then is used, as after Ctrl-C",
     )
 

@@ -13,6 +13,7 @@ from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
+from ir.presburger import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.apart import read_apart
@@ -86,6 +87,7 @@ class Emitted:
     assumptions: tuple[str, ...] = ()  # what it rests on, in words
 
 
+@exclusive
 def emit_function(
     func: PrimFunc,
     checks: bool = False,
@@ -174,7 +176,7 @@ class _Emitter:
         self.phase: Phase | None = None  # of the loop that is being written
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
-        self.locals = {self.expanded.get(b, b) for b in program.depth}
+        self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
         self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
@@ -538,11 +540,12 @@ class _Emitter:
         else:
             scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first})")
 
-    def _body(self, nodes: Iterable[Node], own: Iterable[Buffer], child: Scope) -> None:
+    def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
-        self._create_locals(child, own)
+        here = [b for b in self.locals if b in own]  # in the order of the program
+        self._create_locals(child, here)
         self._nodes(nodes, child)
-        for buffer in own:
+        for buffer in here:
             child.forget(buffer)
         child.flush_all()
 

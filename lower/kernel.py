@@ -12,6 +12,7 @@ from egraph_rules.cost import Target
 from ir.errors import LowerError, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import PrimFunc
+from ir.presburger import exclusive
 from ir.verify import check_entry
 from lower.calibration import price_line, user_target
 from lower.callable import Kernel, ShardedKernel
@@ -28,6 +29,7 @@ _ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 
+@exclusive
 def compile(
     func: PrimFunc,
     target: str | Target = "cpu",
@@ -111,6 +113,7 @@ def _device(platform: str) -> tuple[Any, list[str]]:
         return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
 
 
+@exclusive
 def emit(
     func: PrimFunc,
     target: str | Target = "cpu",

@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from egraph_rules.cost import Target
 from ir import presburger
-from ir.arith import ArithmeticFault, fold_binary
+from ir.arith import fold_binary
 from ir.blocks import lower_blocks
+from ir.fold import fold
 from ir.nodes import (
     NEGATED,
     Alloc,
@@ -200,10 +201,7 @@ def _fold(e: Expr) -> Expr:
         return e
     dtype = e.lhs.dtype
     if isinstance(e.lhs, Const) and isinstance(e.rhs, Const):
-        try:
-            return Const(fold_binary(e.op, e.lhs.value, e.rhs.value, dtype), e.dtype)
-        except ArithmeticFault:
-            return e
+        return fold(e)
     a, b = (e.rhs, e.lhs) if e.op in _SYMMETRIC and isinstance(e.lhs, Const) else (e.lhs, e.rhs)
     if not isinstance(b, Const) or has_loads(a):
         return e  # of data, bits are what is cheap

@@ -106,7 +106,7 @@ class ValueWriter:
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""
-        for load in {load for e in self.job.exprs() for load in loads(e)}:
+        for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
             times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
             shape = buffer_shape(load.buffer, self.bounds)
             self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)

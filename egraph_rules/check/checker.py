@@ -13,6 +13,7 @@ from egraph_rules.check.searched import Searched
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials
 from egraph_rules.check.verdict import Verdict
 from egraph_rules.rule import Rule
+from ir.presburger import exclusive
 
 _SEARCHES = 12  # a search costs as much as that many instances
 
@@ -26,6 +27,7 @@ class _Test:
     examples: int
 
 
+@exclusive
 def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     """Prove a rule where z3 can, and test it on random instances and programs against the interpreter.
 

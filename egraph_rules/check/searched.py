@@ -134,8 +134,14 @@ class Searched:
 
 
 def search(func: PrimFunc, rules: tuple[Rule, ...], used: _Used) -> tuple[list[PrimFunc], Counter[str]]:
-    """What a search with these rules finds, and how often each matched; names of blocks are lost."""
+    """What a search with these rules finds, and how often each matched; names of blocks are lost.
+
+    Raises:
+        KeyboardInterrupt: there was a Ctrl-C, which is not meant for this search alone.
+    """
     result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules, verify=False)
+    if result.report.interrupted:
+        raise KeyboardInterrupt
     return [variant for variant, _ in result.variants], result.report.matches
 
 

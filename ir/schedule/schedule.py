@@ -12,6 +12,7 @@ import numpy as np
 
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
+from ir.presburger import exclusive
 from ir.schedule.compute_at import compute_at, reverse_compute_at
 from ir.schedule.edit import (
     ROOT,
@@ -279,6 +280,7 @@ class Schedule:
             getattr(self, name)(**arguments)
         return self.trace.steps[-1].outputs
 
+    @exclusive
     def _do(self, name: str, arguments: Mapping[str, object]) -> tuple[Ref, ...]:
         """Run a step and record it."""
         method = getattr(self, f"_run_{name}", None)

@@ -15,6 +15,7 @@ from lower.cli import floats_of, load_kernels
 from lower.commands.optimize import check, time_forms
 from lower.measure import Form
 from lower.page import Page
+from lower.price import pricing
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 
@@ -38,7 +39,10 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
     func = program.func
     verify(func)
     floats = floats_of(options)
-    result = optimize(func, target=prices.target, k=options.variants, floats=floats, without=options.without)
+    whole = pricing(func, prices.target, floats)
+    result = optimize(
+        func, target=prices.target, k=options.variants, floats=floats, without=options.without, whole=whole
+    )
     inputs = program.inputs(np.random.default_rng(options.seed))
     forms = [Form("as written", func, compile(func, prices.target, floats=floats))]
     for rank, (variant, _) in enumerate(result.variants):
@@ -46,6 +50,8 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
         forms.append(Form(name, variant, compile(variant, prices.target, floats=floats)))
     sizes = f", sizes {program.text}" if program.sizes else ""
     page.title(f"kernel {func.name}{sizes}, target {options.target}")
+    if result.report.overruled:
+        page.line(f"- {result.report.overruled}")
     for form in forms[1:]:
         given = program.make is not None
         check(page, check_kernel(func, form.func, form.kernel, inputs, prices.target, floats, given))

@@ -24,6 +24,7 @@ from lower.check import Checked, check_kernel, insist
 from lower.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
 from lower.measure import Form, milliseconds, profiles, sizes_of
 from lower.page import Page, progress
+from lower.price import pricing
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 from lower.tpu import CANDIDATES, INSTALL, choose, describe, tpu_available
@@ -51,7 +52,8 @@ def run(options: argparse.Namespace) -> None:
     ask = options.target == "tpu" and not options.tune  # what is measured needs no estimate
     count = max(count, CANDIDATES) if ask and tpu_available() else count
     budget = budget_of(options)
-    result = optimize(program.func, prices.target, count, budget, floats, without=options.without)
+    whole = pricing(program.func, prices.target, floats)
+    result = optimize(program.func, prices.target, count, budget, floats, without=options.without, whole=whole)
     tuned = _tune(options, program, result) if options.tune else None
     choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.rank)
     form = options.emit or ("jax" if options.output else None)
@@ -188,7 +190,9 @@ class _Presenter:
         for decision in report.decisions:
             page.line(f"- {decision.rule}: {decision.place}")
             page.line(f"    {decision.fact}")
-        if not report.decisions:
+        if report.overruled:
+            page.line(f"- {report.overruled}")
+        elif not report.decisions:
             page.line("- none: no rule found anything cheaper")
         assumptions, stores = count_erased(self.func.body)
         if assumptions or stores:

@@ -19,6 +19,7 @@ from lower import Kernel, compile
 from lower.calibration import stored
 from lower.check import check_kernel, written
 from lower.cli import budget_of, floats_of, load_kernel
+from lower.price import pricing
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 
@@ -39,7 +40,8 @@ def run(options: argparse.Namespace) -> int:
     floats = floats_of(options)
     prices = stored(options.target)
     limits = budget_of(options)
-    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without)
+    whole = pricing(func, prices.target, floats)
+    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole)
     kernel = compile(result.best, target=prices.target, floats=floats, precision=options.precision)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))

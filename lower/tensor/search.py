@@ -50,7 +50,11 @@ def _program(granted: Floats | None) -> tuple[str, ...]:
     )
 
 
-_engine = kept(Engine)
+def _make(program: tuple[str, ...]) -> Engine:
+    return Engine(program, {})  # rounds are few and capped here, not counted before
+
+
+_engine = kept(_make)
 
 
 @dataclass(frozen=True, slots=True)

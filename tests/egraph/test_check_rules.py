@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from wrong_rules import WRONG, and_commutes, any_offset, stale_assumption, sub_s
 from egraph_rules.check import check_rule, refuse
 from egraph_rules.check.record import verdict_on
 from egraph_rules.check.run import compare
+from egraph_rules.patience import Patience
 from egraph_rules.proposal import Here, rewrite
 from egraph_rules.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
 from egraph_rules.rules import all_rules
@@ -236,3 +239,17 @@ def test_the_command_explains_a_file_without_rules(tmp_path: Path, capsys: pytes
     path.write_text("x = 1 / 0\n")
     assert main(["check-rules", str(path)]) == 2
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A search keeps what it has after Ctrl-C, but the one of a check is not what the user means."""
+    whole, times = Patience.over, itertools.count()
+
+    def over(self: Patience) -> bool:
+        if next(times) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return whole(self)
+
+    monkeypatch.setattr(Patience, "over", over)
+    assert main(["check-rules", "--rule", "integer.add_zero", "--examples", "20"]) == 130
+    assert "interrupted" in capsys.readouterr().err
