@@ -24,6 +24,7 @@ from ir.floats import FREEDOMS, Floats, floats_named
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
 from lower.cache import replace_file
+from lower.freedoms import HIGHEST, PRECISIONS
 
 
 class _Command(Protocol):
@@ -160,6 +161,12 @@ def _parser() -> argparse.ArgumentParser:
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
     _add_floats_options(parser)
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=HIGHEST,
+        help=f"of products of float32 arrays, where a device has several (default: {HIGHEST})",
+    )
     _add_size_option(parser)
 
 
