@@ -14,8 +14,8 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import egglog.bindings as egglog
