@@ -192,9 +192,10 @@ def tensor_rule(
         needs = frozenset(n for part in (rhs, *checks) for n in part.needs)
         when = " ".join((*sorted(needs), *(c.text for c in checks)))
         clause = f" :when ({when})" if when else ""
-        program = f"(rewrite {lhs.text} {rhs.text}{clause} :ruleset idioms)"
+        name = f"tensor.{function.__name__}"
+        program = f'(rewrite {lhs.text} {rhs.text}{clause} :name "{name}")'
         law = f"{lhs.shown}  =  {rhs.shown}" + (f"   if {' and '.join(c.shown for c in checks)}" if checks else "")
-        rule = TensorRule(f"tensor.{function.__name__}", law, because, program, floats)
+        rule = TensorRule(name, law, because, program, floats)
         RULES.append(rule)
         return rule
 

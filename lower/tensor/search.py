@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from egraph_rules.cost import Target
 from egraph_rules.engine import Engine, Row, kept
+from egraph_rules.rounds import Program, Rounds
 from ir.floats import Floats
 from lower.deciding import cheapest as cheapest_of
 from lower.tensor.rules import RULES
@@ -15,20 +16,22 @@ from lower.tensor.terms import ARITY, NUMBERED, Term
 
 _ROUNDS = 6
 _NODES = 500  # rows after which no further round begins
+_CEILING = 5_000  # rows that no round passes
 _LEAVES = 14  # terms with more leaves are left as they are
 
+_FACTS = "(saturate (run facts))"
 _OPEN = "(set (axes e) (& (| x y) (^ -1 k)))"
 _BINARY = ("Add", "Sub", "Mul", "Div", "Where")
 
 
-def _program(granted: Floats | None) -> tuple[str, ...]:
+def _program(granted: Floats | None) -> Program:
     """Terms, their facts, and the rules; over floats only those whose freedoms are granted."""
     constructors = " ".join(f"({op}{' i64' * (op in NUMBERED)}{' T' * arity})" for op, arity in ARITY.items())
     analysis = [
         "(function axes (T) i64 :merge (& old new))",
         "(relation finite (T))",
         "(relation rounds (T))",
-        "(ruleset facts) (ruleset idioms)",
+        "(ruleset facts)",
         *(
             f"(rule ((= e ({op} a b)) (= x (axes a)) (= y (axes b))) ((set (axes e) (| x y))) :ruleset facts)"
             for op in _BINARY
@@ -44,18 +47,17 @@ def _program(granted: Floats | None) -> tuple[str, ...]:
         "(rule ((= e (Neg a)) (rounds a)) ((rounds e)) :ruleset facts)",
         "(rule ((= e (Where m a)) (rounds a)) ((rounds e)) :ruleset facts)",
     ]
-    return (
-        f"(datatype T {constructors})",
-        *analysis,
-        *(r.program for r in RULES if granted is None or r.floats in granted),
-    )
+    rules = (r.program for r in RULES if granted is None or r.floats in granted)
+    return Program.of((f"(datatype T {constructors})", *analysis), rules)
 
 
-def _make(program: tuple[str, ...]) -> Engine:
-    return Engine(program, {})  # rounds are few and capped here, not counted before
+def _engine_of(key: tuple[int, Floats | None]) -> Engine:
+    """An engine that knows the rules, of which there were so many, as far as freedoms are granted."""
+    program = _program(key[1])
+    return Engine(program.texts, program.growth)
 
 
-_engine = kept(_make)
+_engine = kept(_engine_of)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,21 +80,20 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
     if sum(t.op == "Leaf" for whole in (term, *facts.equal.values()) for t in whole.walk()) > _LEAVES:
         return term
-    with _engine(_program(facts.floats)) as engine, engine.scratch():
+    with _engine((len(RULES), facts.floats)) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")
         for k, other in facts.equal.items():
             engine.run(f"(union (Leaf {k}) {_text(other)})")
-        for product in {t for whole in (term, *facts.equal.values()) for t in whole.walk() if _rounds(t)}:
+        for product in dict.fromkeys(t for whole in (term, *facts.equal.values()) for t in whole.walk() if _rounds(t)):
             engine.run(f"(rounds {_text(product)})")
-        changed = True
+        rounds = Rounds(engine, tuple(ARITY), _CEILING, _CEILING)
         for _ in range(_ROUNDS):
-            engine.saturate("(saturate (run facts))")
-            if not changed or engine.sizes(ARITY) > _NODES:
+            changed, _ = rounds.run(_FACTS)
+            if not (changed or rounds.waiting) or engine.sizes(ARITY) > _NODES:
                 break
-            changed, _ = engine.saturate("(run idioms)")
-        engine.saturate("(saturate (run facts))")
+        engine.saturate(_FACTS)
         extractor = _Extractor(engine.tables((*ARITY, "axes")), facts, target)
         return extractor.best(term)
 
