@@ -10,7 +10,7 @@ from egraph_rules.check.instances import Instances
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.proposals import Proposals
 from egraph_rules.check.searched import Searched
-from egraph_rules.check.trial import Tally, Trial, refutation, run_trials
+from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Verdict
 from egraph_rules.rule import Rule
 
@@ -24,6 +24,7 @@ class _Test:
     noun: str
     make: Callable[[Source], list[Trial]]
     examples: int
+    run: Callable[[Callable[[Source], list[Trial]], int, int], Tally] = run_trials
 
 
 def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
@@ -39,7 +40,7 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     done: list[str] = []
     matched = 0
     for test in _tests(rule, examples, seed):
-        tally = run_trials(test.make, test.examples, seed)
+        tally = test.run(test.make, test.examples, seed)
         matched += tally.matched
         if tally.counterexample is not None:
             how = f"{tally.counterexample.difference.what} (after {_count(tally.examples, test.noun)})"
@@ -61,7 +62,7 @@ def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
     searches = -(-examples // _SEARCHES)
     if rule.pattern is not None:
         instances = Instances(rule)
-        yield _Test("instance", instances.make, examples)
+        yield _Test("instance", instances.make, examples, search_instances)
         if rule.in_engine:
             yield _Test("searched program", Searched(rule, seed, searches, instances.make).make, searches)
     elif rule.in_engine:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
+from egraph_rules.check.run import REACHED
 from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
 from egraph_rules.encode import Numbering, Part
 from egraph_rules.optimize import entry_facts
@@ -13,6 +14,7 @@ from egraph_rules.proposal import Here
 from egraph_rules.rule import Rule
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import (
+    FALSE,
     Alloc,
     AnyStmt,
     Assert,
@@ -39,10 +41,14 @@ Path = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A program as it was read, and one in which a rule was applied at one place."""
+    """A program as it was read, and one in which a rule was applied at one place.
+
+    `probe` makes the original with a failing assertion at that place.
+    """
 
     original: PrimFunc
     rewritten: PrimFunc
+    probe: Callable[[], PrimFunc]
 
 
 class Prepared:
@@ -61,8 +67,13 @@ class Prepared:
         for path, new in walker.proposals(self.part, self.roots[priority], NO_PERMISSION):
             changed = _with(self.part.stmt, path, new)
             if changed != self.part.stmt:
-                before, after = readable(self.part.stmt), readable(changed)
-                yield Rewritten(replace(self.func, body=before), replace(self.func, body=after))
+                yield Rewritten(self._func(self.part.stmt), self._func(changed), lambda path=path: self._probe(path))
+
+    def _func(self, body: Stmt) -> PrimFunc:
+        return replace(self.func, body=readable(body))
+
+    def _probe(self, path: Path) -> PrimFunc:
+        return self._func(_with(self.part.stmt, path, Assert(FALSE, REACHED)))
 
 
 @dataclass(slots=True)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from egraph_rules.check.draw import Source
-from egraph_rules.check.inputs import inputs_for
+from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.places import Prepared, Rewritten
-from egraph_rules.check.pool import Pool
-from egraph_rules.check.trial import Trial, refutation
-from egraph_rules.check.verdict import Counterexample
+from egraph_rules.check.programs.pool import Pool
+from egraph_rules.check.shrink import Retest, Retested
+from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.context import Priority
 from egraph_rules.rule import Rule
 from ir.errors import LoopsatError, RuleError
@@ -50,7 +50,8 @@ class Proposals:
     pool: Pool = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pool = Pool(self._applies, self.seed, min(2 * self.examples, _MAX_SCOUTED), self.examples)
+        scouted = min(2 * self.examples, _MAX_SCOUTED)
+        self.pool = Pool(self._applies, self.seed, scouted, self.examples)
 
     def _applies(self, given: Prepared) -> bool:
         return bool(applied(self.rule, given, Priority.FACTS))
@@ -58,28 +59,35 @@ class Proposals:
     def make(self, source: Source) -> list[Trial]:
         """A program, and some of what the rule makes of it; nothing if it does not apply."""
         for _ in range(_TRIES):
-            found = applied(self.rule, self.pool.draw(source), source.pick(*Priority))
+            priority = source.pick(*Priority)
+            found = applied(self.rule, self.pool.draw(source), priority)
             if found:
-                return self._trials(source, found)
+                return self._trials(source, found, priority)
         return []
 
-    def retest(self, func: PrimFunc, inputs: Inputs) -> Counterexample | None:
-        """What is wrong with the rule on one program and its inputs."""
-        given = Prepared(func)
-        for priority in Priority:
-            for each in applied(self.rule, given, priority):
-                trial = Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True)
-                found = refutation(trial)
-                if found is not None:
-                    return found
-        return None
+    def _trials(self, source: Source, found: list[Rewritten], priority: Priority) -> list[Trial]:
+        def again(func: PrimFunc, inputs: Inputs) -> Retested:
+            return self.retest(func, inputs, priority)
 
-    def _trials(self, source: Source, found: list[Rewritten]) -> list[Trial]:
         return [
-            Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True, again=self.retest)
+            self._trial(each, inputs, again)
             for each in some(source, found)
             for inputs in [inputs_for(source, each.original, self.rule.floats) for _ in range(_RUNS)]
         ]
+
+    def _trial(self, each: Rewritten, inputs: Inputs, again: Retest | None = None) -> Trial:
+        floats = self.rule.floats
+        return Trial(each.original, each.rewritten, inputs, floats, equal=True, again=again, probe=each.probe)
+
+    def retest(self, func: PrimFunc, inputs: Inputs, priority: Priority) -> Retested:
+        """What comes of the rule on one program and its inputs."""
+        tested = False
+        for each in applied(self.rule, Prepared(func), priority):
+            failed, ran = run_trial(self._trial(each, inputs))
+            tested |= ran
+            if failed is not None:
+                return Retested(tested=True, failed=failed)
+        return Retested(tested)
 
 
 def some(source: Source, found: Sequence[Rewritten]) -> list[Rewritten]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from egraph_rules.check.draw import Source
-from egraph_rules.check.inputs import inputs_for
+from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.places import Prepared
-from egraph_rules.check.pool import Pool
+from egraph_rules.check.programs.pool import Pool
 from egraph_rules.check.run import compare
-from egraph_rules.check.trial import Trial, refutation
-from egraph_rules.check.verdict import Counterexample
+from egraph_rules.check.shrink import Retested
+from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.cost import CPU, SEARCH_PRICES, Target
 from egraph_rules.optimize import optimize, search_within
 from egraph_rules.phases import Budget
@@ -99,9 +99,10 @@ class Searched:
                 for f in search(func, used.others, used)[0]
             )
 
-        def again(smaller: PrimFunc, values: Inputs) -> Counterexample | None:
-            trials = self._variants(used, smaller, values)
-            return next((r for r in map(refutation, trials) if r is not None), None)
+        def again(smaller: PrimFunc, values: Inputs) -> Retested:
+            runs = [run_trial(trial) for trial in self._variants(used, smaller, values)]
+            failed = next((found for found, _ in runs if found is not None), None)
+            return Retested(any(tested for _, tested in runs), failed)
 
         return [
             Trial(func, variant, inputs, used.floats, equal=False, blameless=blameless, again=again)

@@ -41,10 +41,13 @@ class Counterexample:
         exprs = sum(1 for s in stmts for e in stmt_exprs(s) for _ in walk_expr(e))
         return 4 * len(stmts) + exprs + sum(np.size(v) for v in self.inputs.values()) + len(self.original.params)
 
+    def again(self) -> Difference | None:
+        """How the two programs differ when they are run again."""
+        return compare(self.original, self.rewritten, self.inputs, self.floats, equal=self.equal).difference
+
     def holds(self) -> bool:
         """Whether the two programs still differ when they are run again."""
-        again = compare(self.original, self.rewritten, self.inputs, self.floats, equal=self.equal)
-        return again.difference is not None
+        return self.again() is not None
 
     def __str__(self) -> str:
         values = "\n".join(f"    {name} = {_shown(v)}" for name, v in self.inputs.items())

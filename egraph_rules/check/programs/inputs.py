@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from egraph_rules.check.draw import Source
-from egraph_rules.check.values import interesting
+from egraph_rules.check.programs.values import interesting
 from egraph_rules.rule import Floats
 from ir.dtypes import DType
 from ir.errors import LoopsatError

@@ -1,0 +1,175 @@
+"""Programs tied: parts of a program changed so that they read, or write again, what the program writes.
+
+What a rule matches among programs whose parts keep to themselves, it mostly still matches when they are tied. Equal
+parts are changed alike more often than not, since patterns ask for equal ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from egraph_rules.check.draw import Source
+from ir.dtypes import DType
+from ir.nodes import (
+    Assert,
+    Assume,
+    Binary,
+    Cast,
+    Const,
+    Expr,
+    For,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+    Undef,
+    Var,
+    const,
+    seq,
+)
+from ir.traverse import all_exprs, free_vars, map_expr, map_stmt, walk
+
+_INDEX = DType.INT32
+
+
+def tied(source: Source, func: PrimFunc) -> PrimFunc:
+    """A program like another one, in which one or two parts meet that did not."""
+    body = func.body
+    for _ in range(source.pick(1, 1, 2)):
+        body = source.pick(*_WAYS)(source, func, body)
+    return func if body is func.body else replace(func, body=body)
+
+
+def _stores(stmt: Stmt) -> list[Store]:
+    return [s for s in walk(stmt) if isinstance(s, Store)]
+
+
+def _read(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """A condition, an index, a bound or a value reads an element that is written."""
+    targets = [Load(s.buffer, s.indices) for s in _stores(stmt)]
+    parts = list(all_exprs(stmt))
+    if not targets or not parts:
+        return stmt
+    target, part = source.pick(*targets), source.pick(*parts)
+    known = {v.name for v in free_vars(part)} | {p.name for p in func.params if isinstance(p, Var)}
+    new = _reading(source, part, target)
+    if new is None or not {v.name for v in free_vars(target)} <= known:
+        return stmt
+    return _replaced(source, stmt, part, new)
+
+
+def _reading(source: Source, part: Expr, target: Load) -> Expr | None:
+    """An expression of the dtype of a part that reads an element; None if there is no good one."""
+    if part.dtype is DType.BOOL and target.dtype is not DType.BOOL:
+        known = const(source.pick(0, 1, 2), target.dtype)
+        return Binary(source.pick("gt", "eq", "le", "ne"), target, known)
+    if part.dtype is target.dtype and not isinstance(part, Var):
+        return source.pick(target, Binary("add", target, part), target)
+    if part.dtype is _INDEX and target.dtype.is_integer:
+        extent = target.buffer.shape[0]
+        if isinstance(extent, Const) and extent.value > 0:
+            return Binary("floormod", Cast(_INDEX, target), const(int(extent.value), _INDEX))
+    return None
+
+
+def _replaced(source: Source, stmt: Stmt, part: Expr, new: Expr) -> Stmt:
+    """A statement with a part of it replaced, everywhere or in one place."""
+    once = source.flag(3)
+    done = False
+
+    def one(expr: Expr) -> Expr:
+        nonlocal done
+        if expr.same(part) and not (once and done):
+            done = True
+            return new
+        return expr
+
+    return map_stmt(stmt, lambda e: map_expr(e, one))
+
+
+def _written_again(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """Two stores go to one element, or to one buffer."""
+    del func
+    stores = _stores(stmt)
+    first, second = (source.pick(*stores), source.pick(*stores)) if stores else (None, None)
+    if first is None or second is None or first.buffer.dtype is not second.buffer.dtype:
+        return stmt
+    if len(first.indices) != len(second.indices):
+        return stmt
+    indices = second.indices
+    if source.flag() and _names(first.indices) <= _names(second.indices):
+        indices = first.indices
+    return _with_store(stmt, second, replace(second, buffer=first.buffer, indices=indices))
+
+
+def _names(exprs: tuple[Expr, ...]) -> set[str]:
+    return {v.name for e in exprs for v in free_vars(e)}
+
+
+def _with_store(stmt: Stmt, store: Store, new: Stmt) -> Stmt:
+    return map_stmt(stmt, on_stmt=lambda s: new if s is store else s)
+
+
+def _value(change: Callable[[Source, Store], Expr]) -> Callable[[Source, PrimFunc, Stmt], Stmt]:
+    """Another value for one of the stores."""
+
+    def way(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+        del func
+        stores = [s for s in _stores(stmt) if s.buffer.dtype is not DType.BOOL]
+        if not stores:
+            return stmt
+        store = source.pick(*stores)
+        return _with_store(stmt, store, replace(store, value=change(source, store)))
+
+    return way
+
+
+def _updated(source: Source, store: Store) -> Expr:
+    """What depends on the element itself, so that storing it twice is not storing it once."""
+    old = Load(store.buffer, store.indices)
+    return Binary("add", old, source.pick(const(1, store.buffer.dtype), store.value))
+
+
+def _havocked(source: Source, store: Store) -> Expr:
+    del source
+    return Undef(store.buffer.dtype)
+
+
+def _trips(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """A loop runs never, once, often, or as often as a scalar says."""
+    loops = [s for s in walk(stmt) if isinstance(s, For)]
+    if not loops:
+        return stmt
+    loop = source.pick(*loops)
+    scalars = [p for p in func.params if isinstance(p, Var) and p.dtype is _INDEX]
+    extent = source.pick(*(const(k, _INDEX) for k in (0, 1, 2)), *scalars)
+    return _replaced(source, stmt, loop.extent, extent)
+
+
+def _faulting(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """A part is a quotient that faults for some inputs."""
+    scalars = [p for p in func.params if isinstance(p, Var) and p.dtype is _INDEX]
+    parts = [e for e in all_exprs(stmt) if e.dtype in (_INDEX, DType.BOOL) and not isinstance(e, Var)]
+    if not scalars or not parts:
+        return stmt
+    part, quotient = source.pick(*parts), 4 // source.pick(*scalars)
+    new = quotient if part.dtype is _INDEX else quotient > source.pick(0, 1)
+    return _replaced(source, stmt, part, new)
+
+
+def _claiming(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """A store comes with an assumption about what it writes."""
+    del func
+    stores = [s for s in _stores(stmt) if s.buffer.dtype is not DType.BOOL]
+    if not stores:
+        return stmt
+    store = source.pick(*stores)
+    cond = Binary(source.pick("gt", "le"), Load(store.buffer, store.indices), const(1, store.buffer.dtype))
+    claim = source.pick(Assume, Assume, Assert)(cond)
+    return _with_store(stmt, store, source.pick(seq(claim, store), seq(store, claim)))
+
+
+_WAYS = (
+    _read, _read, _read, _written_again, _value(_updated), _value(_havocked), _trips, _faulting, _claiming,
+)  # fmt: skip
