@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from egraph_rules.check.draw import Source
 from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.places import Prepared, Rewritten
 from egraph_rules.check.programs.pool import Pool
-from egraph_rules.check.shrink import Retest, Retested
+from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.context import Priority
 from egraph_rules.rule import Rule
@@ -51,7 +51,7 @@ class Proposals:
 
     def __post_init__(self) -> None:
         scouted = min(2 * self.examples, _MAX_SCOUTED)
-        self.pool = Pool(self._applies, self.seed, scouted, self.examples)
+        self.pool = Pool(self._applies, self.seed, scouted)
 
     def _applies(self, given: Prepared) -> bool:
         return bool(applied(self.rule, given, Priority.FACTS))
@@ -60,24 +60,24 @@ class Proposals:
         """A program, and some of what the rule makes of it; nothing if it does not apply."""
         for _ in range(_TRIES):
             priority = source.pick(*Priority)
-            found = applied(self.rule, self.pool.draw(source), priority)
+            given = self.pool.draw(source)
+            found = applied(self.rule, given, priority)
             if found:
-                return self._trials(source, found, priority)
+                return self._trials(source, given.func, found, priority)
         return []
 
-    def _trials(self, source: Source, found: list[Rewritten], priority: Priority) -> list[Trial]:
+    def _trials(self, source: Source, func: PrimFunc, found: list[Rewritten], priority: Priority) -> list[Trial]:
         def again(func: PrimFunc, inputs: Inputs) -> Retested:
             return self.retest(func, inputs, priority)
 
         return [
-            self._trial(each, inputs, again)
+            replace(self._trial(each, inputs), again=again, on_test=lambda: self.pool.keep(func))
             for each in some(source, found)
             for inputs in [inputs_for(source, each.original, self.rule.floats) for _ in range(_RUNS)]
         ]
 
-    def _trial(self, each: Rewritten, inputs: Inputs, again: Retest | None = None) -> Trial:
-        floats = self.rule.floats
-        return Trial(each.original, each.rewritten, inputs, floats, equal=True, again=again, probe=each.probe)
+    def _trial(self, each: Rewritten, inputs: Inputs) -> Trial:
+        return Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True, probe=each.probe)
 
     def retest(self, func: PrimFunc, inputs: Inputs, priority: Priority) -> Retested:
         """What comes of the rule on one program and its inputs."""

@@ -55,7 +55,7 @@ class Searched:
 
     def __post_init__(self) -> None:
         scouted = min(_SCOUTED, 4 * self.examples) if self.instance is None else 0
-        self.pool = Pool(self._applies, self.seed, scouted, max(2, self.examples // 5))
+        self.pool = Pool(self._applies, self.seed, scouted)
 
     def _applies(self, given: Prepared) -> bool:
         used = _Used(CPU, DEFAULT_FLOATS, self._others())

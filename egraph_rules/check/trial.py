@@ -22,7 +22,7 @@ class Trial:
 
     `blameless` tells whether a difference is there without the rule, `again` what is wrong with a smaller program.
     `probe` is the original with a failing assertion where the rule was applied: unless that fails on the inputs, the
-    rule was not put to a test.
+    rule was not put to a test; `on_test` is called where it was.
     """
 
     original: PrimFunc
@@ -33,6 +33,7 @@ class Trial:
     blameless: Callable[[], bool] | None = None
     again: Retest | None = None
     probe: Callable[[], PrimFunc] | None = None
+    on_test: Callable[[], None] | None = None
 
 
 def refutation(trial: Trial) -> Counterexample | None:
@@ -105,6 +106,8 @@ def _first_failure(tally: Tally, trials: list[Trial]) -> tuple[Trial | None, Cou
     for trial in trials:
         failed, tested = run_trial(trial)
         applied |= tested
+        if tested and trial.on_test is not None:
+            trial.on_test()
         if failed is not None:
             tally.matched += 1
             return trial, failed

@@ -14,9 +14,13 @@ from egraph_rules.check.places import Prepared
 from egraph_rules.check.programs.idioms import IDIOMS, Idiom, program
 from egraph_rules.check.programs.tangled import TANGLED
 from egraph_rules.check.programs.tying import tied
+from ir.nodes import PrimFunc
+from ir.traverse import all_exprs
 
-_PATIENCE = 2  # how many times as many programs are looked at to find one at all
-_FEW = 200  # where fewer programs than that are known, most examples are others
+_PATIENCE = 4  # how many times as many programs are looked at for a rule that applies to few
+_ENOUGH = 12  # programs that are no longer few
+_KEPT = 200  # programs made of others that are tied in turn
+_SMALL = 50  # expressions of a program that is worth being tied: contexts of larger ones take long
 _VARIED = (30, 15, 6)  # one in so many decisions of a known program is taken anew
 
 
@@ -35,35 +39,49 @@ def _kind(k: int) -> Idiom:
 class Pool:
     """Programs of all kinds, most of them such as a rule applies to, or near them."""
 
-    def __init__(self, applies: Callable[[Prepared], bool], seed: int, limit: int, wanted: int) -> None:
-        """Look at `limit` programs, kind by kind, for so many that a rule applies to; at more for the first one."""
-        self.found: list[tuple[Idiom, int]] = []
+    def __init__(self, applies: Callable[[Prepared], bool], seed: int, limit: int) -> None:
+        """Look at `limit` programs, kind by kind, for such as a rule applies to; at more where they are few."""
+        self.found: list[tuple[PrimFunc, Idiom, int]] = []  # programs, and how they were made
+        self._derived: list[PrimFunc] = []
+        self._known: set[int] = set()
         self._applies = applies
-        self._wanted = wanted
         self._ahead = self._scout(seed, limit)
 
-    def _scout(self, seed: int, limit: int) -> Iterator[tuple[Idiom, int]]:
+    def _scout(self, seed: int, limit: int) -> Iterator[Prepared]:
         for k in range(_PATIENCE * limit):
-            if len(self.found) == self._wanted or (k >= limit and self.found):
+            if k >= limit and len(self.found) >= _ENOUGH:
                 return
-            known = _kind(k), seed * _PATIENCE * limit + k
-            if self._applies(prepared(*known)):
-                self.found.append(known)
+            idiom, decisions = _kind(k), seed * _PATIENCE * limit + k
+            known = prepared(idiom, decisions)
+            if self._applies(known):
+                self._known.add(hash(known.func))
+                self.found.append((known.func, idiom, decisions))
                 yield known
+
+    def keep(self, func: PrimFunc) -> None:
+        """Remember a program on which the rule was put to a test; what is made of it is further from the others."""
+        small = sum(1 for _ in all_exprs(func.body)) <= _SMALL
+        if small and len(self._derived) < _KEPT and hash(func) not in self._known:
+            self._known.add(hash(func))
+            self._derived.append(func)
 
     def draw(self, source: Source) -> Prepared:
         """A program: one that the rule is now found to apply to, as it is, or one like those found before."""
         known = next(self._ahead, None) if not self.found or source.flag() else None
         if known is not None:
-            return prepared(*known)
+            return known
         if not self.found or source.flag(12):
             return Prepared(program(source, source.pick(*IDIOMS, *TANGLED)))
-        idiom, base = source.pick(*self.found)
-        if source.integer(0, _FEW) < len(self.found) and source.flag():
-            return prepared(idiom, base)
-        if source.flag():
-            return Prepared(tied(source, program(Dice(base), idiom)))
-        return Prepared(program(_Varied(Dice(base), source) if source.flag() else source, idiom))
+        func, idiom, base = source.pick(*self.found)
+        match source.pick("tied", "tied", "tied", "derived", "derived", "varied", "varied", "anew"):
+            case "varied":
+                return Prepared(program(_Varied(Dice(base), source), idiom))
+            case "anew":
+                return Prepared(program(source, idiom))
+            case "derived" if self._derived:
+                return Prepared(tied(source, source.pick(*self._derived)))
+            case _:
+                return Prepared(tied(source, func))
 
 
 class _Varied(Source):

@@ -347,9 +347,11 @@ def tangled_loops(w: Writer) -> Stmt:
     def loop() -> Stmt:
         return t.loop(Scope(), lambda scope: t.stmt(scope, t.source.integer(0, 1)))
 
-    first = loop()
+    first, second = loop(), loop()
     between = t.store(Scope()) if t.source.flag(3) else SKIP
-    return seq(first, between, t.source.pick(first, loop()))
+    if t.source.flag() and isinstance(first, For) and isinstance(second, For):
+        second = replace(second, start=first.start, extent=first.extent)
+    return seq(first, between, t.source.pick(first, second, second))
 
 
 def tangled_binding(w: Writer) -> Stmt:

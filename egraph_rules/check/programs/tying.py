@@ -28,7 +28,7 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import all_exprs, free_vars, map_expr, map_stmt, walk
+from ir.traverse import all_exprs, free_vars, has_loads, map_expr, map_stmt, stmt_exprs, walk, walk_expr
 
 _INDEX = DType.INT32
 
@@ -45,13 +45,20 @@ def _stores(stmt: Stmt) -> list[Store]:
     return [s for s in walk(stmt) if isinstance(s, Store)]
 
 
+def _plain_targets(stmt: Stmt) -> list[Load]:
+    """Elements that are written, except those whose place is itself read: of these little can be said."""
+    return [Load(s.buffer, s.indices) for s in _stores(stmt) if not any(map(has_loads, s.indices))]
+
+
 def _read(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     """A condition, an index, a bound or a value reads an element that is written."""
-    targets = [Load(s.buffer, s.indices) for s in _stores(stmt)]
-    parts = list(all_exprs(stmt))
-    if not targets or not parts:
+    targets = _plain_targets(stmt)
+    slots = [e for s in walk(stmt) for e in stmt_exprs(s)]
+    if not targets or not slots:
         return stmt
-    target, part = source.pick(*targets), source.pick(*parts)
+    target, part = source.pick(*targets), source.pick(*slots)
+    if source.flag():
+        part = source.pick(*walk_expr(part))
     known = {v.name for v in free_vars(part)} | {p.name for p in func.params if isinstance(p, Var)}
     new = _reading(source, part, target)
     if new is None or not {v.name for v in free_vars(target)} <= known:
@@ -108,7 +115,7 @@ def _names(exprs: tuple[Expr, ...]) -> set[str]:
 
 
 def _with_store(stmt: Stmt, store: Store, new: Stmt) -> Stmt:
-    return map_stmt(stmt, on_stmt=lambda s: new if s is store else s)
+    return map_stmt(stmt, on_stmt=lambda s: new if isinstance(s, Store) and s == store else s)
 
 
 def _value(change: Callable[[Source, Store], Expr]) -> Callable[[Source, PrimFunc, Stmt], Stmt]:
@@ -137,14 +144,23 @@ def _havocked(source: Source, store: Store) -> Expr:
 
 
 def _trips(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
-    """A loop runs never, once, often, or as often as a scalar says."""
+    """Loops with one extent run never, once, often, or as often as a scalar or an element that is written says."""
     loops = [s for s in walk(stmt) if isinstance(s, For)]
     if not loops:
         return stmt
     loop = source.pick(*loops)
-    scalars = [p for p in func.params if isinstance(p, Var) and p.dtype is _INDEX]
-    extent = source.pick(*(const(k, _INDEX) for k in (0, 1, 2)), *scalars)
-    return _replaced(source, stmt, loop.extent, extent)
+    scalars = [p for p in func.params if isinstance(p, Var)]
+    names = {p.name for p in scalars}
+    options: list[Expr] = [const(k, _INDEX) for k in (0, 1, 2)]
+    options += [p for p in scalars if p.dtype is _INDEX]
+    targets = [t for t in _plain_targets(stmt) if t.dtype.is_integer and {v.name for v in free_vars(t)} <= names]
+    options += [Binary("floormod", Cast(_INDEX, t), const(3, _INDEX)) for t in targets]
+    extent = source.pick(*options)
+
+    def one(part: Stmt) -> Stmt:
+        return replace(part, extent=extent) if isinstance(part, For) and part.extent.same(loop.extent) else part
+
+    return map_stmt(stmt, on_stmt=one)
 
 
 def _faulting(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
@@ -170,6 +186,18 @@ def _claiming(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     return _with_store(stmt, store, source.pick(seq(claim, store), seq(store, claim)))
 
 
+def _extreme(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """A part of a stored value is a number near an end of its dtype's range."""
+    del func
+    parts = [e for s in _stores(stmt) for e in walk_expr(s.value) if e.dtype.is_integer and not isinstance(e, Var)]
+    if not parts:
+        return stmt
+    part = source.pick(*parts)
+    low = -1 if part.dtype.is_signed else 2
+    value = source.pick(part.dtype.max, part.dtype.max, part.dtype.min, 1, low)
+    return _replaced(source, stmt, part, const(value, part.dtype))
+
+
 _WAYS = (
-    _read, _read, _read, _written_again, _value(_updated), _value(_havocked), _trips, _faulting, _claiming,
+    _read, _read, _read, _read, _read, _written_again, _written_again, _value(_updated), _value(_havocked), _trips, _faulting, _claiming, _extreme,
 )  # fmt: skip
