@@ -387,7 +387,7 @@ def copy_there_and_back(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]
     match both(stmt):
         case [Store(value=Load() as from_b) as s, Store(value=Load() as from_a) as t, rest]:
             back = from_a.same(Load(s.buffer, s.indices)) and from_b.same(Load(t.buffer, t.indices))
-            if back and (not careful or apart(s, *s.indices, *t.indices)):
+            if back and s.buffer != t.buffer and (not careful or apart(s, *s.indices, *t.indices)):
                 yield seq(s, *rest)
         case _:
             pass
@@ -805,17 +805,6 @@ def loop_from_zero(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     if isinstance(stmt, For) and not isinstance(stmt.start, Const) and (not careful or not has_loads(stmt.start)):
         body = substitute(stmt.body, {stmt.var: stmt.var + stmt.start})
         yield replace(stmt, start=const(0, stmt.var.dtype), body=body)
-
-
-@pair("s; for i in n: (t; s)  =  for i in n: (s; t); s", "s does not change n")
-def rotate(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
-    match both(stmt):
-        case [s, For(body=Seq() as body) as loop, rest] if body != SKIP:
-            *others, last = flat(body)
-            if s == last and not uses(s, loop.var) and (not careful or apart(s, loop.start, loop.extent)):
-                yield seq(replace(loop, body=seq(s, *others)), s, *rest)
-        case _:
-            pass
 
 
 @pair("alloc L: for i: s  =  for i: alloc L: s", "no iteration reads what another one left in L")

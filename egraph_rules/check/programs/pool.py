@@ -60,8 +60,7 @@ class Pool:
 
     def keep(self, func: PrimFunc) -> None:
         """Remember a program on which the rule was put to a test; what is made of it is further from the others."""
-        small = sum(1 for _ in all_exprs(func.body)) <= _SMALL
-        if small and len(self._derived) < _KEPT and hash(func) not in self._known:
+        if _size(func) <= _SMALL and len(self._derived) < _KEPT and hash(func) not in self._known:
             self._known.add(hash(func))
             self._derived.append(func)
 
@@ -72,16 +71,21 @@ class Pool:
             return known
         if not self.found or source.flag(12):
             return Prepared(program(source, source.pick(*IDIOMS, *TANGLED)))
-        func, idiom, base = source.pick(*self.found)
+        func, idiom, base = min((source.pick(*self.found) for _ in range(2)), key=lambda found: _size(found[0]))
         match source.pick("tied", "tied", "tied", "derived", "derived", "varied", "varied", "anew"):
             case "varied":
                 return Prepared(program(_Varied(Dice(base), source), idiom))
             case "anew":
                 return Prepared(program(source, idiom))
             case "derived" if self._derived:
-                return Prepared(tied(source, source.pick(*self._derived)))
+                return Prepared(tied(source, min((source.pick(*self._derived) for _ in range(2)), key=_size)))
             case _:
                 return Prepared(tied(source, func))
+
+
+def _size(func: PrimFunc) -> int:
+    """How many expressions a program has."""
+    return sum(1 for _ in all_exprs(func.body))
 
 
 class _Varied(Source):

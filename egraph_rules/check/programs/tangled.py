@@ -82,6 +82,8 @@ class Tangle:
         for var, low, high in scope.ranges:
             inside = var if low >= 0 and high <= extent else var % extent
             options += [inside, inside, inside, (var + 1) % extent, number(extent - 1) - inside]
+        if len(scope.ranges) > 1 and self.source.flag(4):
+            return (scope.ranges[-1][0] + scope.ranges[-2][0]) % extent
         if self.source.flag(5):
             return self._as_index(self.place(scope), extent)
         return self.source.pick(*options)
@@ -97,8 +99,10 @@ class Tangle:
         return self._again(self.conditions, scope, lambda: self._condition(scope))
 
     def _condition(self, scope: Scope) -> Expr:
+        if scope.flags and self.source.flag():
+            return self.source.pick(*scope.flags)
         n = self.w.n
-        options: list[Expr] = [self.w.flag, n > 1, *scope.flags]
+        options: list[Expr] = [self.w.flag, n > 1]
         for var, low, high in scope.ranges:
             bound = self.source.integer(low, high)
             options += [var < bound, Binary("eq", var, number(bound)), var < n, var >= low, var < high]
@@ -126,8 +130,10 @@ class Tangle:
         return self._again(self.values, scope, lambda: self._value(scope))
 
     def _value(self, scope: Scope) -> Expr:
+        if scope.values and self.source.flag():  # what is bound is there to be used
+            return self.source.pick(*scope.values)
         w, element = self.w, self.place(scope)
-        kinds = ("constant", "element", "next", "sum", "select", "constant", "name", "index", "faulty", "undef")
+        kinds = ("constant", "element", "next", "sum", "select", "constant", "index", "index", "faulty", "undef", "beyond")
         match self.source.pick(*kinds):
             case "element":
                 return element
@@ -136,9 +142,11 @@ class Tangle:
             case "sum":
                 return Binary(self.source.pick("add", "max", "sub", "mul"), element, self.place(scope))
             case "select":
-                return Select(self.condition(scope), element, self.constant())
-            case "name" if scope.values:
-                return self.source.pick(*scope.values)
+                other = self.source.pick(const(0, w.dtype), self.constant(), self.value(scope))
+                return Select(self.condition(scope), self.value(scope), other)
+            case "beyond":  # an element that there may not be
+                last = scope.ranges[-1][0] if scope.ranges else w.n
+                return Load(element.buffer, (self.source.pick(last + 1, w.n, last - 1),))
             case "index" if scope.ranges:
                 var = self.source.pick(*(v for v, _, _ in scope.ranges))
                 return var if w.dtype is INDEX else Cast(w.dtype, var)
@@ -229,6 +237,12 @@ class Tangle:
                 pass
         return For(var, start, count, body(scope.binding(var, low, max(high, low + 1))))
 
+    def extent_written(self, loop: For) -> Expr:
+        """An extent that is read from what a loop writes, where its place is known before the loop."""
+        written = [Load(s.buffer, s.indices) for s in walk(loop) if isinstance(s, Store)]
+        known = [e for e in written if _fits(e, set())]
+        return self._as_index(self.source.pick(*known), self.extent + 1) if known else loop.extent
+
     def let(self, scope: Scope, body: Callable[[Scope], Stmt]) -> Stmt:
         """A binding of an element, of a value or of a condition."""
         if self.source.flag(4):
@@ -240,7 +254,7 @@ class Tangle:
         else:
             var = self.w.var("x", self.w.dtype)
             value = self.source.pick(self.place(scope), self.value(scope))
-            inner = replace(scope, values=(*scope.values, var, var))
+            inner = replace(scope, values=(*scope.values, var))
         return Let(var, value, body(inner))
 
     def alloc(self, body: Callable[[], Stmt]) -> Stmt:
@@ -306,6 +320,23 @@ def tangled_stores(w: Writer) -> Stmt:
     return _in_scope(w, lambda t, scope: seq(*(guarded(t, scope) for _ in range(t.source.pick(2, 2, 3)))))
 
 
+def tangled_copies(w: Writer) -> Stmt:
+    """Stores in a row among two or three elements."""
+
+    def copies(t: Tangle, scope: Scope) -> Stmt:
+        places = [t.place(scope) for _ in range(t.source.pick(2, 3))]
+
+        def store() -> Stmt:
+            target, other = t.source.pick(*places), t.source.pick(*places)
+            number = t.constant()
+            value = t.source.pick(other, other, other + number, number, Binary("max", target, other))
+            return Store(target.buffer, target.indices, value)
+
+        return seq(*(store() for _ in range(t.source.pick(2, 2, 3))))
+
+    return _in_scope(w, copies)
+
+
 def tangled_branch(w: Writer) -> Stmt:
     """A branch with one arm or two."""
 
@@ -350,6 +381,8 @@ def tangled_loops(w: Writer) -> Stmt:
     first, second = loop(), loop()
     between = t.store(Scope()) if t.source.flag(3) else SKIP
     if t.source.flag() and isinstance(first, For) and isinstance(second, For):
+        if t.source.flag(3):
+            first = replace(first, extent=t.extent_written(first))
         second = replace(second, start=first.start, extent=first.extent)
     return seq(first, between, t.source.pick(first, second, second))
 
@@ -369,7 +402,11 @@ def tangled_local(w: Writer) -> Stmt:
     t = Tangle(w)
 
     def body(scope: Scope) -> Stmt:
-        return seq(*(t.stmt(scope, t.source.integer(0, 1)) for _ in range(2)))
+        if not t.source.flag(3):
+            return seq(*(t.stmt(scope, t.source.integer(0, 1)) for _ in range(2)))
+        local, place = Load(w.buffer("L"), (t.index(scope),)), t.place(scope)
+        keep, use = Store(local.buffer, local.indices, t.value(scope)), Store(place.buffer, place.indices, local)
+        return t.source.pick(seq(keep, use), seq(use, keep), seq(If(t.condition(scope), keep, SKIP), use))
 
     match w.source.pick("in loop", "around", "plain"):
         case "in loop":
@@ -381,7 +418,7 @@ def tangled_local(w: Writer) -> Stmt:
 
 
 TANGLED = (
-    tangled_sequence, tangled_stores, tangled_branch, tangled_guards, tangled_loop, tangled_nest, tangled_loops,
+    tangled_sequence, tangled_stores, tangled_copies, tangled_branch, tangled_guards, tangled_loop, tangled_nest, tangled_loops,
     tangled_binding, tangled_local,
 )  # fmt: skip
 

@@ -6,7 +6,7 @@ parts are changed alike more often than not, since patterns ask for equal ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from egraph_rules.check.draw import Source
@@ -19,6 +19,7 @@ from ir.nodes import (
     Const,
     Expr,
     For,
+    Let,
     Load,
     PrimFunc,
     Stmt,
@@ -28,7 +29,7 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import all_exprs, free_vars, has_loads, map_expr, map_stmt, stmt_exprs, walk, walk_expr
+from ir.traverse import all_exprs, free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute_expr, walk, walk_expr
 
 _INDEX = DType.INT32
 
@@ -56,14 +57,18 @@ def _read(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     slots = [e for s in walk(stmt) for e in stmt_exprs(s)]
     if not targets or not slots:
         return stmt
-    target, part = source.pick(*targets), source.pick(*slots)
+    part = source.pick(*slots)
     if source.flag():
         part = source.pick(*walk_expr(part))
     known = {v.name for v in free_vars(part)} | {p.name for p in func.params if isinstance(p, Var)}
-    new = _reading(source, part, target)
-    if new is None or not {v.name for v in free_vars(target)} <= known:
-        return stmt
-    return _replaced(source, stmt, part, new)
+    new = _reading(source, part, _known_there(source, source.pick(*targets), known))
+    return stmt if new is None else _replaced(source, stmt, part, new)
+
+
+def _known_there(source: Source, target: Load, names: set[str]) -> Load:
+    """An element by names that are known where it is to be read, and numbers for the others."""
+    others = {v: const(source.pick(0, 1), v.dtype) for v in free_vars(target) if v.name not in names}
+    return replace(target, indices=tuple(substitute_expr(i, others) for i in target.indices))
 
 
 def _reading(source: Source, part: Expr, target: Load) -> Expr | None:
@@ -153,7 +158,7 @@ def _trips(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     names = {p.name for p in scalars}
     options: list[Expr] = [const(k, _INDEX) for k in (0, 1, 2)]
     options += [p for p in scalars if p.dtype is _INDEX]
-    targets = [t for t in _plain_targets(stmt) if t.dtype.is_integer and {v.name for v in free_vars(t)} <= names]
+    targets = [_known_there(source, t, names) for t in _plain_targets(stmt) if t.dtype.is_integer]
     options += [Binary("floormod", Cast(_INDEX, t), const(3, _INDEX)) for t in targets]
     extent = source.pick(*options)
 
@@ -198,6 +203,65 @@ def _extreme(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
     return _replaced(source, stmt, part, const(value, part.dtype))
 
 
+def _used(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """A store under a binding stores what is bound."""
+    del func
+    found = [
+        (let.var, store)
+        for let in walk(stmt)
+        if isinstance(let, Let)
+        for store in _stores(let.body)
+        if store.buffer.dtype is let.var.dtype
+    ]
+    if not found:
+        return stmt
+    var, store = source.pick(*found)
+    return _with_store(stmt, store, replace(store, value=var))
+
+
+def _shown(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """What a store finds or leaves is copied to a buffer that can be looked at."""
+    stores = _stores(stmt)
+    if not stores:
+        return stmt
+    store = source.pick(*stores)
+    fitting = [b for b in func.buffers if b.dtype is store.buffer.dtype and len(b.shape) == len(store.indices)]
+    if not fitting:
+        return stmt
+    places = [store.indices, *(s.indices for s in stores if len(s.indices) == len(store.indices))]
+    where = source.pick(*(p for p in places if _names(p) <= _names(store.indices)))
+    copy = Store(source.pick(*fitting), where, Load(store.buffer, store.indices))
+    return _with_store(stmt, store, source.pick(seq(copy, store), seq(store, copy)))
+
+
+def _ordered(source: Source, func: PrimFunc, stmt: Stmt) -> Stmt:
+    """Iterations of a nest store what tells them apart, some of them to one element."""
+    del func
+    nests = [(s, loops) for s, loops in _nests(stmt, ()) if loops and s.buffer.dtype.is_integer]
+    if not nests:
+        return stmt
+    store, loops = source.pick(*nests)
+    value: Expr = const(0, _INDEX)
+    for var in loops:
+        value = value * 2 + var
+    new = replace(store, value=value if store.buffer.dtype is _INDEX else Cast(store.buffer.dtype, value))
+    extent = store.buffer.shape[0]
+    if len(loops) > 1 and source.flag() and isinstance(extent, Const) and extent.value > 0:
+        mixed = (loops[-1] + loops[-2]) % int(extent.value)
+        new = replace(new, indices=(mixed, *store.indices[1:]))
+    return _with_store(stmt, store, new)
+
+
+def _nests(stmt: Stmt, loops: tuple[Var, ...]) -> Iterator[tuple[Store, tuple[Var, ...]]]:
+    """Stores with the variables of the loops around them."""
+    if isinstance(stmt, Store):
+        yield stmt, loops
+    inside = (*loops, stmt.var) if isinstance(stmt, For) and stmt.var.dtype is _INDEX else loops
+    for child in stmt_children(stmt):
+        yield from _nests(child, inside)
+
+
 _WAYS = (
-    _read, _read, _read, _read, _read, _written_again, _written_again, _value(_updated), _value(_havocked), _trips, _faulting, _claiming, _extreme,
+    _read, _read, _read, _read, _written_again, _written_again, _value(_updated), _value(_havocked), _trips, _faulting,
+    _claiming, _extreme, _shown, _ordered, _used, _used,
 )  # fmt: skip
