@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from egraph_rules.check import conditions, repairs
+from egraph_rules.check.conditions import idle_condition
 from egraph_rules.check.draw import Source
 from egraph_rules.check.instances import Instances
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.proposals import Proposals
 from egraph_rules.check.searched import Searched
+from egraph_rules.check.shrink import Retest, simpler_values
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
-from egraph_rules.check.verdict import Verdict
+from egraph_rules.check.verdict import Counterexample, Verdict
 from egraph_rules.rule import Rule
 
 _SEARCHES = 12  # a search costs as much as that many instances
@@ -25,6 +28,7 @@ class _Test:
     make: Callable[[Source], list[Trial]]
     examples: int
     run: Callable[[Callable[[Source], list[Trial]], int, int], Tally] = run_trials
+    idle: Callable[[], str | None] = lambda: None  # what of the rule the examples did not test, once they are run
 
 
 def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
@@ -39,22 +43,41 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     proof = attempt(rule)
     done: list[str] = []
     matched = 0
+    idle: str | None = None
     for test in _tests(rule, examples, seed):
         tally = test.run(test.make, test.examples, seed)
         matched += tally.matched
         if tally.counterexample is not None:
-            how = f"{tally.counterexample.difference.what} (after {_count(tally.examples, test.noun)})"
-            return Verdict(rule.name, "refuted", how, matched, tally.counterexample)
+            after = f"after {_count(tally.examples, test.noun)}"
+            return _refuted(rule, tally.counterexample, after, matched, seed, tally.again)
         done.append(_account(test.noun, tally))
+        idle = idle or test.idle()
     for trial in proof.trials:  # after the random ones, which are simpler
         found = refutation(trial)
         if found is not None:
-            return Verdict(rule.name, "refuted", f"{found.difference.what} (found by z3)", matched, found)
+            return _refuted(rule, simpler_values(found), "found by z3", matched, seed)
     tested = ", ".join(done) if done else "not tested"
     how = f"{proof.how}; {tested}" if proof.how else tested
-    if matched == 0:
-        how += "; never matched"
-    return Verdict(rule.name, "proven" if proof.proven else "tested", how, matched)
+    if proof.proven and (proof.possible or matched > 0):
+        return Verdict(rule.name, "proven", how, matched)
+    if proof.proven:
+        idle = "its conditions never hold"
+    elif matched == 0:
+        idle = "never matched"
+    elif rule.pattern is not None and (condition := idle_condition(rule, examples, seed)) is not None:
+        idle = f"the condition `{condition}` never made a difference"
+    return Verdict(rule.name, "tested" if idle is None else "not checked", how, matched, idle=idle)
+
+
+def _refuted(
+    rule: Rule, found: Counterexample, after: str, matched: int, seed: int, again: Retest | None = None
+) -> Verdict:
+    missing = None
+    if rule.pattern is not None:
+        missing = conditions.missing_condition(rule, found, seed)
+    elif again is not None:
+        missing = repairs.missing_condition(found, again)
+    return Verdict(rule.name, "refuted", f"{found.difference.what} ({after})", matched, found, missing=missing)
 
 
 def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
@@ -69,7 +92,8 @@ def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
         searches *= 3
         yield _Test("searched program", Searched(rule, seed, searches).make, searches)
     else:
-        yield _Test("program", Proposals(rule, seed, examples).make, examples)
+        proposals = Proposals(rule, seed, examples)
+        yield _Test("program", proposals.make, examples, idle=proposals.idle)
 
 
 def _account(noun: str, tally: Tally) -> str:

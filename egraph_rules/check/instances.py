@@ -8,8 +8,8 @@ from itertools import product
 from typing import cast
 
 from egraph_rules.check.draw import Source
-from egraph_rules.check.trial import Trial
 from egraph_rules.check.programs.values import ValueKind, interesting, pick_array, pick_value
+from egraph_rules.check.trial import Trial
 from egraph_rules.rule import (
     ANY,
     BOOL,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from egraph_rules.check.draw import Source
+from egraph_rules.check.draw import Dice, Source
+from egraph_rules.check.places import Answers, Prepared, Rewritten, ways
 from egraph_rules.check.programs.inputs import inputs_for
-from egraph_rules.check.places import Prepared, Rewritten
 from egraph_rules.check.programs.pool import Pool
 from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
@@ -20,18 +21,18 @@ from ir.script.printer import to_script
 
 _MAX_SCOUTED = 500  # programs that are looked at for such as the rule applies to
 _PLACES = 4  # applications of one program that are tested
-_RUNS = 3
+_RUNS = 5
 _TRIES = 3  # programs to which the rule may not apply, until one is given up
 
 
-def applied(rule: Rule, given: Prepared, priority: Priority) -> list[Rewritten]:
-    """What a rule makes of a program.
+def applied(rule: Rule, given: Prepared, priority: Priority, answers: Answers | None = None) -> list[Rewritten]:
+    """What a rule makes of a program; `answers` counts what it asks of its places.
 
     Raises:
         RuleError: the rule's function fails.
     """
     try:
-        return list(given.applications(rule, priority))
+        return list(given.applications(rule, priority, answers))
     except LoopsatError:
         raise
     except Exception as error:  # whatever a user's function raises
@@ -48,6 +49,8 @@ class Proposals:
     seed: int
     examples: int
     pool: Pool = field(init=False)
+    answers: Answers = field(default_factory=Answers)
+    tested: set[int] = field(default_factory=set[int])  # lines of the rule's function that were put to a test
 
     def __post_init__(self) -> None:
         scouted = min(2 * self.examples, _MAX_SCOUTED)
@@ -61,7 +64,7 @@ class Proposals:
         for _ in range(_TRIES):
             priority = source.pick(*Priority)
             given = self.pool.draw(source)
-            found = applied(self.rule, given, priority)
+            found = applied(self.rule, given, priority, self.answers)
             if found:
                 return self._trials(source, given.func, found, priority)
         return []
@@ -71,10 +74,43 @@ class Proposals:
             return self.retest(func, inputs, priority)
 
         return [
-            replace(self._trial(each, inputs), again=again, on_test=lambda: self.pool.keep(func))
+            replace(self._trial(each, inputs), again=again, on_test=self._on_test(func, each))
             for each in some(source, found)
             for inputs in [inputs_for(source, each.original, self.rule.floats) for _ in range(_RUNS)]
         ]
+
+    def _on_test(self, func: PrimFunc, each: Rewritten) -> Callable[[], None]:
+        def tested() -> None:
+            self.pool.keep(func)
+            self.tested.add(each.way)
+
+        return tested
+
+    def idle(self) -> str | None:
+        """What of the rule made no difference in the examples; None if everything did.
+
+        Every line at which the rule's function yields must have been put to a test. Where it asks its place for
+        conditions, they must have held and not held, and the rule must be wrong somewhere for not heeding them.
+        """
+        left = sorted(ways(self.rule) - self.tested)
+        if left:
+            lines = ", ".join(map(str, left))
+            return f"what the function yields in line {lines} was never put to a test"
+        if self.answers.yes + self.answers.no == 0 or self._misled():
+            return None
+        return "what it asks of its place never made a difference"
+
+    def _misled(self) -> bool:
+        """Whether the rule does wrong on some example when all conditions are said to hold."""
+        for k in range(self.examples):
+            source = Dice(self.seed * self.examples + k)
+            given, priority = self.pool.draw(source), source.pick(*Priority)
+            with suppress(Exception):  # the rule may rely on what it is told
+                found = list(given.applications(self.rule, priority, credulous=True))
+                inputs = (inputs_for(source, given.func, self.rule.floats) for _ in range(_RUNS))
+                if any(run_trial(self._trial(each, i))[0] for i in inputs for each in some(source, found)):
+                    return True
+        return False
 
     def _trial(self, each: Rewritten, inputs: Inputs) -> Trial:
         return Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True, probe=each.probe)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from egraph_rules.check.draw import Source
-from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.places import Prepared
+from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.programs.pool import Pool
 from egraph_rules.check.run import compare
 from egraph_rules.check.shrink import Retested

@@ -30,8 +30,8 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Undef,
     Unary,
+    Undef,
     Var,
     const,
     seq,
@@ -597,7 +597,9 @@ def same_loop_twice(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
             pass
 
 
-@pair("for i: s; for i: t  =  for i: (s; t)   where t writes nothing that s reads or writes", "s writes nothing t reads")
+@pair(
+    "for i: s; for i: t  =  for i: (s; t)   where t writes nothing that s reads or writes", "s writes nothing t reads"
+)
 def fuse(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     match both(stmt):
         case [For(body=s) as one, For(body=t) as other, rest] if same_bounds(one, other) and apart(t, one):

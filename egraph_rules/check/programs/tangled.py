@@ -133,7 +133,19 @@ class Tangle:
         if scope.values and self.source.flag():  # what is bound is there to be used
             return self.source.pick(*scope.values)
         w, element = self.w, self.place(scope)
-        kinds = ("constant", "element", "next", "sum", "select", "constant", "index", "index", "faulty", "undef", "beyond")
+        kinds = (
+            "constant",
+            "element",
+            "next",
+            "sum",
+            "select",
+            "constant",
+            "index",
+            "index",
+            "faulty",
+            "undef",
+            "beyond",
+        )
         match self.source.pick(*kinds):
             case "element":
                 return element
@@ -418,7 +430,6 @@ def tangled_local(w: Writer) -> Stmt:
 
 
 TANGLED = (
-    tangled_sequence, tangled_stores, tangled_copies, tangled_branch, tangled_guards, tangled_loop, tangled_nest, tangled_loops,
-    tangled_binding, tangled_local,
+    tangled_sequence, tangled_stores, tangled_copies, tangled_branch, tangled_guards, tangled_loop, tangled_nest,
+    tangled_loops, tangled_binding, tangled_local,
 )  # fmt: skip
-

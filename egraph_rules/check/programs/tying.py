@@ -29,15 +29,26 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import all_exprs, free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute_expr, walk, walk_expr
+from ir.traverse import (
+    all_exprs,
+    free_vars,
+    has_loads,
+    map_expr,
+    map_stmt,
+    stmt_children,
+    stmt_exprs,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
 
 _INDEX = DType.INT32
 
 
 def tied(source: Source, func: PrimFunc) -> PrimFunc:
-    """A program like another one, in which one or two parts meet that did not."""
+    """A program like another one, in which some parts meet that did not."""
     body = func.body
-    for _ in range(source.pick(1, 1, 2)):
+    for _ in range(source.pick(1, 2, 3)):
         body = source.pick(*_WAYS)(source, func, body)
     return func if body is func.body else replace(func, body=body)
 
