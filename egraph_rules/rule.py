@@ -286,6 +286,9 @@ class _Translator:
         for k, variable in enumerate(asked):
             if isinstance(variable, Number):
                 cells.append(f"n_{variable.name}")
+            elif show(variable) not in self.bound:
+                message = f"a condition of rule {self.name} speaks of {show(variable)}, which is not in its pattern"
+                raise RuleError("rule", message)
             else:
                 self.atoms.append(f"(= {self.bound[show(variable)]} (Ate f q{k}))")
                 cells.append(f"q{k}")

@@ -27,15 +27,16 @@ class _Test:
     noun: str
     make: Callable[[Source], list[Trial]]
     examples: int
-    run: Callable[[Callable[[Source], list[Trial]], int, int], Tally] = run_trials
+    run: Callable[..., Tally] = run_trials
     idle: Callable[[], str | None] = lambda: None  # what of the rule the examples did not test, once they are run
 
 
-def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
+def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0, smallest: bool = True) -> Verdict:
     """Prove a rule where z3 can, and test it on random instances and programs against the interpreter.
 
     `examples` is the number of instances or programs to try; whole searches, which cost more, are fewer. The same seed
-    gives the same verdict.
+    gives the same verdict. Without `smallest`, a counterexample is given as it was found: making it smaller, and
+    finding out which condition is missing, takes longer than finding it.
 
     Raises:
         RuleError: the rule's function fails on a program.
@@ -45,17 +46,19 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     matched = 0
     idle: str | None = None
     for test in _tests(rule, examples, seed):
-        tally = test.run(test.make, test.examples, seed)
+        tally = test.run(test.make, test.examples, seed, smallest=smallest)
         matched += tally.matched
         if tally.counterexample is not None:
             after = f"after {_count(tally.examples, test.noun)}"
-            return _refuted(rule, tally.counterexample, after, matched, seed, tally.again)
+            missing = _missing(rule, tally.counterexample, seed, tally.again) if smallest else None
+            return _refuted(rule, tally.counterexample, after, matched, missing)
         done.append(_account(test.noun, tally))
         idle = idle or test.idle()
     for trial in proof.trials:  # after the random ones, which are simpler
         found = refutation(trial)
         if found is not None:
-            return _refuted(rule, simpler_values(found), "found by z3", matched, seed)
+            found = simpler_values(found)
+            return _refuted(rule, found, "found by z3", matched, _missing(rule, found, seed, None))
     tested = ", ".join(done) if done else "not tested"
     how = f"{proof.how}; {tested}" if proof.how else tested
     if proof.proven and (proof.possible or matched > 0):
@@ -69,15 +72,15 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     return Verdict(rule.name, "tested" if idle is None else "not checked", how, matched, idle=idle)
 
 
-def _refuted(
-    rule: Rule, found: Counterexample, after: str, matched: int, seed: int, again: Retest | None = None
-) -> Verdict:
-    missing = None
-    if rule.pattern is not None:
-        missing = conditions.missing_condition(rule, found, seed)
-    elif again is not None:
-        missing = repairs.missing_condition(found, again)
+def _refuted(rule: Rule, found: Counterexample, after: str, matched: int, missing: str | None) -> Verdict:
     return Verdict(rule.name, "refuted", f"{found.difference.what} ({after})", matched, found, missing=missing)
+
+
+def _missing(rule: Rule, found: Counterexample, seed: int, again: Retest | None) -> str | None:
+    """The side condition that a refuted rule lacks, if it can be told."""
+    if rule.pattern is not None:
+        return conditions.missing_condition(rule, found, seed)
+    return None if again is None else repairs.missing_condition(found, again)
 
 
 def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:

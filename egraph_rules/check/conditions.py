@@ -62,13 +62,13 @@ def with_conditions(rule: Rule, conditions: tuple[Expr | Defined, ...]) -> Rule 
 
 
 def _holds(rule: Rule, seed: int) -> bool:
+    tally = run_trials(Instances(rule).make, _EXAMPLES, seed)  # cheaper than a proof, and most candidates fail
+    if tally.counterexample is not None:
+        return False
     proof = attempt(rule)
     if proof.proven:
         return proof.possible
-    if any(refutation(trial) is not None for trial in proof.trials):
-        return False
-    tally = run_trials(Instances(rule).make, _EXAMPLES, seed)
-    return tally.counterexample is None and tally.matched > 0
+    return tally.matched > 0 and not any(refutation(trial) is not None for trial in proof.trials)
 
 
 def _candidates(rule: Rule, found: Counterexample) -> Iterator[tuple[Expr | Defined, ...]]:

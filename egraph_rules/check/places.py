@@ -67,14 +67,12 @@ class Prepared:
         entry = entry_facts(func)
         self.roots = {priority: self.contexts.root(entry, priority) for priority in Priority}
 
-    def applications(
-        self, rule: Rule, priority: Priority, answers: Answers | None = None, *, credulous: bool = False
-    ) -> Iterator[Rewritten]:
+    def applications(self, rule: Rule, priority: Priority, answers: Answers | None = None) -> Iterator[Rewritten]:
         """The programs that a rule over statements or expressions makes of this one, a place each.
 
-        `answers` counts what the rule asks of its places; a `credulous` one is told that all conditions hold.
+        `answers` collects what the rule asks of its places.
         """
-        walker = _Walker(self.numbering, self.contexts, rule, answers, credulous)
+        walker = _Walker(self.numbering, self.contexts, rule, answers)
         for path, new, way in walker.proposals(self.part, self.roots[priority], NO_PERMISSION):
             changed = _with(self.part.stmt, path, new)
             if changed != self.part.stmt:
@@ -88,41 +86,36 @@ class Prepared:
         return self._func(_with(self.part.stmt, path, Assert(FALSE, REACHED)))
 
 
-@dataclass(slots=True)
-class Answers:
-    """How often the conditions that a rule asked for held at a place, and how often they did not."""
-
-    yes: int = 0
-    no: int = 0
+Answers = dict[tuple[str, int], set[bool]]  # by file and line of a question: whether the condition held, or did not
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked(Here):
-    """A place that counts the answers it gives, or says yes to everything."""
+    """A place that remembers what it was asked, and whether the condition held."""
 
     answers: Answers
-    credulous: bool
 
     def _said(self, holds: bool) -> bool:
-        if holds:
-            self.answers.yes += 1
-        else:
-            self.answers.no += 1
+        frame = inspect.currentframe()
+        for _ in range(2):  # out of this function and the one that was asked
+            frame = None if frame is None else frame.f_back
+        if frame is not None:
+            self.answers.setdefault((frame.f_code.co_filename, frame.f_lineno), set()).add(holds)
         return holds
 
     def truth(self, cond: Expr) -> bool | None:
-        """As of any place; where nothing is known, a credulous rule is told that the condition holds."""
+        """As of any place."""
         found = self.contexts.truth(self.facts, cond)
         self._said(found is not None)
-        return True if self.credulous and found is None else found
+        return found
 
     def decided(self, expr: Expr) -> bool:
-        """As of any place, or yes."""
-        return self._said(self.contexts.decided(self.facts, expr)) or self.credulous
+        """As of any place."""
+        return self._said(self.contexts.decided(self.facts, expr))
 
     def in_bounds(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
-        """As of any place, or yes."""
-        return self._said(self.contexts.in_bounds(self.facts, buffer, indices)) or self.credulous
+        """As of any place."""
+        return self._said(self.contexts.in_bounds(self.facts, buffer, indices))
 
 
 @dataclass(slots=True)
@@ -131,7 +124,6 @@ class _Walker:
     contexts: Contexts
     rule: Rule
     answers: Answers | None
-    credulous: bool
 
     def proposals(self, part: Part, facts: int, permissions: int) -> Iterator[tuple[Path, Stmt, int]]:
         """Paths to statements, what the rule says may stand there, and the line of its function that says so."""
@@ -149,10 +141,9 @@ class _Walker:
                 yield (k, *path), new, way
 
     def _here(self, facts: int, permissions: int) -> Here:
-        if self.answers is None and not self.credulous:
+        if self.answers is None:
             return Here(self.contexts, facts, permissions)
-        answers = Answers() if self.answers is None else self.answers
-        return _Asked(self.contexts, facts, permissions, answers, self.credulous)
+        return _Asked(self.contexts, facts, permissions, self.answers)
 
     def _inside(self, part: Part, facts: int, permissions: int) -> list[tuple[Part, int, int]]:
         contexts = self.contexts

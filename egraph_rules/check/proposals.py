@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from egraph_rules.check.draw import Dice, Source
+from egraph_rules.check.draw import Source
 from egraph_rules.check.places import Answers, Prepared, Rewritten, ways
 from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.programs.pool import Pool
@@ -49,7 +48,7 @@ class Proposals:
     seed: int
     examples: int
     pool: Pool = field(init=False)
-    answers: Answers = field(default_factory=Answers)
+    answers: Answers = field(default_factory=dict[tuple[str, int], set[bool]])
     tested: set[int] = field(default_factory=set[int])  # lines of the rule's function that were put to a test
 
     def __post_init__(self) -> None:
@@ -57,7 +56,7 @@ class Proposals:
         self.pool = Pool(self._applies, self.seed, scouted)
 
     def _applies(self, given: Prepared) -> bool:
-        return bool(applied(self.rule, given, Priority.FACTS))
+        return bool(applied(self.rule, given, Priority.FACTS, self.answers))
 
     def make(self, source: Source) -> list[Trial]:
         """A program, and some of what the rule makes of it; nothing if it does not apply."""
@@ -89,28 +88,14 @@ class Proposals:
     def idle(self) -> str | None:
         """What of the rule made no difference in the examples; None if everything did.
 
-        Every line at which the rule's function yields must have been put to a test. Where it asks its place for
-        conditions, they must have held and not held, and the rule must be wrong somewhere for not heeding them.
+        Every line at which the rule's function yields must have been put to a test, and every condition that it asks
+        its place for must have held at some place and not at another.
         """
         left = sorted(ways(self.rule) - self.tested)
         if left:
-            lines = ", ".join(map(str, left))
-            return f"what the function yields in line {lines} was never put to a test"
-        if self.answers.yes + self.answers.no == 0 or self._misled():
-            return None
-        return "what it asks of its place never made a difference"
-
-    def _misled(self) -> bool:
-        """Whether the rule does wrong on some example when all conditions are said to hold."""
-        for k in range(self.examples):
-            source = Dice(self.seed * self.examples + k)
-            given, priority = self.pool.draw(source), source.pick(*Priority)
-            with suppress(Exception):  # the rule may rely on what it is told
-                found = list(given.applications(self.rule, priority, credulous=True))
-                inputs = (inputs_for(source, given.func, self.rule.floats) for _ in range(_RUNS))
-                if any(run_trial(self._trial(each, i))[0] for i in inputs for each in some(source, found)):
-                    return True
-        return False
+            return f"what its function yields in {_lines(left)} was never put to a test"
+        same = sorted(line for (_, line), found in self.answers.items() if len(found) == 1)
+        return f"what is asked of the place in {_lines(same)} never made a difference" if same else None
 
     def _trial(self, each: Rewritten, inputs: Inputs) -> Trial:
         return Trial(each.original, each.rewritten, inputs, self.rule.floats, equal=True, probe=each.probe)
@@ -124,6 +109,10 @@ class Proposals:
             if failed is not None:
                 return Retested(tested=True, failed=failed)
         return Retested(tested)
+
+
+def _lines(lines: Sequence[int]) -> str:
+    return f"line{'' if len(lines) == 1 else 's'} {', '.join(map(str, lines))}"
 
 
 def some(source: Source, found: Sequence[Rewritten]) -> list[Rewritten]:

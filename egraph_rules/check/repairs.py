@@ -211,7 +211,9 @@ def _runs(func: PrimFunc, inputs: Inputs) -> Iterator[_Repair]:
     for loop in (s for s in walk(func.body) if isinstance(s, For)):
 
         def once(stmt: Stmt, loop: For = loop) -> Stmt:
-            return replace(stmt, extent=const(1, loop.extent.dtype)) if stmt == loop else stmt
+            if isinstance(stmt, For) and stmt == loop:
+                return replace(stmt, extent=const(1, loop.extent.dtype))
+            return stmt
 
         yield _Repair(
             f"the loop runs, and runs once (`{to_script(loop.extent)} == 1`)",

@@ -29,6 +29,7 @@ _SCOUTED = 144  # programs that are looked at for such as the rule applies to
 _TRIES = 2  # programs to which the rule may not apply, until one is given up
 
 Instance = Callable[[Source], list[Trial]]
+Probe = Callable[[], PrimFunc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +79,15 @@ class Searched:
         return []
 
     def _trials(self, source: Source) -> list[Trial]:
-        func, inputs = self._program(source)
+        func, inputs, probe = self._program(source)
         if func is None:
             return []
         target, floats = prices(source), source.pick(DEFAULT_FLOATS, self.rule.floats)
         beside = not source.flag(3)  # most rules over statements need others to come to anything
         used = _Used(target, floats, self._others() if beside else ())
-        return self._variants(used, func, inputs_for(source, func, floats) if inputs is None else inputs)
+        return self._variants(used, func, inputs_for(source, func, floats) if inputs is None else inputs, probe)
 
-    def _variants(self, used: _Used, func: PrimFunc, inputs: Inputs) -> list[Trial]:
+    def _variants(self, used: _Used, func: PrimFunc, inputs: Inputs, probe: Probe | None = None) -> list[Trial]:
         """What a search makes of a program; nothing if the rule does not apply."""
         variants = self._search(func, used)
         if variants is None:
@@ -105,7 +106,7 @@ class Searched:
             return Retested(any(tested for _, tested in runs), failed)
 
         return [
-            Trial(func, variant, inputs, used.floats, equal=False, blameless=blameless, again=again)
+            Trial(func, variant, inputs, used.floats, equal=False, blameless=blameless, again=again, probe=probe)
             for variant in variants
             if variant != func
         ]
@@ -126,11 +127,12 @@ class Searched:
         found, without = (search_within(func, None, r, used.target, used.floats) for r in rules)
         return found if found != without else None
 
-    def _program(self, source: Source) -> tuple[PrimFunc | None, Inputs | None]:
+    def _program(self, source: Source) -> tuple[PrimFunc | None, Inputs | None, Probe | None]:
+        """A program, inputs if they come with it, and what tells whether the rule's pattern is reached."""
         if self.instance is not None and not source.flag(4):
             trials = self.instance(source)
-            return (trials[0].original, trials[0].inputs) if trials else (None, None)
-        return self.pool.draw(source).func, None
+            return (trials[0].original, trials[0].inputs, trials[0].probe) if trials else (None, None, None)
+        return self.pool.draw(source).func, None, None
 
 
 def search(func: PrimFunc, rules: tuple[Rule, ...], used: _Used) -> tuple[list[PrimFunc], Counter[str]]:

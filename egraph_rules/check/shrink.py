@@ -74,7 +74,7 @@ def simpler_values(found: Counterexample) -> Counterexample:
     smaller = True
     while smaller:
         smaller = False
-        for inputs in _simpler_inputs(found.inputs):
+        for inputs in _simpler_inputs(found.original, found.inputs):
             new = replace(found, inputs=inputs)
             again = new.again()
             if again is not None and again.what == found.difference.what:
@@ -127,16 +127,16 @@ def _candidates(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inpu
         new = tidy(replace(func, body=body))
         yield new, {p.name: inputs[p.name] for p in new.params}
     yield from _smaller_buffers(func, inputs)
-    for values in _simpler_inputs(inputs):
+    for values in _simpler_inputs(func, inputs):
         yield func, values
     yield from _simpler_constants(func, inputs)
 
 
-def _simpler_inputs(inputs: Inputs) -> Iterator[Inputs]:
+def _simpler_inputs(func: PrimFunc, inputs: Inputs) -> Iterator[Inputs]:
     """Inputs with one thing simpler: a whole array zero, one value."""
+    dtypes = {p.name: p.dtype for p in func.params}
     for name, value in inputs.items():
-        array = np.asarray(value)
-        dtype = DType(array.dtype.name) if isinstance(value, np.ndarray) else _dtype_of(value)
+        array, dtype = np.asarray(value), dtypes[name]
         if isinstance(value, np.ndarray):
             if np.count_nonzero(array) > 1:
                 yield {**inputs, name: np.zeros_like(array)}
@@ -148,12 +148,6 @@ def _simpler_inputs(inputs: Inputs) -> Iterator[Inputs]:
         else:
             for option in _simpler(value, dtype):
                 yield {**inputs, name: option}
-
-
-def _dtype_of(value: Scalar) -> DType:
-    if isinstance(value, bool):
-        return DType.BOOL
-    return DType.FLOAT64 if isinstance(value, float) else DType.INT64
 
 
 def _smaller_buffers(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inputs]]:

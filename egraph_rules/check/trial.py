@@ -66,21 +66,23 @@ class Tally:
 Make = Callable[[Source], list[Trial]]
 
 
-def run_trials(make: Make, examples: int, seed: int) -> Tally:
-    """Make examples of trials and run them until one fails, which is then made smaller."""
+def run_trials(make: Make, examples: int, seed: int, *, smallest: bool = True) -> Tally:
+    """Make examples of trials and run them until one fails, which is then made smaller unless told otherwise."""
     tally = Tally()
     for k in range(examples):
         trial, failed = _first_failure(tally, make(Dice(seed * _SEEDS + k)))
         tally.examples += 1
         if failed is not None:
             assert trial is not None
-            tally.again = trial.again
-            tally.counterexample = simpler_values(failed) if trial.again is None else shrink(failed, trial.again)
+            tally.again, tally.counterexample = trial.again, failed
+            if smallest:
+                found = failed if trial.again is None else shrink(failed, trial.again)
+                tally.counterexample = simpler_values(found)
             break
     return tally
 
 
-def search_instances(make: Make, examples: int, seed: int) -> Tally:
+def search_instances(make: Make, examples: int, seed: int, *, smallest: bool = True) -> Tally:
     """As `run_trials`, for examples that are made smaller by taking simpler decisions."""
     tally = Tally()
 
@@ -96,7 +98,7 @@ def search_instances(make: Make, examples: int, seed: int) -> Tally:
 
     search = Search(make, test)
     found = search.run(examples, seed)
-    tally.counterexample = None if found is None else simpler_values(found)
+    tally.counterexample = simpler_values(found) if found is not None and smallest else found
     return tally
 
 

@@ -551,15 +551,13 @@ def share_value(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
 @pair("for i in n: s  =  s   where n >= 1 and s does not mention i", "s does not depend on what it writes")
 def repeat_once(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     if isinstance(stmt, For) and not uses(stmt.body, stmt.var) and at_least_once(stmt, here):
-        if not careful or idempotent(stmt.body):
-            yield stmt.body
+        yield from () if careful and not idempotent(stmt.body) else (stmt.body,)
 
 
 @pair("for i in n: s  =  s   where s is idempotent and does not mention i", "n >= 1")
 def repeat_perhaps_never(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     if isinstance(stmt, For) and not uses(stmt.body, stmt.var) and idempotent(stmt.body):
-        if not careful or at_least_once(stmt, here):
-            yield stmt.body
+        yield from () if careful and not at_least_once(stmt, here) else (stmt.body,)
 
 
 @pair("for i in n: (s; t)  =  s; for i in n: t   where n >= 1", "s is idempotent, and t changes nothing of it")
@@ -597,9 +595,7 @@ def same_loop_twice(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
             pass
 
 
-@pair(
-    "for i: s; for i: t  =  for i: (s; t)   where t writes nothing that s reads or writes", "s writes nothing t reads"
-)
+@pair("for i: s; for i: t  =  for i: (s; t)   where t changes nothing for s", "s writes nothing t reads")
 def fuse(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     match both(stmt):
         case [For(body=s) as one, For(body=t) as other, rest] if same_bounds(one, other) and apart(t, one):
@@ -641,14 +637,15 @@ def distribute_whatever_the_bounds(stmt: Stmt, here: Here, careful: bool) -> Ite
 @pair("for i: A[e(i)] = d(i)  =  for i: A[e(n - 1 - i)] = d(n - 1 - i)", "no two iterations write one element")
 def reverse_writes(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     if isinstance(stmt, For) and isinstance(stmt.body, Store) and idempotent(stmt.body) and fixed_bounds(stmt):
-        if not careful or any(i.same(stmt.var) for i in stmt.body.indices):
-            yield backwards(stmt)
+        own = any(i.same(stmt.var) for i in stmt.body.indices)
+        yield from () if careful and not own else (backwards(stmt),)
 
 
 @pair("for i: A[i] = e(i)  =  for i: A[n - 1 - i] = e(n - 1 - i)", "e does not read A")
 def reverse_reads(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     if isinstance(stmt, For) and isinstance(stmt.body, Store) and fixed_bounds(stmt):
-        if any(i.same(stmt.var) for i in stmt.body.indices) and (not careful or idempotent(stmt.body)):
+        own = any(i.same(stmt.var) for i in stmt.body.indices)
+        if own and (not careful or idempotent(stmt.body)):
             yield backwards(stmt)
 
 
@@ -732,9 +729,9 @@ def coalesce(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
 def guard_as_bound(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     match stmt:
         case For(start=Const(value=0), body=If(cond=Binary(op="lt", lhs=i, rhs=k), then=s, other=o)) as loop:
-            if i.same(loop.var) and o == SKIP and not has_loads(k) and loop.var not in free_vars(k):
-                if not careful or here.truth(k <= loop.extent) is True:
-                    yield replace(loop, extent=k, body=s)
+            fixed = not has_loads(k) and loop.var not in free_vars(k)
+            if i.same(loop.var) and o == SKIP and fixed and (not careful or here.truth(k <= loop.extent) is True):
+                yield replace(loop, extent=k, body=s)
         case _:
             pass
 
@@ -863,9 +860,9 @@ def assume_before_loop(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
     match stmt:
         case For(body=Seq() as body) as loop if body != SKIP:
             claim, *others = flat(body)
-            if isinstance(claim, Assume) and not uses(claim, loop.var) and apart(body, claim):
-                if not careful or at_least_once(loop, here):
-                    yield seq(claim, replace(loop, body=seq(*others)))
+            fixed = isinstance(claim, Assume) and not uses(claim, loop.var) and apart(body, claim)
+            if fixed and (not careful or at_least_once(loop, here)):
+                yield seq(claim, replace(loop, body=seq(*others)))
         case _:
             pass
 

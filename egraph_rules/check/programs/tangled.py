@@ -114,8 +114,7 @@ class Tangle:
             case "faulty":
                 return 4 // n > self.source.pick(1, 3)
             case "both":
-                op = self.source.pick("and", "or")
-                return Binary(op, self.source.pick(*options), self.condition(scope))
+                return Binary(self.source.pick("and", "or"), self.source.pick(*options), self.condition(scope))
             case _:
                 return self.source.pick(*options)
 
@@ -212,8 +211,7 @@ class Tangle:
         target = self.place(scope)
         match self.source.pick("value", "value", "update", "update", "constant", "back", "undef"):
             case "update":
-                op = self.source.pick("add", "add", "max", "sub")
-                value: Expr = Binary(op, target, self.value(scope))
+                value: Expr = Binary(self.source.pick("add", "add", "max", "sub"), target, self.value(scope))
             case "constant":
                 value = self.constant()
             case "back":
@@ -275,8 +273,10 @@ class Tangle:
         self.places.append(Load(self.w.buffer("L"), (number(0),)))
         inner = body()
         self.w.local = False
-        for kept in (self.places, self.values, self.conditions, self.stmts):
-            kept[:] = [part for part in kept if not _mentions(part, "L")]
+        self.places = [part for part in self.places if not _mentions(part, "L")]
+        self.values = [part for part in self.values if not _mentions(part, "L")]
+        self.conditions = [part for part in self.conditions if not _mentions(part, "L")]
+        self.stmts = [part for part in self.stmts if not _mentions(part, "L")]
         return Alloc(self.w.buffer("L"), inner)
 
     def _again(self, known: list[P], scope: Scope, make: Callable[[], P], one_in: int = 2) -> P:
