@@ -6,7 +6,8 @@ from egraph_rules.expressions import prove, simplify
 from egraph_rules.optimize import Report, Result, optimize
 from egraph_rules.proposal import Here, rewrite, rewrite_expr
 from egraph_rules.registry import registered_rules, unregister
-from egraph_rules.rule import Floats, Number, Rule, Term, Truth, defined, rule
+from egraph_rules.rule import Number, Rule, Term, Truth, defined, rule
+from ir.floats import Floats
 
 __all__ = [
     "Floats",

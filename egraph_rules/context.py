@@ -22,6 +22,7 @@ from ir import presburger as pb
 from ir.analysis import effects as fx
 from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
 from ir.dtypes import DType
+from ir.fold import folded
 from ir.functions import inlined
 from ir.nodes import (
     Alloc,
@@ -76,7 +77,8 @@ class Trip:
 
     @staticmethod
     def of(loop: For) -> Trip:
-        first, count = (int(e.value) if isinstance(e, Const) else None for e in (loop.start, loop.extent))
+        bounds = folded(loop.start), folded(loop.extent)
+        first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
         return Trip(loop.var.name, first, count)
 
 
@@ -599,13 +601,10 @@ class Contexts:
             domain = self._facts[facts].domain
             if pa is None:
                 return intervals.fits(expr, domain)
-            for var in free_vars(expr):
+            for var in sorted(free_vars(expr), key=lambda v: v.name):
                 if var.dtype.is_integer:
-                    at = pb.symbol(var.name)
-                    domain = domain.intersect(at.ge_set(pb.number(max(var.dtype.min, -(2**62)))))
-                    domain = domain.intersect(at.le_set(pb.number(min(var.dtype.max, 2**62))))
-            low, high = pb.number(max(expr.dtype.min, -(2**62))), pb.number(min(expr.dtype.max, 2**62))
-            return domain.is_subset(pa.ge_set(low).intersect(pa.le_set(high)))
+                    domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
+            return domain.is_subset(pb.within(pa, expr.dtype))
 
         return bool(self._ask(("fits", self._domain_of[facts], expr), prove, False))
 

@@ -55,6 +55,7 @@ class Target:
     `one_pass`: elements of an array of two axes or more from which on stores to almost all of it, in a loop, go through
     all of it: XLA:CPU stores to a part on one core only. Measured on two: even at 60,000 on two axes, at 1,000,000 a
     third faster there and nearly twice as fast on three axes.
+    `operation`: an array operation outside of loops, as it is compiled; `call`: of a program, once.
     `shared`: an element of a term that a reduction and another statement have in common, where the compiler stores it.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
@@ -103,6 +104,8 @@ class Target:
     section: float = 24.0
     gather: float = 5.0
     shared: float = 2.0
+    operation: float = 4_000.0
+    call: float = 100_000.0
     one_pass: int = 60_000
     calls: tuple[tuple[str, float], ...] = ()
 
@@ -118,6 +121,7 @@ GPU = Target(
     reduction_mask=0.5,
     reduction_slice=0.25,
     kernel=2000.0,
+    operation=2000.0,
     step=30_000.0,
     launch=10_000.0,
     dispatch=10_000.0,
@@ -162,6 +166,7 @@ TPU = Target(
     store_slice=2.0,
     select=0.05,
     kernel=195_000.0,
+    operation=195_000.0,
     step=1_000.0,
     launch=195_000.0,
     dispatch=195_000.0,

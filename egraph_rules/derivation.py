@@ -68,18 +68,23 @@ class Trace:
 Move = tuple[str, str, str, Stmt]  # rule, place, fact, whole program after it
 
 
-def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
-    """The steps from `func` to `best`, through the searches that led there."""
-    wanted, legs = best.body, list[tuple[Trace, int]]()
+def legs(wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
+    """The searches through which an erased program was found, and which of the programs found each time leads there."""
+    found: list[tuple[Trace, int]] = []
     for trace in reversed(traces):
-        bodies = [erase(b) if not legs else b for _, _, b in trace.found]
+        bodies = [b if found else erase(b) for _, _, b in trace.found]
         at = next((k for k, b in enumerate(bodies) if b == wanted), None)
         if at is not None:
-            legs.insert(0, (trace, at))
+            found.insert(0, (trace, at))
             wanted = trace.body
+    return found
+
+
+def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
+    """The steps from `func` to `best`, through the searches that led there."""
     steps: list[Step] = []
     current = func
-    for trace, at in legs:
+    for trace, at in legs(best.body, traces):
         laws = {r.name: r.law for r in trace.rules} | {KNOWN: _KNOWN_LAW}
         choice, root, final = trace.found[at]
         moves = list(_Descent(trace).visit(trace.part, root, choice, {}, lambda s: s))

@@ -7,9 +7,10 @@ thousand rows loads in a third of a millisecond.
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,6 +22,7 @@ import egglog.bindings as egglog
 from ir.errors import LoopsatError
 
 Cell = int | float | str
+ROOM = 2**25  # bytes that the rows of the largest searches take
 _READERS = ("i64", "f64", "String")
 
 
@@ -33,14 +35,18 @@ class Row:
 
 
 class Engine:
-    """An e-graph with a fixed program of sorts, tables and rules."""
+    """An e-graph with a fixed program of sorts, tables and rules.
 
-    def __init__(self, program: Iterable[str]) -> None:
+    `growth` is how many rows a match of each rule that runs in rounds adds at most (`egraph_rules.rounds`).
+    """
+
+    def __init__(self, program: Iterable[str], growth: Mapping[str, int]) -> None:
         """Load `program`, a series of egglog texts.
 
         Raises:
             LoopsatError: egglog rejects one of them.
         """
+        self.growth = growth
         self._egraph = egglog.EGraph()
         self._values: dict[tuple[str, egglog.Value], object] = {}
         for text in program:
@@ -69,12 +75,20 @@ class Engine:
             self.run("(pop)")
 
     def insert(self, tables: dict[str, list[tuple[Cell, ...]]], folder: str) -> None:
-        """Append rows to relations and functions (last column is the value); clears the lists given."""
+        """Append rows to relations and functions (last column is the value); clears the lists given.
+
+        Raises:
+            LoopsatError: the folder takes no more.
+        """
         commands: list[str] = []
         for table, rows in tables.items():
             if rows:
                 path = Path(folder) / f"{table}.tsv"
-                path.write_text("".join("\t".join(map(_cell, row)) + "\n" for row in rows), encoding="utf-8")
+                text = "".join("\t".join(map(_cell, row)) + "\n" for row in rows)
+                try:
+                    path.write_text(text, encoding="utf-8")
+                except OSError as error:
+                    raise _no_room(folder, error) from error
                 commands.append(f'(input {table} "{path}")')
                 rows.clear()
         self.run("".join(commands))
@@ -83,7 +97,7 @@ class Engine:
         """Run a schedule; returns whether it changed anything, and matches by rule name."""
         (output,) = self.run(f"(run-schedule {schedule})")
         report = output.report  # pyright: ignore[reportAttributeAccessIssue]
-        return bool(report.updated), dict(report.num_matches_per_rule)
+        return bool(report.updated), dict(sorted(report.num_matches_per_rule.items()))  # whose order is random
 
     def tables(self, names: Iterable[str]) -> dict[str, list[Row]]:
         """All rows of some tables, in a deterministic order, subsumed ones left out."""
@@ -153,7 +167,21 @@ def _cell(value: Cell) -> str:
 
 @contextmanager
 def scratch_folder() -> Generator[str]:
-    """A folder for bulk input, in memory where the system offers it."""
+    """A folder for bulk input, in memory where the system offers it and has room.
+
+    Raises:
+        LoopsatError: there is none.
+    """
     shared = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(prefix="loopsat-", dir=shared if shared.is_dir() else None) as folder:
+    roomy = shared.is_dir() and shutil.disk_usage(shared).free > ROOM
+    try:
+        made = tempfile.TemporaryDirectory(prefix="loopsat-", dir=shared if roomy else None)
+    except OSError as error:
+        raise _no_room("a folder for temporary files", error) from error
+    with made as folder:
         yield folder
+
+
+def _no_room(where: str, error: OSError) -> LoopsatError:
+    message = f"rows for the e-graph cannot be written to {where}: {error.strerror or error}"
+    return LoopsatError("scratch", message, help="make room there, or let TMPDIR name a folder that has some")

@@ -53,12 +53,12 @@ def erase(stmt: Stmt) -> Stmt:
 
 def erase_assumptions(func: PrimFunc) -> PrimFunc:
     """Drop assumptions, and what was there only for them."""
-    return replace(func, body=map_stmt(func.body, on_stmt=lambda s: _tidy(_without_promise(s))))
+    return replace(func, body=map_stmt(func.body, on_stmt=lambda s: _tidy(_without_promise(s)))).refines(func)
 
 
 def erase_undef_stores(func: PrimFunc) -> PrimFunc:
     """Drop stores of undef, and what was there only for them."""
-    return replace(func, body=map_stmt(func.body, on_stmt=lambda s: _tidy(_without_undef(s))))
+    return replace(func, body=map_stmt(func.body, on_stmt=lambda s: _tidy(_without_undef(s)))).refines(func)
 
 
 def _without_promise(stmt: Stmt) -> Stmt:

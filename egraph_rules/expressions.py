@@ -7,7 +7,6 @@ so that results are the same on every machine.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
 from egraph_rules.cost import CPU
@@ -15,27 +14,30 @@ from egraph_rules.encode import Expander, Numbering
 from egraph_rules.engine import scratch_folder
 from egraph_rules.extract import EXTRACTED, Extractor
 from egraph_rules.language import engine_with
+from egraph_rules.patience import Patience
 from egraph_rules.phases import Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
-from egraph_rules.rule import DEFAULT_FLOATS, Floats
 from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.saturate import saturate
+from egraph_rules.smt import Open, decide
 from egraph_rules.smt import prove as prove_by_smt
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Const, Expr, const
 from ir.traverse import walk_expr
 
-_BUDGET = Budget(rounds=12, nodes=20_000, seconds=float("inf"), matches=5_000, proposals=300)
+_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=1_000_000)
 _SEARCHES = 6  # each starts from what the one before found
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 60_000  # of z3 for one question on the way; `prove` itself takes more
 
 
+@pb.exclusive
 def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     """Whether a boolean expression is always True or always False where all of `given` hold; None if not proven.
 
@@ -44,23 +46,25 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     Raises:
         LoopsatError: `cond` or a given one is not boolean, or the given ones contradict each other.
     """
-    place = _Place.under(given)
+    place = _Place(given)
     _require_bool(cond)
     found = place.truth(cond)
-    if found is None:
-        found = prove_by_smt(cond, place.given, 2 * _STEPS)
-    if found is None:
+    if found is not None:
+        return found
+    answer = decide(cond, place.given, 2 * _STEPS)
+    if answer is Open.UNKNOWN:
         simpler = _search(cond, place, DEFAULT_FLOATS)
         if isinstance(simpler, Const):
             return bool(simpler.value)
         for form in (simpler, cond) if not simpler.same(cond) else (cond,):
-            found = prove_by_smt(form, place.given)
-            if found is not None:
+            answer = decide(form, place.given)
+            if answer is not Open.UNKNOWN:
                 break
-    return found
+    return answer if isinstance(answer, bool) else None
 
 
-def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FLOATS) -> Expr:
+@pb.exclusive
+def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iterable[str] | None = None) -> Expr:
     """The cheapest expression found that equals `expr` where all of `given` hold; never larger than `expr`.
 
     The result is a fixed point: simplifying it again gives it back.
@@ -68,49 +72,55 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats = DEFAULT_FL
     Raises:
         LoopsatError: a given condition is not boolean, or they contradict each other.
     """
-    place = _Place.under(given)
+    policy = floats_named(floats)
+    place = _Place(given)
     prices = Prices(CPU)
     best = expr
     for _ in range(_SEARCHES):
-        new = _search(best, place, floats)
+        new = _search(best, place, policy)
         if _size(new) > _size(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
         best = new
     return best
 
 
-@dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the given conditions hold."""
+    """Where the given conditions hold. What is asked there counts as work of the search that has begun last."""
 
-    contexts: Contexts
-    facts: int
-    given: tuple[tuple[Expr, bool], ...]
-
-    @staticmethod
-    def under(given: Iterable[Expr]) -> _Place:
+    def __init__(self, given: Iterable[Expr]) -> None:
         """The place where conditions hold.
 
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
-        contexts = Contexts(EffectAnalysis(), lambda c, g: prove_by_smt(c, g, _STEPS), _OPERATIONS)
-        facts = contexts.root(pb.always(), Priority.FACTS)
+        self.patience = Patience(work=_BUDGET.work)
+        self.contexts = Contexts(EffectAnalysis(), self._prove, _OPERATIONS, lambda: self.patience.over())
+        self.facts = self.contexts.root(pb.always(), Priority.FACTS)
         conditions = tuple(given)
         for cond in conditions:
             _require_bool(cond)
-            facts = contexts.assume(facts, cond, True)
-            if facts == IMPOSSIBLE:
+            self.facts = self.contexts.assume(self.facts, cond, True)
+            if self.facts == IMPOSSIBLE:
                 message = "the given conditions contradict each other, so anything would follow"
                 raise LoopsatError("contradiction", message)
-        return _Place(contexts, facts, tuple((c, True) for c in conditions))
+        self.given = tuple((c, True) for c in conditions)
+
+    def begin(self) -> Patience:
+        """Let a search begin, with a budget of its own: so what it finds does not depend on those before."""
+        self.patience = Patience(work=_BUDGET.work)
+        return self.patience
 
     def truth(self, cond: Expr) -> bool | None:
         return self.contexts.truth(self.facts, cond)
 
+    def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
+        self.patience.proved()
+        return prove_by_smt(cond, given, _STEPS)
+
 
 def _search(expr: Expr, place: _Place, floats: Floats) -> Expr:
     """The cheapest equal expression that one search finds."""
+    patience = place.begin()
     if not isinstance(expr, Const) and not any(e.dtype.is_float for e in walk_expr(expr)):
         value = place.truth(expr) if expr.dtype is DType.BOOL else place.contexts.constant(place.facts, expr)
         if value is not None:
@@ -123,7 +133,7 @@ def _search(expr: Expr, place: _Place, floats: Floats) -> Expr:
     numbering.tables["want_expr"].append((place.facts, number))
     rules = tuple(r for r in active if r.in_engine)
     with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
-        saturate(engine, expander, folder, _BUDGET)
+        saturate(engine, expander, folder, _BUDGET, patience)
         extractor = Extractor(engine.tables(EXTRACTED), numbering, CPU, 1)
     return extractor.expression(place.facts, number)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import islpy as isl
 
 from ir import presburger as pb
-from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Unary
 from ir.traverse import free_vars
 
@@ -38,22 +37,13 @@ def _affine_range(expr: Expr, domain: isl.Set) -> Range | None:
         return None
     for var in free_vars(expr):
         if var.dtype.is_integer:
-            domain = domain.intersect(within(var.name, var.dtype))
+            domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
     values = isl.Set.from_pw_aff(value).intersect_params(domain)
     values = pb.forget(values, pb.variables(values))
     if values.is_empty():
         return 0, 0  # nothing runs here
     low, high = values.dim_min_val(0), values.dim_max_val(0)
     return (low.to_python(), high.to_python()) if low.is_int() and high.is_int() else None
-
-
-def within(name: str, dtype: DType) -> isl.Set:
-    """The values that a variable of an integer dtype can have, as a params set."""
-    at = pb.symbol(name)
-    low, high = pb.number(max(dtype.min, -(2**62))), pb.number(min(dtype.max, 2**62))
-    if dtype.min < -(2**62) or dtype.max > 2**62:
-        return pb.always()
-    return at.ge_set(low).intersect(at.le_set(high))
 
 
 def _operation(expr: Expr, domain: isl.Set) -> Range | None:

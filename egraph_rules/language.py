@@ -14,8 +14,8 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 from __future__ import annotations
 
 from egraph_rules.engine import Engine, kept, scratch_folder
-from egraph_rules.phases import ALL_RULES
-from egraph_rules.rule import Rule, bound_rows, kind_rows, ruleset
+from egraph_rules.rounds import Program
+from egraph_rules.rule import Rule, bound_rows, kind_rows
 
 SORTS = """
 (sort P) (sort E) (sort L)
@@ -233,11 +233,8 @@ PUSH = "\n".join(
 
 def _engine_of(rules: tuple[Rule, ...]) -> Engine:
     """An engine that knows these rules."""
-    families = " ".join(dict.fromkeys(ruleset(r.name) for r in rules))
-    rulesets = "".join(f"(ruleset {family})" for family in families.split())
-    everything = f"(unstable-combined-ruleset {ALL_RULES} {families})"
-    programs = (r.program for r in rules)
-    engine = Engine((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH, rulesets, *programs, everything))
+    program = Program.of((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH), (r.program for r in rules))
+    engine = Engine(program.texts, program.growth)
     with scratch_folder() as folder:
         engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows())}, folder)
     return engine

@@ -4,50 +4,63 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from egraph_rules.context import NO_PERMISSION, Contexts, Priority
 from egraph_rules.cost import Target, target_named
-from egraph_rules.derivation import Step, Trace, derive
+from egraph_rules.derivation import Step, Trace, derive, legs
 from egraph_rules.encode import Expander, Numbering, Part
-from egraph_rules.engine import Engine, scratch_folder
+from egraph_rules.engine import Engine, Row, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
-from egraph_rules.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
+from egraph_rules.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
 from egraph_rules.functions import check_names
 from egraph_rules.language import engine_with
 from egraph_rules.patience import Patience, listening
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
-from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
+from egraph_rules.rule import Rule
 from egraph_rules.saturate import Outcome, saturate
+from egraph_rules.whole import CANDIDATES, ranked
 from egraph_rules.why_not import Searched, why_not
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
+from ir.floats import Floats, floats_named
 from ir.functions import functions_in
-from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
+from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
 from ir.traverse import loads, map_stmt, shape_vars, walk
+from ir.verify import check_entry
 
-TRIAL_SECONDS = 2.0  # of a search that tries a claim for `why_not`
+TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
+FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
 
 @dataclass(slots=True)
 class Report:
-    """What a search did: decisions on the way to the best program, sizes, times (s), and why it ended."""
+    """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended.
+
+    `priced` has the programs that were priced as a whole: that price and the search's, cheapest first; `overruled` says
+    so where the search alone would have taken another one.
+    """
 
     decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
     traces: list[Trace] = field(default_factory=lambda: list[Trace]())
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     seconds: float = 0.0
+    work: int = 0
     nodes: int = 0
     questions: int = 0
     rounds: int = 0
     searches: int = 0
     stopped: str = ""
+    interrupted: bool = False
+    priced: list[tuple[float, float]] = field(default_factory=lambda: list[tuple[float, float]]())
+    overruled: str = ""
 
     def record(self, outcome: Outcome) -> None:
         """Add what one search did."""
@@ -81,21 +94,28 @@ class Result:
     source: PrimFunc
     settings: Settings
 
+    @pb.exclusive
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
         return derive(self.source, self.best, self.report.traces)
 
+    @pb.exclusive
     def why_not(self, rule: str) -> str:
         """Why a rule, or each rule of a family, did not contribute to `best`; worked out when asked for, with searches.
 
         Raises:
             RuleError: there is no rule and no family of this name.
+            KeyboardInterrupt: there was a Ctrl-C.
         """
         s = self.settings
-        once = replace(s.budget, restarts=0, seconds=min(s.budget.seconds, TRIAL_SECONDS))
+        once = replace(s.budget, restarts=0, work=min(s.budget.work, TRIAL_WORK))
 
         def again(body: Stmt) -> list[Trace]:
-            return optimize(replace(self.source, body=body), s.target, 1, once, s.floats, s.rules).report.traces
+            trial = replace(self.source, body=body)
+            report = optimize(trial, s.target, 1, once, s.floats, s.rules, verify=False).report
+            if report.interrupted:  # the user does not mean this trial
+                raise KeyboardInterrupt
+            return report.traces
 
         searched = Searched(
             self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
@@ -104,45 +124,73 @@ class Result:
         return why_not(searched, rule)
 
 
+@pb.exclusive
 def optimize(
     func: PrimFunc,
     target: str | Target = "cpu",
     k: int = 1,
     budget: Budget | None = None,
-    floats: Floats = DEFAULT_FLOATS,
+    floats: Floats | str | Iterable[str] | None = None,
     rules: Iterable[Rule] | None = None,
     without: Iterable[str] = (),
+    verify: bool = True,
+    whole: Callable[[PrimFunc], float] | None = None,
 ) -> Result:
     """Search for the `k` cheapest programs equivalent to `func` on a target.
 
-    `floats` are the freedoms float rules may take (`Floats.STRICT` for none); `without` names families of rules to
-    leave out; `rules` replaces all rules, built-in and registered. A budget that runs out, or Ctrl-C (in the main
-    thread), is reported in `report.stopped`; the best program found so far is returned, at worst the one given.
+    `floats` are the freedoms float rules may take: a `Floats`, names ("strict" for none), or the default policy.
+    `without` names families of rules to leave out; `rules` replaces all rules, built-in and registered. A budget that
+    runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
+    returned, at worst the one given. `verify=False` vouches for a program that `ir.verify` has not seen.
+
+    Prices of a search add up over statements. `whole`, such as `lower.price.pricing(func, target)`, prices programs as
+    they will run: it orders the best programs of the search and the one given, so that `best` is no dearer by it than
+    `func` (up to a hundredth). Costs of variants are the search's in any case.
 
     Raises:
         LoopsatError: the target, or a family, does not exist.
+        VerifyError: the program has no meaning: an access can leave its buffer, an assumption is false, ...
         KeyboardInterrupt: there was a second Ctrl-C.
     """
     began = time.perf_counter()
+    check_entry(func, verify)
+    floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
     active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)
     check_names(func, (r.replacement for r in active if r.replacement is not None))
     report = Report()
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
-    patience = Patience(limits.seconds)
-    search = _Search(lower_blocks(func), chosen, max(k, 1), limits, active, report, signed_zeros, patience)
+    patience = Patience(limits.seconds, work=limits.work)
+    keep = max(k, 1 if whole is None else CANDIDATES)
+    search = _Search(lower_blocks(func), chosen, keep, limits, active, report, signed_zeros, patience)
     prices = Prices(chosen)
     with listening(patience):
         erased = [erase(body) for _, body in search.run()]
         found = _distinct([(prices.program(body), body) for body in erased], search.keep)
-    report.seconds = time.perf_counter() - began
-    variants = [(replace(func, body=body), cost) for cost, body in found]
+        if whole is not None:
+            given = erase(search.func.body)
+            ranking = ranked(found, (prices.program(given), given), lambda body: replace(func, body=body), whole)
+            found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
+    report.decisions = _decisions(found[0][1], report.traces)
+    report.interrupted = patience.interrupts > 0
+    report.work, report.seconds = patience.done(), time.perf_counter() - began
+    variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
 
+def _decisions(best: Stmt, traces: list[Trace]) -> list[Decision]:
+    """Decisions of the searches that led to an erased program."""
+    return [
+        decision
+        for trace, at in legs(best, traces)
+        for decision in explain(trace.found[at][0], trace.extractor, trace.contexts, trace.rebuilder)
+    ]
+
+
+@pb.exclusive
 def search_within(
     func: PrimFunc, block: str | None, rules: tuple[Rule, ...], target: Target, floats: Floats
 ) -> PrimFunc:
@@ -156,10 +204,10 @@ def search_within(
     """
     signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     budget = replace(DEFAULT_BUDGET, restarts=0)
-    patience = Patience(budget.seconds, allowed=1)
+    patience = Patience(budget.seconds, allowed=1, work=budget.work)
     search = _Search(func, target, 1, budget, rules, Report(), signed_zeros, patience, block)
     with listening(patience):
-        return replace(func, body=search.run()[0][1])
+        return replace(func, body=search.run()[0][1]).refines(func)
 
 
 @dataclass(slots=True)
@@ -173,29 +221,35 @@ class _Search:
     signed_zeros: bool
     patience: Patience
     block: str | None = None
-    searched: Stmt = SKIP
+    searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
+    guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
     cost_before: float = 0.0
 
     def run(self) -> list[tuple[float, Stmt]]:
         """Search from the program, then from the best one found, while that helps."""
-        best = self._once(self.func.body, first=True)
+        best = self._once(self.func.body)
         for _ in range(self.budget.restarts):
-            if _stores(best[0][1]) == _stores(self.searched):
-                break  # only branches and loop extents went, which changes no effect: nothing new to find
+            start = self._start(best[0][1])
+            if start is None:
+                break
             if self.patience.over():
                 if not self.report.stopped.startswith(self.patience.reason()):
                     self.report.stopped = f"{self.patience.reason()} before a restart"
                 break
-            again = self._once(best[0][1], first=False)
-            merged = _distinct([*best, *again], self.keep)
-            improved = merged[0][0] < best[0][0] - 1e-9
-            best = merged
-            if not improved:
-                break
+            best = _distinct([*best, *self._once(start)], self.keep)
         return best
 
-    def _once(self, body: Stmt, *, first: bool) -> list[tuple[float, Stmt]]:
-        self.searched = body
+    def _start(self, best: Stmt) -> Stmt | None:
+        """Where a search may find something new: the best program so far, or one of those with more guards.
+
+        Where only branches and loop extents went, no effect has changed, and nothing new is to be found.
+        """
+        if best not in self.searched and _stores(best) != _stores(self.searched[-1]):
+            return best
+        return next((s for s in self.guarded if s not in self.searched and s != best), None)
+
+    def _once(self, body: Stmt) -> list[tuple[float, Stmt]]:
+        self.searched.append(body)
         rules = tuple(r for r in self.rules if r.in_engine)
         with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body)
@@ -205,7 +259,7 @@ class _Search:
             self.report.matches.update(session.expander.matches)
             found = session.extract()
             self.report.questions += session.contexts.questions
-            if first:
+            if len(self.searched) == 1:
                 self.cost_before = session.original_cost()
             return found
 
@@ -259,11 +313,23 @@ class _Session:
         found.sort(key=lambda pair: (round(pair[0].cost, 6), pair[0].size))
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
+        if search.budget.restarts:
+            choice = self._guarded(classes[self.roots[0]], tables)
+            kept.append((choice, self.roots[0], rebuilder.build(choice)))
+            search.guarded.append(kept[-1][2])
         edges = self.expander.applied
         trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, search.rules)
         search.report.traces.append(trace)
-        search.report.decisions += explain(found[0][0], extractor, self.contexts, rebuilder)
         return _distinct(programs, search.keep)
+
+    def _guarded(self, at: ClassId, tables: dict[str, list[Row]]) -> Choice:
+        """The best way where guards cost next to nothing.
+
+        To run a statement everywhere may cost less than a guard, and more than the shorter loop that a guard becomes in
+        the next search.
+        """
+        prices = replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
+        return Extractor(tables, self.numbering, prices, 1, self.contexts.trips).choices(at)[0]
 
     def _block(self, root: Place, name: str) -> Inside:
         """Where the block that may change stands, under the facts of a root."""
@@ -325,11 +391,12 @@ def find_block(part: Part, at: Inside, name: str, contexts: Contexts) -> Inside 
 
 def entry_facts(func: PrimFunc) -> pb.isl.Set:
     """What holds of scalars when a function is entered: extents are not negative."""
-    domain = pb.always()
-    for buffer in func.buffers:
-        for extent in buffer.shape:
-            domain = domain.intersect(pb.condition(extent >= 0).may)
-    return domain
+    extents = [extent for buffer in func.buffers for extent in buffer.shape]
+
+    def holds() -> pb.isl.Set:
+        return reduce(pb.isl.Set.intersect, (pb.condition(e >= 0).may for e in extents), pb.always())
+
+    return pb.within_budget(holds, pb.always())
 
 
 def _stores(stmt: Stmt) -> list[tuple[str, str, list[str]]]:

@@ -1,4 +1,5 @@
-"""How long a search may go on: its time limit, and Ctrl-C. Owns the signal handler that is in place while one runs.
+"""How long a search may go on: its budget of work, the caller's time limit, and Ctrl-C. Owns the signal handler that is
+in place while one runs.
 
 The handler only counts: an exception raised from it inside of isl would take the process down. A search asks between
 questions instead, and what it has when it must stop is used.
@@ -13,21 +14,33 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
+from ir import presburger
+
+# What is charged for each question and each place that rules in Python look at, in steps of isl. Those of a question
+# that takes many are charged besides.
+LOOK = 50
+MATCH = 10  # what is charged for a match of the engine's rules, in the same unit
+PROOF = 20_000  # and for a question to z3, which is first written as a formula
 # The share of a time limit that is kept for extraction, and what extraction takes for each row of terms (s).
 RESERVE = 0.1
 SECONDS_A_ROW = 6e-5
 
 
 class Patience:
-    """The time limit (s) of a call, counted from now, and the interrupts it has seen.
+    """The limits of a call on work (steps of isl) and time (s), counted from now, and the interrupts it has seen.
 
     As many interrupts as `allowed` end the call with `KeyboardInterrupt`; fewer let it end with what it has.
     """
 
-    def __init__(self, seconds: float = float("inf"), allowed: int = 2) -> None:
+    def __init__(self, seconds: float = float("inf"), allowed: int = 2, work: float = float("inf")) -> None:
         self.seconds = seconds
+        self.work = work
         self.allowed = allowed
         self.interrupts = 0
+        self._looks = 0
+        self._matches = 0
+        self._proofs = 0
+        self._steps = presburger.steps()
         self._began = time.perf_counter()
         self._deadline = self._began + seconds * (1 - RESERVE)
 
@@ -44,11 +57,30 @@ class Patience:
         """
         if self.interrupts >= self.allowed:
             raise KeyboardInterrupt
-        return self.interrupts > 0 or time.perf_counter() > self._deadline
+        self._looks += 1
+        return self.interrupts > 0 or self.done() > self.work or self._late()
+
+    def matched(self, count: int) -> None:
+        """Take note of matches of the engine's rules."""
+        self._matches += count
+
+    def proved(self) -> None:
+        """Take note of a question to z3."""
+        self._proofs += 1
+
+    def done(self) -> int:
+        """The work so far."""
+        noted = self._looks * LOOK + self._matches * MATCH + self._proofs * PROOF
+        return noted + presburger.steps() - self._steps
+
+    def _late(self) -> bool:
+        return self._deadline < float("inf") and time.perf_counter() > self._deadline
 
     def reason(self) -> str:
         """Why it is over."""
-        return "interrupted" if self.interrupts else f"time budget: {self.seconds:g} s"
+        if self.interrupts:
+            return "interrupted"
+        return f"time budget: {self.seconds:g} s" if self._late() else f"work budget: {self.work:,} steps"
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from math import prod
 
 from egraph_rules.context import Trip
 from egraph_rules.cost import Target, call_cost, operator_cost
+from ir.fold import folded
 from ir.nodes import (
     Alloc,
     Binary,
@@ -81,7 +82,9 @@ class Prices:
             return 0.0
         t = self.target
         part = 0.0
-        if accumulates(store):
+        if _overshoots(store, trips):  # which becomes a store by arrays of indices
+            part = t.scatter * t.store * self.weight(trips)
+        elif accumulates(store):
             read = [(e.indices, e.buffer) for e in loads(store.value)]
             if t.reduction_slice and _in_part([(store.indices, store.buffer), *read], trips):
                 part = t.reduction_slice * self.weight(trips)
@@ -91,7 +94,7 @@ class Prices:
 
     def elements(self, buffer: Buffer) -> float:
         """How many elements a buffer has."""
-        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in buffer.shape)
+        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in map(folded, buffer.shape))
         return float(prod(int(n) for n in sizes))
 
     def branch(self, trips: Trips, cond: float, arms: float, *, masked: bool) -> float:
@@ -133,6 +136,50 @@ class Prices:
 def accumulates(store: Store) -> bool:
     """Whether a store updates an element from its old value."""
     return any(load.buffer == store.buffer and load.indices == store.indices for load in loads(store.value))
+
+
+def _overshoots(store: Store, trips: Trips) -> bool:
+    """Whether the places of a store are joined from several loops that together go beyond the buffer.
+
+    A guard then leaves out a part of the last round, as for `B[7 * i + j]` where 7 does not divide the size.
+    """
+    loops = {t.var: t for t in trips}
+    for index, size in zip(store.indices, map(folded, store.buffer.shape), strict=True):
+        form = _multiples(index)
+        if form is None or len(form) < 2 or not isinstance(size, Const):
+            continue
+        ends = [_ends(factor, loops.get(name)) for name, factor in form.items() if name]
+        low, high = (form.get("", 0) + sum(end[k] for end in ends if end is not None) for k in (0, 1))
+        if len(ends) > 1 and all(ends) and (low < 0 or high >= int(size.value)):
+            return True
+    return False
+
+
+def _ends(factor: int, trip: Trip | None) -> tuple[int, int] | None:
+    """The least and the largest multiple of a loop's variable by a factor; None where they are not known."""
+    if trip is None or trip.start is None or not trip.extent:
+        return None
+    first, last = factor * trip.start, factor * (trip.start + trip.extent - 1)
+    return min(first, last), max(first, last)
+
+
+def _multiples(expr: Expr) -> dict[str, int] | None:
+    """The factors of variables in a sum of multiples, by name, and what is added besides, by no name."""
+    match expr:
+        case Const(value=value):
+            return {"": int(value)}
+        case Var(name=name):
+            return {name: 1}
+        case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
+            a, b, sign = _multiples(lhs), _multiples(rhs), 1 if op == "add" else -1
+            if a is None or b is None:
+                return None
+            return {name: a.get(name, 0) + sign * b.get(name, 0) for name in a.keys() | b.keys()}
+        case Binary(op="mul", lhs=lhs, rhs=Const(value=c)) | Binary(op="mul", lhs=Const(value=c), rhs=lhs):
+            a = _multiples(lhs)
+            return None if a is None else {name: factor * int(c) for name, factor in a.items()}
+        case _:
+            return None
 
 
 def _in_part(accesses: Iterable[tuple[tuple[Expr, ...], Buffer]], trips: Trips) -> bool:

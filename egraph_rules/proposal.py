@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import islpy as isl
 
 from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Known, Priority
-from egraph_rules.rule import Floats, Rule
+from egraph_rules.rule import Rule
 from ir import presburger as pb
 from ir.analysis.effects import Effects, Regions
 from ir.errors import RuleError
+from ir.floats import Floats
 from ir.nodes import Buffer, Expr, For, Let, Seq, Stmt, Var
 
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]

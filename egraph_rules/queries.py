@@ -18,13 +18,12 @@ from egraph_rules.encode import Part
 from egraph_rules.extract import ClassId, Place, negate
 from egraph_rules.rule import Rule
 from egraph_rules.safety import doubts
+from egraph_rules.sexpr import SExpr, parse_sexprs
 from egraph_rules.sites import Site
 from egraph_rules.suggestions import differing, disagreeing
 from ir.dtypes import DType
 from ir.nodes import Assume, Binary, Const, Expr, If, Load, Select, Store
 from ir.traverse import stmt_exprs, substitute_expr, walk_expr
-
-SExpr = str | list["SExpr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +51,6 @@ class _LacksError(Exception):
         self.lacks = Lacks(reason, tuple(wishes))
 
 
-def parse_query(text: str) -> list[SExpr]:
-    """The atoms of the text of one or more s-expressions."""
-    stack: list[list[SExpr]] = [[]]
-    for token in text.replace("(", " ( ").replace(")", " ) ").split():
-        if token == "(":
-            stack.append([])
-        elif token == ")":
-            done = stack.pop()
-            stack[-1].append(done)
-        else:
-            stack[-1].append(token)
-    return stack[0]
-
-
 @dataclass(slots=True)
 class Queries:
     """Asks the rules of one search again."""
@@ -80,7 +65,7 @@ class Queries:
 
     def ask(self, rule: Rule, site: Site) -> Applies | Lacks | None:
         """Whether a rule applies at a place, or which fact it lacks; None if its pattern is not there."""
-        (form,) = parse_query(rule.program)
+        (form,) = parse_sexprs(rule.program)
         atoms, actions = cast("list[list[SExpr]]", form[1]), cast("list[list[SExpr]]", form[2])
         lacking: Lacks | None = None
         for start in self._starts(atoms, site):

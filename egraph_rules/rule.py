@@ -22,26 +22,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import Enum, Flag, auto
+from enum import Enum
 from functools import reduce
 
 from egraph_rules.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError, VerifyError
+from ir.floats import Floats
 from ir.nodes import Binary, Call, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
 from ir.traverse import children, walk_expr, with_children
-
-
-class Floats(Flag):
-    """Freedoms that float rules may take; a caller can withdraw each."""
-
-    STRICT = 0
-    REASSOCIATE = auto()
-    FINITE = auto()
-    NO_SIGNED_ZEROS = auto()
-
-
-DEFAULT_FLOATS = Floats.REASSOCIATE | Floats.FINITE | Floats.NO_SIGNED_ZEROS
 
 
 class Kinds(Enum):
@@ -278,7 +267,7 @@ class _Translator:
         return f"{ask}\n{self._rule(self.atoms, self._actions(root, replacement))}"
 
     def _rule(self, atoms: list[str], actions: str, suffix: str = "") -> str:
-        return f'(rule ({" ".join(atoms)}) ({actions}) :ruleset {ruleset(self.name)} :name "{self.name}{suffix}")'
+        return f'(rule ({" ".join(atoms)}) ({actions}) :name "{self.name}{suffix}")'
 
     def _row(self, asked: tuple[Expr, ...]) -> str:
         """The question's row: the rule, the facts, and expressions by number or constants by value."""
@@ -431,15 +420,9 @@ def _literal(expr: Const) -> str:
     return repr(float(expr.value)) if expr.dtype.is_float else str(int(expr.value))
 
 
-def ruleset(name: str) -> str:
-    """The engine's ruleset of a rule or family: rules of one family run and rest together."""
-    return f"family-{name.partition('.')[0]}"
-
-
 def statement_rule(name: str, law: str, because: str, query: str, action: str) -> Rule:
     """A rule over statements in a context, written against the tables of `language.py`."""
-    program = f'(rule ({query}) ({action}) :ruleset {ruleset(name)} :name "{name}")'
-    return Rule(name, law, because, Floats.STRICT, program)
+    return Rule(name, law, because, Floats.STRICT, f'(rule ({query}) ({action}) :name "{name}")')
 
 
 def kind_rows() -> list[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -11,8 +10,8 @@ from egraph_rules.encode import Expander
 from egraph_rules.engine import Engine
 from egraph_rules.extract import EXPRESSIONS, STATEMENTS
 from egraph_rules.patience import Patience
-from egraph_rules.phases import ALL_RULES, PUSH_ONLY, ROUNDS, Budget, schedule
-from egraph_rules.rule import ruleset
+from egraph_rules.phases import PUSH_ONLY, ROUNDS, Budget
+from egraph_rules.rounds import Rounds
 
 _TERMS = ("At", "Ate", *STATEMENTS, *EXPRESSIONS)
 
@@ -36,14 +35,14 @@ def saturate(
         KeyboardInterrupt: the user insists on an end.
     """
     outcome = Outcome()
-    patience = Patience(budget.seconds) if patience is None else patience
-    backoff = _Backoff(budget.matches, tuple(dict.fromkeys(r.family for r in expander.rules if r.in_engine)))
+    patience = Patience(budget.seconds, work=budget.work) if patience is None else patience
+    rounds = Rounds(engine, _TERMS, budget.nodes, budget.matches)
     while not outcome.stopped:
         engine.insert(expander.tables, folder)
         over = patience.over()
-        more, matches = engine.saturate(PUSH_ONLY) if over else _rounds(engine, backoff.rulesets(), patience)
-        resting = backoff.record(matches)
+        more, matches = engine.saturate(PUSH_ONLY) if over else _several(rounds, patience)
         outcome.matches.update(matches)
+        patience.matched(sum(matches.values()))
         outcome.rounds += 1
         outcome.nodes = engine.sizes(_TERMS)
         patience.reserve(outcome.nodes)
@@ -51,25 +50,26 @@ def saturate(
             outcome.stopped = f"{patience.reason()} after {outcome.rounds} rounds"
             break
         _answer(engine, expander, patience)
-        if not more and not resting and not any(expander.tables.values()):
+        quiet = not more and not any(expander.tables.values())
+        if quiet and not rounds.waiting:
             outcome.stopped = _finished(expander)
-        elif outcome.nodes > budget.nodes:
-            outcome.stopped = f"node budget: more than {budget.nodes} terms after {outcome.rounds} rounds"
+        elif outcome.nodes > budget.nodes or (rounds.full and (quiet or outcome.nodes > budget.nodes // 2)):
+            outcome.stopped = f"node budget: another round may pass {budget.nodes} terms, after {outcome.rounds} rounds"
         elif outcome.rounds >= budget.rounds:
             outcome.stopped = f"round budget: {budget.rounds} rounds"
-    if backoff.rested:
-        outcome.stopped += f"; families that rested: {', '.join(sorted(backoff.rested))}"
+    if rounds.rested:
+        outcome.stopped += f"; rules that rested: {', '.join(sorted(rounds.rested))}"
     return outcome
 
 
-def _rounds(engine: Engine, rulesets: list[str], patience: Patience) -> tuple[bool, Counter[str]]:
+def _several(rounds: Rounds, patience: Patience) -> tuple[bool, Counter[str]]:
     """Some rounds of rules; whether they changed anything, and their matches."""
     changed, matches = False, Counter[str]()
     for _ in range(ROUNDS):
-        more, found = engine.saturate(schedule(rulesets))
+        more, found = rounds.run(PUSH_ONLY)
         matches.update(found)
         changed |= more
-        if not more or patience.over():
+        if not (more or rounds.waiting) or patience.over():
             break
     return changed, matches
 
@@ -78,33 +78,6 @@ def _finished(expander: Expander) -> str:
     if expander.held_back:
         return f"proposal budget: {expander.limit} of {', '.join(sorted(expander.held_back))}"
     return "saturated: no rule has anything new to say"
-
-
-@dataclass(slots=True)
-class _Backoff:
-    """Which families run next: one with too many matches rests, longer each time."""
-
-    limit: int
-    families: tuple[str, ...]
-    rested: Counter[str] = field(default_factory=lambda: Counter[str]())
-    _resting: dict[str, int] = field(default_factory=lambda: dict[str, int]())
-
-    def rulesets(self) -> list[str]:
-        if not self._resting:
-            return [ALL_RULES]
-        return [ruleset(family) for family in self.families if family not in self._resting]
-
-    def record(self, matches: Mapping[str, int]) -> bool:
-        """Take note of the matches of a run; gives whether some family does not run next."""
-        self._resting = {family: n - 1 for family, n in self._resting.items() if n > 1}
-        counts: Counter[str] = Counter()
-        for name, count in matches.items():
-            counts[name.partition(".")[0]] += count
-        for family in self.families:
-            if counts[family] > self.limit:
-                self._resting[family] = 2 ** self.rested[family]
-                self.rested[family] += 1
-        return bool(self._resting)
 
 
 def _answer(engine: Engine, expander: Expander, patience: Patience) -> None:

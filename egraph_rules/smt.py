@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -21,6 +20,10 @@ from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Una
 
 Formula = Any  # z3 has no types of its own
 STEPS = 400_000  # some tenths of a second
+
+# z3 expands products of sums between two looks at its steps. Products that are larger stand for themselves.
+_MAX_MONOMIALS = 24
+_MAX_DEGREE = 4
 
 
 class _NoFormulaError(Exception):
@@ -39,46 +42,53 @@ def prove(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) ->
     It must have a value there: a divisor that may be zero leaves it open. None where neither is proven: it depends, it
     has no formula, or the steps ran out.
     """
-    assumed = list(given)
-    found = _decide(cond, assumed, steps, ranges=False)
-    if found is not _Open.REFUTED:
-        return found if isinstance(found, bool) else None
-    # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
-    found = _decide(cond, assumed, steps, ranges=True)
+    found = decide(cond, given, steps)
     return found if isinstance(found, bool) else None
 
 
-class _Open(Enum):
+class Open(Enum):
     """Why a question stays open."""
 
-    REFUTED = "there are values for which it holds, and some for which it does not"
-    UNKNOWN = "no formula, or the steps ran out"
+    DEPENDS = "there are values for which it holds, and some for which it does not"
+    UNKNOWN = "no formula that says all, or the steps ran out"
 
 
-def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | _Open:
+def decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool | Open:
+    """As `prove`, and where nothing is proven whether that is all there is to say."""
+    assumed = list(given)
+    found = _decide(cond, assumed, steps, ranges=False)
+    # Ranges of dtypes are seldom needed and hide what matters in products; they may rule out a counterexample.
+    return _decide(cond, assumed, steps, ranges=True) if found is Open.DEPENDS else found
+
+
+def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, ranges: bool) -> bool | Open:
     lib = _z3()
     meaning = _Meaning(ranges)
     try:
         claim = meaning.condition(inline_calls(cond))
     except _NoFormulaError:
-        return _Open.UNKNOWN
+        return Open.UNKNOWN
     duties, known = meaning.duties, list[Formula]()
     meaning.duties = known  # what was given was evaluated, so its divisors are not zero
     for expr, truth in given:
-        with suppress(_NoFormulaError):  # then less is known
+        try:
             value = meaning.condition(inline_calls(expr))
             known.append(value if truth else lib.Not(value))
-    answer = _Open.REFUTED
+        except _NoFormulaError:  # then less is known
+            meaning.exact = False
+    # where a duty may be violated, a form of the condition without the divisor may still be decided
+    answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
     for truth, value in ((True, claim), (False, lib.Not(claim))):
-        solver = lib.Solver()
+        solver = lib.SimpleSolver(ctx=meaning.context)
         solver.set("rlimit", steps)
         solver.set("random_seed", 0)
+        solver.set("ctrl_c", False)  # it would take an interrupt for an answer
         solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
         found = solver.check()
         if found == lib.unsat:
             return truth
         if found == lib.unknown:
-            answer = _Open.UNKNOWN
+            answer = Open.UNKNOWN
     return answer
 
 
@@ -91,12 +101,15 @@ class _Meaning:
     """
 
     ranges: bool
+    context: Any = field(default_factory=lambda: _z3().Context())  # of its own: what z3 was asked before changes steps
+    exact: bool = True  # whether formulas say all there is to say
     duties: list[Formula] = field(default_factory=lambda: list[Formula]())
     sides: list[Formula] = field(default_factory=lambda: list[Formula]())
     _known: dict[Expr, Formula] = field(default_factory=lambda: dict[Expr, Formula]())
     _divisions: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]] = field(
         default_factory=lambda: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]]()
     )
+    _sizes: dict[Expr, tuple[int, int]] = field(default_factory=lambda: dict[Expr, tuple[int, int]]())
     _reached: list[Formula] = field(default_factory=lambda: list[Formula]())
 
     def condition(self, expr: Expr) -> Formula:
@@ -138,11 +151,11 @@ class _Meaning:
             raise _NoFormulaError
         match cast(AnyExpr, expr):
             case Const(value=value, dtype=dtype):
-                return lib.BoolVal(bool(value)) if dtype is DType.BOOL else lib.IntVal(int(value))
+                return self._number(int(value)) if dtype.is_integer else lib.BoolVal(bool(value), self.context)
             case Var(name=name, dtype=DType.BOOL):
-                return lib.Bool(name)
+                return lib.Bool(name, self.context)
             case Var(name=name):
-                return self._within(lib.Int(name), expr.dtype)
+                return self._within(lib.Int(name, self.context), expr.dtype)
             case Select(cond=c, then=a, other=b):
                 test = self._value(c)
                 return lib.If(test, self._under(test, a), self._under(lib.Not(test), b))
@@ -192,7 +205,7 @@ class _Meaning:
         if dtype is DType.BOOL:
             return a if source is DType.BOOL else a != 0
         if source is DType.BOOL:
-            return lib.If(a, lib.IntVal(1), lib.IntVal(0))
+            return lib.If(a, self._number(1), self._number(0))
         if dtype.min <= source.min and source.max <= dtype.max:
             return a
         return (a - dtype.min) % (dtype.max - dtype.min + 1) + dtype.min
@@ -226,13 +239,45 @@ class _Meaning:
             case "sub":
                 return self._result(a - b, dtype)
             case "mul":
-                return self._result(a * b, dtype)
+                return self._result(self._product(lhs, rhs, a, b), dtype)
             case "floordiv" | "floormod" | "truncdiv" | "truncmod":
                 return self._divide(op, lhs, rhs, a, b)
             case "shl" | "shr" | "bitand" | "bitor" | "bitxor":
                 return self._bits(op, a, b, (lhs, rhs), dtype)
             case _:
                 raise _NoFormulaError
+
+    def _product(self, lhs: Expr, rhs: Expr, a: Formula, b: Formula) -> Formula:
+        (few, low), (many, high) = sorted((self._expanded(lhs), self._expanded(rhs)))
+        if few * many <= _MAX_MONOMIALS and low + high <= _MAX_DEGREE:
+            return a * b
+        return self._unknown("product", a, b)
+
+    def _number(self, value: int) -> Formula:
+        return _z3().IntVal(value, self.context)
+
+    def _unknown(self, name: str, a: Formula, b: Formula) -> Formula:
+        """The number that a function of two gives, of which nothing is said."""
+        self.exact = False
+        number = _z3().IntSort(self.context)
+        return _z3().Function(name, number, number, number)(a, b)
+
+    def _expanded(self, expr: Expr) -> tuple[int, int]:
+        """How many monomials, of which degree, the sum of products has that an expression is; what is none is one."""
+        if expr not in self._sizes:
+            match expr:
+                case Const():
+                    self._sizes[expr] = (1, 0)
+                case Unary(op="neg", operand=a):
+                    self._sizes[expr] = self._expanded(a)
+                case Binary(op="add" | "sub" | "mul" as op, lhs=a, rhs=b) if expr.dtype.is_signed:
+                    (n, d), (m, e) = self._expanded(a), self._expanded(b)
+                    whole = (n * m, d + e) if op == "mul" else (n + m, max(d, e))
+                    large = op == "mul" and (whole[0] > _MAX_MONOMIALS or whole[1] > _MAX_DEGREE)
+                    self._sizes[expr] = (1, 1) if large else whole
+                case _:
+                    self._sizes[expr] = (1, 1)
+        return self._sizes[expr]
 
     def _divide(self, op: str, lhs: Expr, rhs: Expr, a: Formula, b: Formula) -> Formula:
         """Quotient or remainder: a = q * b + r, with r on the divisor's side of zero, or on the dividend's."""
@@ -241,7 +286,9 @@ class _Meaning:
             return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
         key = (op[:5], lhs, rhs)
         if key not in self._divisions:
-            self._divisions[key] = tuple(lib.Int(f"{what} {len(self._divisions)}") for what in ("quotient", "rest"))
+            self._divisions[key] = tuple(
+                lib.Int(f"{what} {len(self._divisions)}", self.context) for what in ("quotient", "rest")
+            )
         quotient, rest = self._divisions[key]
         self.duties.append(self._here(b != 0))
         side = b if op.startswith("floor") else a
@@ -272,7 +319,7 @@ class _Meaning:
         """`a & mask`, run of ones by run of ones; a negative mask leaves what its complement takes."""
         if mask < 0:
             return a - self._and_mask(a, -mask - 1, dtype)
-        total: Formula = _z3().IntVal(0)
+        total: Formula = self._number(0)
         bit = 0
         while mask >> bit:
             if mask >> bit & 1:
@@ -287,9 +334,8 @@ class _Meaning:
     def _and(self, a: Formula, b: Formula) -> Formula:
         """`a & b` of two unknowns: a number of which little is said."""
         lib = _z3()
-        both = lib.Function("bits in common", lib.IntSort(), lib.IntSort(), lib.IntSort())
-        found = both(a, b)
-        self._side(found == both(b, a))
+        found = self._unknown("bits in common", a, b)
+        self._side(found == self._unknown("bits in common", b, a))
         self._side(lib.Implies(a >= 0, lib.And(found >= 0, found <= a)))
         self._side(lib.Implies(b >= 0, lib.And(found >= 0, found <= b)))
         self._side(lib.Implies(a == b, found == a))

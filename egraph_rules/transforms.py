@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from egraph_rules.cost import CPU, Target
 from egraph_rules.erase import erase_assumptions, erase_undef_stores
 from egraph_rules.optimize import search_within
-from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
+from egraph_rules.rule import Rule
 from egraph_rules.rules import EXPRESSION_RULES, affine, cases, index_terms, lets, loops, padding, statements, wrapping
 from ir.blocks import without_axes
 from ir.errors import ScheduleError, suggest
+from ir.floats import Floats, floats_named, freedom_names
 from ir.nodes import PrimFunc
 from ir.schedule.trace import BlockRef
+from ir.verify import check_entry
 
 # Guards first: a branch inside a loop is dear, so that it moves out or goes.
 _NO_BRANCHES = replace(CPU, name="fewer branches", kernel=0.0, mask=20.0, select=20.0, reduction_mask=100.0)
@@ -80,17 +81,21 @@ class Step:
     target: Target = CPU
     erase: Callable[[PrimFunc], PrimFunc] | None = None
 
-    def __call__(self, func: PrimFunc) -> PrimFunc:
-        """Apply the step.
+    def __call__(self, func: PrimFunc, *, verify: bool = True) -> PrimFunc:
+        """Apply the step; `verify=False` vouches for a program that `ir.verify` has not seen.
 
         Raises:
             ScheduleError: the function has no such block.
+            VerifyError: the program has no meaning.
         """
+        check_entry(func, verify)
         if self.erase is not None:
             return self.erase(func)
         block = self.options.get("block")
         assert block is None or isinstance(block, str)
-        floats = _freedoms(self.options.get("floats"))
+        floats = self.options.get("floats")
+        assert floats is None or isinstance(floats, tuple)
+        floats = floats_named(floats)
         active = tuple(rule for rule in self.rules if rule.floats in floats)
         return search_within(without_axes(func), block, active, self.target, floats)
 
@@ -98,37 +103,12 @@ class Step:
         return f"transforms.{self.name}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"
 
 
-def _freedoms(names: object) -> Floats:
-    """Float freedoms by name, as traces keep them, or as they are; all where none are given.
-
-    Raises:
-        ScheduleError: a name is unknown.
-    """
-    if names is None:
-        return DEFAULT_FLOATS
-    if isinstance(names, Floats):
-        return names
-    known = {str(freedom.name).lower(): freedom for freedom in Floats if freedom}
-    chosen = Floats.STRICT
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise ScheduleError("argument", f"floats must be a list of freedoms, not {names!r}")
-    for name in cast("Sequence[str]", names):
-        if name not in known:
-            help = suggest(name, known) or f"use {', '.join(known)}"
-            raise ScheduleError("unknown-freedom", f"there is no float freedom `{name}`", help=help)
-        chosen |= known[name]
-    return chosen
-
-
 def _options(block: object, floats: Freedoms = None, **more: object) -> dict[str, object]:
     """Options as given: what was left out stays out, so that traces print as they were written."""
     name = getattr(block, "name", block)  # a block may be given as a schedule gives it
     if name is not None and not isinstance(name, str):
         raise ScheduleError("reference", f"{block!r} is no block", help="give the name of a block")
-    if isinstance(floats, Floats):
-        floats = tuple(str(freedom.name).lower() for freedom in Floats if freedom in floats)
-    _freedoms(floats)
-    given = {"block": name, "floats": None if floats is None else tuple(floats), **more}
+    given = {"block": name, "floats": None if floats is None else freedom_names(floats_named(floats)), **more}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -224,7 +204,7 @@ def hoist_index_terms(block: Block = None, floats: Freedoms = None) -> Step:
     Sums and products are rearranged for that: integer ones where no partial result leaves its range, or else in
     wrapping arithmetic, those of floats with the freedoms `reassociate` and `no_signed_zeros`.
     """
-    floating = index_terms.float_terms.floats in _freedoms(floats)
+    floating = index_terms.float_terms.floats in floats_named(floats)
     rules = (index_terms.float_terms if floating else index_terms.terms, wrapping.wrapping_terms)
     return Step("hoist_index_terms", _options(block, floats), rules, _FEWEST_OPERATIONS)
 

@@ -20,10 +20,11 @@ from egraph_rules.extract import Choice, ClassId, Extractor, Place
 from egraph_rules.prices import Prices
 from egraph_rules.queries import Applies, Lacks, Queries
 from egraph_rules.registry import registered_rules
-from egraph_rules.rule import Defined, Floats, Rule, is_number, show
+from egraph_rules.rule import Defined, Rule, is_number, show
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from egraph_rules.sites import Site, sites
 from ir.errors import RuleError, suggest
+from ir.floats import Floats
 from ir.nodes import SKIP, Assume, Expr, Load, PrimFunc, Stmt, Store, seq
 from ir.script.printer import to_script
 from ir.traverse import free_vars, stmt_exprs, substitute_expr, walk_expr

@@ -12,7 +12,7 @@ def lower_blocks(func: PrimFunc) -> PrimFunc:
     """`func` without blocks: axes become lets, or are substituted where plain; predicates and inits become branches."""
     if not any(isinstance(s, Block) for s in walk(func.body)):
         return func
-    return replace(func, body=lower_statement(func.body))
+    return replace(func, body=lower_statement(func.body)).as_form_of(func)
 
 
 def lower_statement(stmt: Stmt) -> Stmt:
@@ -22,7 +22,7 @@ def lower_statement(stmt: Stmt) -> Stmt:
 
 def without_axes(func: PrimFunc) -> PrimFunc:
     """`func` with every block reduced to a name around what it means: no axes, predicate or init."""
-    return replace(func, body=map_stmt(func.body, on_stmt=_name_only))
+    return replace(func, body=map_stmt(func.body, on_stmt=_name_only)).as_form_of(func)
 
 
 def _name_only(stmt: Stmt) -> Stmt:

@@ -69,6 +69,11 @@ class DType(Enum):
         return -(1 << (self.bits - 1)) if self.is_signed else 0
 
     @property
+    def epsilon(self) -> float:
+        """The distance from 1.0 to the next float."""
+        return float(ml_dtypes.finfo(self.numpy).eps)
+
+    @property
     def max(self) -> int:
         """Largest value of an integer or bool dtype."""
         return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1

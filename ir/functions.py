@@ -17,10 +17,10 @@ from typing import NoReturn
 
 from ir.errors import LoopsatError, Span, VerifyError
 from ir.nodes import Binary, Call, Expr, Function, Load, PrimFunc, Select, Stmt, Undef, Var
+from ir.pure import impurity
 from ir.traverse import all_exprs, children, free_vars, map_expr, substitute_expr, walk_expr
 
 MAX_INLINED = 5_000  # operations of a body with the calls in it expanded: functions of functions grow exponentially
-JAX_NAMES = ("jax", "jnp", "lax")  # what the text given as `jax=` may speak of besides the parameters
 
 
 @lru_cache(maxsize=4096)
@@ -125,7 +125,7 @@ def check_function(function: Function, error: type[LoopsatError] = VerifyError) 
     if function.cost is not None and not 0 <= function.cost < float("inf"):
         message = f"the cost of {name} must be a finite number from 0 up, found {function.cost}"
         refuse("cost", message, "it is the price of a call; an element moved through vector code costs 1.0")
-    problem = _template_problem(function)
+    problem = template_problem(function)
     if problem is not None:
         example = f"jnp.abs({{{names[0]}}})" if names else "jnp.pi"
         refuse("jax-expression", f"jax= of {name}: {problem}", f'write a JAX expression, as in jax="{example}"')
@@ -160,7 +160,7 @@ def _function_form(function: Function) -> Counter[str]:
 # Text for JAX --------------------------------------------------------------------------------------------------------
 
 
-def _template_problem(function: Function) -> str | None:
+def template_problem(function: Function) -> str | None:
     """What is wrong with the JAX expression of a function, or None."""
     if function.jax is None:
         return None
@@ -170,15 +170,12 @@ def _template_problem(function: Function) -> str | None:
         return f"{function.jax!r} is no Python expression: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:
         return str(error)
-    private = [n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr.startswith("_")]
-    if private:
-        return f"`{private[0]}` is not part of a public interface"
-    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    bound = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
-    strange = sorted(used - bound - set(JAX_NAMES) - {placeholder(p) for p in function.params})
-    if strange:
-        return f"`{strange[0]}` is not known; it may use {', '.join(JAX_NAMES)} and the parameters in braces"
-    return None
+    problem = impurity(tree, {placeholder(p) for p in function.params})
+    if problem is None:
+        return None
+    for param in function.params:
+        problem = problem.replace(placeholder(param), f"{{{param.name}}}")
+    return problem
 
 
 def placeholder(param: Var) -> str:

@@ -7,6 +7,7 @@ elements they name; then they are all checked. `ir.bulk` does the same at once f
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import assert_never, cast
 
 import numpy as np
@@ -55,6 +56,35 @@ from ir.traverse import (
 )
 
 Inputs = dict[str, npt.NDArray[np.generic] | Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What kind of inputs: floats lie around `center`, in units of `scale`, over several magnitudes where `wide`.
+
+    `tight` makes inequalities of assumptions equalities where that is possible, for about half of the elements.
+    """
+
+    center: float = 0.0
+    scale: float = 1.0
+    wide: bool = False
+    tight: bool = False
+
+    def floats(self, shape: tuple[int, ...], dtype: DType, rng: np.random.Generator) -> npt.NDArray[np.generic]:
+        """Floats of that kind; those of 16 bits stay near enough to 0 that their squares are numbers."""
+        values = rng.uniform(-2, 3, shape).round(3) * self.scale
+        if self.wide:
+            values = values * 10.0 ** rng.integers(-3, 4, shape)
+        return (values + (self.center if dtype.bits > 16 else min(self.center, 16.0))).astype(dtype.numpy)
+
+
+NEAR_ZERO = Spread()
+SPREADS = {
+    "near zero": NEAR_ZERO,
+    "around 1000": Spread(center=1000.0),
+    "of several magnitudes": Spread(wide=True),
+    "with assumptions tight": Spread(tight=True),
+}
 _SCALAR_TRIES = 400
 _FILLS = 20
 _ROUNDS = 4  # later assumptions may undo earlier ones, so all are gone through again
@@ -62,12 +92,17 @@ _BULK = range(3000, 1 << 26)  # iterations that are worth being taken at once, a
 _STEPS = 2_000_000
 
 
-def random_inputs(func: PrimFunc, rng: np.random.Generator, scalars: Mapping[str, Scalar] | None = None) -> Inputs:
+def random_inputs(
+    func: PrimFunc,
+    rng: np.random.Generator,
+    scalars: Mapping[str, Scalar] | None = None,
+    spread: Spread = NEAR_ZERO,
+) -> Inputs:
     """Arguments by name for all parameters of `func` that satisfy its assumptions on them.
 
     Scalars and sizes not given are small random integers, some of them negative or near the constants of assumptions.
-    Buffers hold small integers or moderate floats of both signs, and valid indices where they are used as indices;
-    where an assumption fixes or bounds an element (`c or A[i] == v`), it is met.
+    Buffers hold small integers, floats of the kind that `spread` says (moderate ones of both signs), and valid indices
+    where they are used as indices; where an assumption fixes or bounds an element (`c or A[i] == v`), it is met.
 
     Raises:
         LoopsatError: `scalars` names no parameter, or no inputs were found; the message names the assumption that
@@ -87,7 +122,7 @@ def random_inputs(func: PrimFunc, rng: np.random.Generator, scalars: Mapping[str
         try:
             values = _scalars(func, claims, fixed, rng)
             fills += 1
-            return _fill(func, claims, values, rng)
+            return _fill(func, claims, values, rng, spread)
         except InterpretError as error:
             problem = error
         if fills == _FILLS or names <= fixed.keys():
@@ -201,20 +236,26 @@ def _scalar(var: Var, is_size: bool, numbers: list[int], rng: np.random.Generato
 # Buffers -------------------------------------------------------------------------------------------------------------
 
 
-def _fill(func: PrimFunc, claims: tuple[Stmt, ...], values: Mapping[Var, Scalar], rng: np.random.Generator) -> Inputs:
+def _fill(
+    func: PrimFunc,
+    claims: tuple[Stmt, ...],
+    values: Mapping[Var, Scalar],
+    rng: np.random.Generator,
+    spread: Spread,
+) -> Inputs:
     """Inputs with these scalars.
 
     Raises:
         InterpretError: a claim on them does not hold.
     """
-    machine = Satisfier(True, rng, _STEPS, backward=bool(rng.integers(2)))
+    machine = Satisfier(True, rng, _STEPS, backward=bool(rng.integers(2)), pressing=spread.tight)
     machine.scalars.update(values)
     bounds = _index_bounds(func)
     for buffer in func.buffers:
         shape = machine.shape(buffer)
         extents = [machine.integer(e, "an extent") for e in bounds.get(buffer.name, ())]
         below = max(min(extents), 1) if extents else None
-        machine.add_buffer(buffer, random_array(shape, buffer.dtype, rng, below=below))
+        machine.add_buffer(buffer, random_array(shape, buffer.dtype, rng, below=below, spread=spread))
     _settle(machine, claims)
     out: Inputs = {p.name: values[p] if isinstance(p, Var) else machine.memory[p.name].values for p in func.params}
     try:
@@ -243,7 +284,7 @@ def _settle(machine: Satisfier, claims: tuple[Stmt, ...]) -> None:
             return
         except InterpretError as error:
             problem = error
-        machine.tight = True
+        machine.tight, machine.pressing = True, False
     if problem is not None:
         raise problem
 
@@ -270,13 +311,18 @@ def _points(machine: Machine, stmt: Stmt) -> int:
 
 
 def random_array(
-    shape: tuple[int, ...], dtype: DType, rng: np.random.Generator, *, below: int | None = None
+    shape: tuple[int, ...],
+    dtype: DType,
+    rng: np.random.Generator,
+    *,
+    below: int | None = None,
+    spread: Spread = NEAR_ZERO,
 ) -> npt.NDArray[np.generic]:
     """Small integers, or moderate floats of both signs; integers from 0 to `below` where that is given."""
     if dtype is DType.BOOL:
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.is_float:
-        return (rng.uniform(-2, 3, shape).round(3)).astype(dtype.numpy)
+        return spread.floats(shape, dtype, rng)
     low, high = (-5 if dtype.is_signed else 0, 8) if below is None else (0, min(below, dtype.max))
     return rng.integers(low, high, shape).astype(dtype.numpy)
 

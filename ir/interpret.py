@@ -45,7 +45,7 @@ from ir.nodes import (
     Var,
 )
 from ir.script.printer import to_script
-from ir.traverse import buffers_written, free_vars, shape_vars
+from ir.traverse import free_vars, results_of, shape_vars
 
 Array = npt.NDArray[np.generic]
 
@@ -108,8 +108,7 @@ def interpret_with_undef(
     except RecursionError as error:
         message = f"{func.name} is nested too deeply to be interpreted"
         raise InterpretError("too-deep", message, func.span, help="split the expression or the loops") from error
-    written = buffers_written(func.body)
-    return tuple((machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers if b in written)
+    return tuple((machine.memory[b.name].values, machine.memory[b.name].undef) for b in results_of(func))
 
 
 # Arguments -----------------------------------------------------------------------------------------------------------
@@ -125,7 +124,7 @@ def bind_arguments(
     """
     given = _by_name(func, args, named)
     scalars = {var: _scalar(func, given.get(var.name), var) for var in func.scalars}
-    written = buffers_written(func.body)
+    written = results_of(func)
     arrays: dict[str, Array] = {}
     for buffer in func.buffers:
         if given.get(buffer.name) is not None:

@@ -99,6 +99,7 @@ class Layout:
         return known
 
 
+@pb.exclusive
 def layout_of(func: PrimFunc, name: str) -> Layout:
     """The layout of a buffer parameter; that of one never transformed is the identity.
 

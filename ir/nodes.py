@@ -13,6 +13,8 @@ Spans say where a node was written; they take no part in equality.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast, get_args
@@ -595,6 +597,9 @@ class PrimFunc:
     """A kernel. Parameters are buffers and scalars in call order.
 
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
+    `origin` is the program as it was written, where this one was made of it by rewrites that rest on more than its text
+    (assumptions, permissions); it has the same parameters, and no origin itself.
+    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again.
     """
 
     name: str
@@ -602,6 +607,42 @@ class PrimFunc:
     body: Stmt
     attrs: tuple[tuple[str, object], ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
+    origin: PrimFunc | None = field(default=None, init=False, compare=False, repr=False)
+    verified: bool = field(default=False, init=False, compare=False, repr=False)
+
+    @property
+    def as_written(self) -> PrimFunc:
+        """The program that this one refines: whose interface, derivatives and assumptions are those of both."""
+        return self if self.origin is None else self.origin
+
+    def refines(self, origin: PrimFunc) -> PrimFunc:
+        """This function, which does what `origin` does where that has obligations: an optimized form of it.
+
+        A copy made with `dataclasses.replace` refines nothing: its body may be any other. `origin` must have the same
+        parameters, and is taken as what it refines itself, if it does.
+        """
+        written = origin.as_written
+        if written.params != self.params:
+            raise TypeError(f"{self.name} has other parameters than what it is to refine")
+        new = copy(self)
+        same = written.body == new.body
+        object.__setattr__(new, "origin", None if same else written)
+        object.__setattr__(new, "verified", new.verified or (same and written.verified))
+        return new
+
+    def vouched(self) -> PrimFunc:
+        """This function, taken as verified from here on."""
+        object.__setattr__(self, "verified", True)  # of no consequence for what it is
+        return self
+
+    def as_form_of(self, func: PrimFunc) -> PrimFunc:
+        """This function, which equals `func` in every respect: it refines what that refines."""
+        return self if func.origin is None else self.refines(func)
+
+    def with_origin(self, change: Callable[[PrimFunc], PrimFunc]) -> PrimFunc:
+        """`change` of this function, which refines `change` of what this one refines."""
+        new = change(self)
+        return new if self.origin is None else new.refines(change(self.origin))
 
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:

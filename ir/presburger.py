@@ -10,10 +10,11 @@ has a `must` set, where it certainly holds, and a `may` set, where it possibly h
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TypeVar, assert_never, cast
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeVar, assert_never, cast
 
 import islpy as isl
 
@@ -21,6 +22,7 @@ from ir.dtypes import DType
 from ir.functions import inlined
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 
+P = ParamSpec("P")
 T = TypeVar("T")
 Opaque = Callable[[Expr], str | None]
 
@@ -28,25 +30,101 @@ Opaque = Callable[[Expr], str | None]
 MAX_OPERATIONS = 200_000
 # Enough for one region of a buffer, where a question is about many at once.
 REGION_OPERATIONS = 20_000
+# What most questions stay below. They are counted by whoever asks; more are found out and added up.
+FEW_OPERATIONS = 1024
 
 _PARAM = isl.dim_type.param
 _SET = isl.dim_type.set
 
 
+class _Use:
+    """Who uses isl: one thread at a time, how deep its calls are nested, and the steps that questions have taken.
+
+    isl keeps one count of operations for all threads. Contexts of their own would make them no faster, since islpy
+    holds Python's interpreter lock in every call (1.8 s alone, 3.1 s for two), and objects of two contexts must never
+    meet, but results of searches hold some.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.depth = 0
+        self.steps = 0
+
+
+_USE = _Use()
+
+
+def exclusive(function: Callable[P, T]) -> Callable[P, T]:
+    """Let one thread at a time be inside of `function`, and of all others decorated so.
+
+    What callers may call, and asks isl, is: then no other thread spends the steps of its questions. The outermost call
+    forgets what earlier ones have translated, so that its answers do not depend on them.
+    """
+
+    @wraps(function)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _USE.lock:
+            if _USE.depth == 0:
+                for remembered in (_plain_affine, _plain_condition, _plain_loop_domain):
+                    remembered.cache_clear()
+            _USE.depth += 1
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _USE.depth -= 1
+
+    return alone
+
+
 def within_budget(question: Callable[[], T], otherwise: T, operations: int = MAX_OPERATIONS) -> T:
-    """Answer `question`, or `otherwise` when isl needs more than `operations` steps. Questions may nest."""
-    context = isl.DEFAULT_CONTEXT
-    if context.get_max_operations() != 0:
-        return question()
-    context.set_max_operations(operations)
-    context.reset_operations()
-    try:
-        return question()
-    except isl.Error:
-        return otherwise
-    finally:
-        context.set_max_operations(0)
+    """Answer `question`, or `otherwise` when isl needs more than `operations` steps. Questions may nest.
+
+    Raises:
+        isl.Error: isl refuses for another reason, which is a defect of the question.
+    """
+    with _USE.lock:
+        context = isl.DEFAULT_CONTEXT
+        if context.get_max_operations() != 0:
+            return question()
+        context.set_max_operations(operations)
         context.reset_operations()
+        try:
+            answer = question()
+        except (isl.Error, TypeError, AttributeError):  # calls that give text give None in place of an error
+            if not _used_up():
+                raise
+            return otherwise
+        else:
+            return otherwise if _used_up() else answer
+        finally:
+            _USE.steps += _taken(operations)
+            context.set_max_operations(0)
+            context.reset_operations()
+
+
+def _used_up() -> bool:
+    """Whether no step is left: then whatever fails does so for that, and an answer may rest on a None."""
+    try:
+        isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0)
+    except isl.Error:  # there is nothing else to refuse
+        return True
+    return False
+
+
+def _taken(most: int) -> int:
+    """The steps of a question that could have `most`, rounded down; isl keeps its count to itself."""
+    least, next_ = 0, FEW_OPERATIONS
+    while next_ < most:
+        isl.DEFAULT_CONTEXT.set_max_operations(next_)
+        if not _used_up():
+            break
+        least, next_ = next_, 2 * next_
+    return least
+
+
+def steps() -> int:
+    """The steps of isl that all questions have taken so far, roughly; it grows by those asked between two looks."""
+    return _USE.steps
 
 
 def always() -> isl.Set:
@@ -78,7 +156,18 @@ def symbol(name: str) -> isl.PwAff:
 def number(value: int) -> isl.PwAff:
     """A constant."""
     space = isl.LocalSpace.from_space(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
-    return isl.PwAff.from_aff(isl.Aff.val_on_domain(space, isl.Val.int_from_si(isl.DEFAULT_CONTEXT, value)))
+    return isl.PwAff.from_aff(isl.Aff.val_on_domain(space, _number(value)))
+
+
+def _number(value: int) -> isl.Val:
+    if -(2**63) <= value < 2**63:
+        return isl.Val.int_from_si(isl.DEFAULT_CONTEXT, value)
+    return isl.Val.read_from_str(isl.DEFAULT_CONTEXT, str(value))
+
+
+def within(value: isl.PwAff, dtype: DType) -> isl.Set:
+    """Where a function has a value of an integer dtype."""
+    return value.ge_set(number(dtype.min)).intersect(value.le_set(number(dtype.max)))
 
 
 def affine(expr: Expr, opaque: Opaque | None = None) -> isl.PwAff | None:
@@ -103,7 +192,7 @@ def _plain_affine(expr: Expr) -> isl.PwAff | None:
 def _affine(expr: Expr, opaque: Opaque | None) -> isl.PwAff | None:
     match cast(AnyExpr, expr):
         case Const(value=int() as value) if expr.dtype.is_integer:
-            return number(int(value)) if abs(value) < 2**62 else None
+            return number(int(value))
         case Var(name=name) if expr.dtype.is_integer:
             return symbol(name)
         case Unary(op="neg", operand=a) if expr.dtype.is_signed:
@@ -157,7 +246,7 @@ def _divide(op: str, pa: isl.PwAff, pb: isl.PwAff) -> isl.PwAff | None:
 
 
 def _quotient(op: str, pa: isl.PwAff, divisor: int) -> isl.PwAff:
-    scale = isl.Val.int_from_si(isl.DEFAULT_CONTEXT, divisor)
+    scale = _number(divisor)
     if op.startswith("floor"):
         return pa.scale_down_val(scale).floor()
     return pa.tdiv_q(number(divisor))
@@ -340,7 +429,7 @@ def _less_than(pa: isl.PwAff) -> isl.Set:
 
 def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     """Project out variables: the union over all their values."""
-    for name in names:
+    for name in sorted(names):  # in an order that is the same in every run
         position = region.find_dim_by_name(_PARAM, name)
         if position >= 0:
             region = region.project_out(_PARAM, position, 1)

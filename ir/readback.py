@@ -14,8 +14,9 @@ from typing import cast
 import islpy as isl
 
 from ir import presburger as pb
-from ir.dtypes import DType
-from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Select, Unary, const
+from ir.dtypes import DType, Kind
+from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Select, Unary, Var, const
+from ir.traverse import free_vars, substitute_expr
 
 _BINARY: dict[str, BinaryOp] = {
     "add": "add",
@@ -43,13 +44,14 @@ def expression(function: isl.PwAff, scope: Mapping[str, Expr], known: isl.Set | 
     """An integer expression equal to `function` where it is defined and `known` holds.
 
     `scope` gives the expression for each name that the function mentions; the result has the widest of their dtypes,
-    at least int32.
+    at least int32. Unsigned names are cast to signed dtypes where isl adds or multiplies, so that nothing wraps; those
+    of 64 bits must be below 2**63 there, and whoever does not know that has to check.
     """
     known = _within(known, scope)
-    build = _build(known)
+    build = isl.AstBuild.from_context(pb.always() if known is None else known)
     if known is not None:
         function = function.gist_params(known)
-    return _Reader(scope).read(build.expr_from_pw_aff(function))
+    return _Reader(scope).whole(build.expr_from_pw_aff(function))
 
 
 def condition(holds: isl.Set, scope: Mapping[str, Expr], known: isl.Set | None = None) -> Expr:
@@ -62,7 +64,10 @@ def condition(holds: isl.Set, scope: Mapping[str, Expr], known: isl.Set | None =
         return Const(False, DType.BOOL)
     if holds.plain_is_universe():
         return Const(True, DType.BOOL)
-    found = _Reader(scope).read(_build(known).expr_from_set(holds))
+    # isl compares the parts of a union over the variables of both, which it must know beforehand
+    context = (pb.always() if known is None else known).align_params(holds.get_space())
+    build = isl.AstBuild.from_context(context)
+    found = _Reader(scope).whole(build.expr_from_set(holds.align_params(context.get_space())))
     return const(bool(found.value), DType.BOOL) if isinstance(found, Const) else found
 
 
@@ -81,29 +86,34 @@ def _within(known: isl.Set | None, scope: Mapping[str, Expr]) -> isl.Set | None:
     return None if known is None else pb.forget(known, pb.variables(known) - scope.keys())
 
 
-def _build(known: isl.Set | None) -> isl.AstBuild:
-    return isl.AstBuild.from_context(pb.always() if known is None else known)
-
-
 class _Reader:
+    """Reads what isl wrote over the names in `scope`, and puts in what they stand for when all is read: that is none of
+    isl's sums, and may wrap."""
+
     def __init__(self, scope: Mapping[str, Expr]) -> None:
         self.scope = scope
 
-    def read(self, node: isl.AstExpr) -> Expr:
+    def whole(self, node: isl.AstExpr) -> Expr:
+        found = self._read(node)
+        named = {v: self.scope[v.name] for v in free_vars(found)}
+        return substitute_expr(found, {v: e for v, e in named.items() if not e.same(v)})
+
+    def _read(self, node: isl.AstExpr) -> Expr:
         kind = node.get_type()
         if kind == isl.ast_expr_type.int:
             value = node.get_val().to_python()
             return const(value, DType.INT32 if abs(value) < 2**31 else DType.INT64)
         if kind == isl.ast_expr_type.id:
-            return self.scope[node.get_id().get_name()]
+            name = node.get_id().get_name()
+            return Var(name, self.scope[name].dtype)
         op = cast(isl.ast_expr_op_type, node.get_op_type()).name
-        parts = [self.read(node.get_op_arg(k)) for k in range(node.get_op_n_arg())]
+        parts = [self._read(node.get_op_arg(k)) for k in range(node.get_op_n_arg())]
         if op == "minus":
-            return Unary("neg", parts[0])
+            return Unary("neg", _signed(parts[0]))
         if op in ("select", "cond"):
-            then, other = _level(parts[1:])
+            then, other = _level(parts[1:], closed=True)
             return Select(parts[0], then, other)
-        parts = _level(parts)
+        parts = _level(parts, closed=op not in ("add", "sub", "mul"))
         if op in _FOLDS:
             result = parts[0]
             for part in parts[1:]:
@@ -112,27 +122,51 @@ class _Reader:
         return _tidy(_BINARY[op], *parts)
 
 
-def _level(parts: list[Expr]) -> list[Expr]:
-    """Operands in the widest of their dtypes."""
-    dtypes = {p.dtype for p in parts}
+def _level(parts: list[Expr], *, closed: bool) -> list[Expr]:
+    """Operands in one dtype: that which they have, if results of it are `closed` in it, else a signed one."""
+    dtypes = {p.dtype for p in parts if not isinstance(p, Const)}
     if len(dtypes) == 1:
+        (only,) = dtypes
+        numbers = [int(p.value) for p in parts if isinstance(p, Const)]
+        if not numbers and (closed or only.kind is not Kind.UINT):
+            return parts
+        if numbers and closed and only.is_integer and only.min <= min(numbers) and max(numbers) <= only.max:
+            return [const(int(p.value), only) if isinstance(p, Const) else p for p in parts]
+    parts = [_signed(p) for p in parts]
+    if len({p.dtype for p in parts}) == 1:
         return parts
-    wide = max(dtypes, key=lambda d: d.bits)
+    wide = max((p.dtype for p in parts), key=lambda d: d.bits)
     return [
         const(int(p.value), wide) if isinstance(p, Const) else p if p.dtype is wide else Cast(wide, p) for p in parts
     ]
+
+
+def _signed(part: Expr) -> Expr:
+    """An operand of isl's arithmetic, which does not wrap, in a signed dtype that holds it (of 64 bits at most)."""
+    if part.dtype.kind is not Kind.UINT:
+        return part
+    return Cast(DType.INT32 if part.dtype.bits < 32 else DType.INT64, part)
 
 
 def _tidy(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
     """Operators as people write them: `n >= i + 1` is `i < n`, `-y + x` is `x - y`, `x - 4 * (x // 4)` is `x % 4`."""
     match op, lhs, rhs:
         case ("ge", a, Binary(op="add", lhs=b, rhs=Const(value=1))):
-            return Binary("lt", b, a)
+            return _less(b, a)
         case ("le", Binary(op="add", lhs=a, rhs=Const(value=1)), b):
-            return Binary("lt", a, b)
+            return _less(a, b)
         case ("add", Unary(op="neg", operand=a), b):
             return _tidy("sub", b, a)
         case ("sub", a, Binary(op="mul", lhs=Const(value=c), rhs=Binary(op="floordiv", lhs=b, rhs=Const(value=d)))):
             return Binary("floormod", a, const(int(c), a.dtype)) if c == d and a.same(b) else Binary(op, lhs, rhs)
         case _:
             return Binary(op, lhs, rhs)
+
+
+def _less(lhs: Expr, rhs: Expr) -> Expr:
+    """`lhs < rhs`, before both were widened."""
+    match lhs, rhs:
+        case (Cast(operand=a), Cast(operand=b)) if a.dtype is b.dtype:
+            return Binary("lt", a, b)
+        case _:
+            return Binary("lt", lhs, rhs)

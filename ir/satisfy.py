@@ -11,6 +11,7 @@ from ir.errors import InterpretError
 from ir.functions import inlined
 from ir.interpret import Machine, Undefined
 from ir.nodes import COMPARE_OPS, NEGATED, Assume, Binary, Call, Cast, Expr, Load, Select, Unary, Undef, Var
+from ir.traverse import has_loads
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
@@ -21,16 +22,35 @@ class Satisfier(Machine):
 
     `free` maps scalars that may be changed to their smallest value. `backward` tries the right side of a relation
     first: loops over neighbours (`A[i] <= A[i + 1]`) come to rest only if they change the element they meet again.
-    `tight` makes inequalities hold by as little as possible, so that several of them meet. What cannot be made true is
+    `tight` makes inequalities hold by as little as possible, so that several of them meet; `pressing` makes equalities
+    of them, for about half of the places, also where they held already. What cannot be made true is
     left for a later check.
     """
 
     free: dict[Var, int] = field(default_factory=lambda: dict[Var, int]())
     backward: bool = False
     tight: bool = False
+    pressing: bool = False
 
     def assume(self, stmt: Assume) -> None:
+        if self.pressing and self.rng.integers(2):
+            self._press(stmt.cond)
         self._require(stmt.cond, True)
+
+    def _press(self, cond: Expr) -> None:
+        """Make the inequalities of a condition equalities, where that can be done."""
+        match cond:
+            case Binary(op="and" | "or", lhs=a, rhs=b):
+                self._press(a)
+                self._press(b)
+            case Binary(op="lt" | "le" | "gt" | "ge" as op, lhs=a, rhs=b):
+                bounded, bound = (a, b) if has_loads(a) else (b, a)
+                value = self._known(bound)
+                if has_loads(bounded) and value is not None:
+                    strictly = 0 if op in ("le", "ge") else 1 if (op == "gt") is (bounded is a) else -1
+                    self._set(bounded, value + strictly)
+            case _:
+                return
 
     def _is(self, cond: Expr, wanted: bool) -> bool:
         try:

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ir.errors import LoopsatError, suggest
+from ir.fold import fold
 from ir.nodes import Buffer, Expr, Load, PrimFunc, Var, const
 from ir.traverse import map_expr, map_stmt, shape_vars
 
 
 def specialize(func: PrimFunc, sizes: Mapping[str, int]) -> PrimFunc:
     """The function for these values of shape variables and integer parameters; such parameters are gone from it.
+
+    What is then an operation on integer numbers is worked out, so that extents such as `n // 4` are numbers too.
 
     Raises:
         LoopsatError: a name is no shape variable or integer parameter, or a value leaves its dtype.
@@ -27,13 +30,19 @@ def specialize(func: PrimFunc, sizes: Mapping[str, int]) -> PrimFunc:
             raise LoopsatError("bad-size", f"{name} = {size} is no {var.dtype}", func.span)
         values[var] = const(size, var.dtype)
 
+    return func.with_origin(lambda f: _with_values(f, values))
+
+
+def _with_values(func: PrimFunc, values: Mapping[Var, Expr]) -> PrimFunc:
     def expr(e: Expr) -> Expr:
         return map_expr(e, one)
 
     def one(e: Expr) -> Expr:
         if isinstance(e, Var):
             return values.get(e, e)
-        return replace(e, buffer=buffer(e.buffer)) if isinstance(e, Load) else e
+        if isinstance(e, Load):
+            return replace(e, buffer=buffer(e.buffer))
+        return fold(e) if e.dtype.is_integer else e
 
     def buffer(b: Buffer) -> Buffer:
         return replace(b, shape=tuple(expr(d) for d in b.shape))

@@ -263,6 +263,12 @@ def buffers_written(stmt: Stmt) -> set[Buffer]:
     return {s.buffer for s in walk(stmt) if isinstance(s, Store)}
 
 
+def results_of(func: PrimFunc) -> tuple[Buffer, ...]:
+    """The parameters that a call returns, in order: those that the program stores to as it was written."""
+    stored = buffers_written(func.as_written.body)
+    return tuple(b for b in func.buffers if b in stored)
+
+
 def shape_vars(func: PrimFunc) -> tuple[Var, ...]:
     """Names in parameter shapes that are not parameters, in order of appearance."""
     seen: dict[Var, None] = {}

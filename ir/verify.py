@@ -49,6 +49,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.presburger import exclusive
 from ir.script.printer import to_script
 from ir.traverse import shape_vars
 
@@ -64,6 +65,19 @@ class Verified:
     unproven: tuple[UnprovenAccess, ...] = ()
 
 
+def check_entry(func: PrimFunc, verified: bool = True) -> None:
+    """Verify a program that comes in, once: as it was written, of which rewrites have made what it is.
+
+    `verified` is False where the caller vouches for it.
+
+    Raises:
+        VerifyError: see `verify`.
+    """
+    if verified and not func.as_written.verified:
+        verify(func.as_written)
+
+
+@exclusive
 def verify(func: PrimFunc, *, allow_stray_loads: bool = False) -> Verified:
     """Check that a function has a meaning.
 
@@ -77,7 +91,9 @@ def verify(func: PrimFunc, *, allow_stray_loads: bool = False) -> Verified:
     """
     try:
         _WellFormed(func).check()
-        return Verified(check_accesses(func, allow_stray_loads=allow_stray_loads))
+        found = Verified(check_accesses(func, allow_stray_loads=allow_stray_loads))
+        func.vouched()
+        return found
     except RecursionError as error:
         message = f"{func.name} is nested too deeply to be checked"
         raise VerifyError("too-deep", message, func.span, help="split the expression or the loops") from error

@@ -20,7 +20,6 @@ from egraph_rules.rule import (
     INTEGER,
     SIGNED,
     Defined,
-    Floats,
     Term,
     Truth,
     defined,
@@ -34,6 +33,7 @@ from egraph_rules.rules.integer import max_self, min_self
 from ir import presburger
 from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
+from ir.floats import Floats
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.traverse import has_loads, loads, map_expr
 from lower.choices import as_extreme, conjunction

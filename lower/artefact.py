@@ -6,7 +6,7 @@ A function is optimized once; its sizes are numbers, or stay open as JAX's dimen
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -14,9 +14,15 @@ from jax import core as jax_core
 from jax import export as jax_export
 
 from egraph_rules.cost import CPU
+from ir import presburger as pb
+from ir.analysis.effects import EffectAnalysis
+from ir.blocks import lower_blocks
 from ir.errors import LoopsatError, LowerError, suggest
+from ir.floats import Floats, floats_named
 from ir.nodes import Binary, Const, Expr, PrimFunc, Var
-from ir.traverse import free_vars, shape_vars
+from ir.specialize import specialize
+from ir.traverse import free_vars, results_of, shape_vars
+from ir.verify import check_entry
 from lower.calibration import user_target
 from lower.callable import Kernel
 from lower.function import Emitted, emit_function, to_text
@@ -30,15 +36,17 @@ def export(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    floats: Floats | str | Iterable[str] | None = None,
+    verify: bool = True,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
 
     `sizes` gives sizes of the function their values; a string, such as `"n"` or `"4*k"`, leaves one open in terms of
     dimension variables, and `symbolic` does so for all that are not given. Dimension variables are at least 1, which is
     a rule of JAX, and satisfy `constraints`, such as `"n >= 4"`, which calls of the artefact check; the arrays that it
-    is called with tell their values. Buffers that are not read before they are written are no arguments, unless only
-    their shape tells an open size; what is never written in them is zero. An artefact
-    with 64-bit dtypes is to be called under `jax.enable_x64()`.
+    is called with tell their values. Buffers that are overwritten as a whole, which is proven, are no arguments, unless
+    only their shape tells an open size; where something is kept, it is that of the argument. An artefact with 64-bit
+    dtypes is to be called under `jax.enable_x64()`.
 
     For one platform, its prices decide between forms (those of `loopsat calibrate`, if it keeps any); for several, the
     CPU's, as they all run one source.
@@ -46,8 +54,10 @@ def export(
     Raises:
         LowerError: a platform is unknown, or a size is missing, unknown, or cannot stay open; the message says which
             one must be a number.
+        VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
     """
-    return bytes(_exported(func, platforms, sizes, symbolic, constraints).serialize())
+    check_entry(func, verify)
+    return bytes(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).serialize())
 
 
 def stablehlo_text(
@@ -57,9 +67,12 @@ def stablehlo_text(
     sizes: Mapping[str, int | str] | None = None,
     symbolic: bool = False,
     constraints: Sequence[str] = (),
+    floats: Floats | str | Iterable[str] | None = None,
+    verify: bool = True,
 ) -> str:
     """StableHLO of a function, as text; sizes as for `export`, with the same errors."""
-    return str(_exported(func, platforms, sizes, symbolic, constraints).mlir_module())
+    check_entry(func, verify)
+    return str(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).mlir_module())
 
 
 def _exported(
@@ -68,18 +81,20 @@ def _exported(
     sizes: Mapping[str, int | str] | None,
     symbolic: bool,
     constraints: Sequence[str],
+    floats: Floats,
 ) -> jax_export.Exported:
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)
-    emitted = emit_function(func, target=prices.target)
+    emitted = emit_function(func, target=prices.target, floats=floats)
     kernel = Kernel(emitted, jax.devices("cpu")[0])
     needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
     given = _given(func, needed, sizes or {}, symbolic)
     opened = {name: text for name, text in given.items() if isinstance(text, str)}
+    fresh = _overwritten(specialize(func, {n: size for n, size in given.items() if isinstance(size, int)}))
 
     def attempt(values: Mapping[str, int | str], known: Sequence[str] = constraints) -> jax_export.Exported:
-        arguments = _export_arguments(emitted, needed, _dimensions(func, values, known))
+        arguments = _export_arguments(emitted, needed, _dimensions(func, values, known), fresh)
         with kernel.context():
             make: Callable[..., Any] = jax_export.export(kernel.jitted, platforms=tuple(platforms))
             return make(**arguments)
@@ -128,13 +143,26 @@ def _dimensions(func: PrimFunc, given: Mapping[str, int | str], constraints: Seq
     return {**given, **dict(zip(opened, dims, strict=True))}
 
 
-def _export_arguments(emitted: Emitted, needed: Sequence[Var], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments of the jitted function as shapes and dtypes; static sizes as they are."""
+def _overwritten(func: PrimFunc) -> frozenset[str]:
+    """Buffers that the program as it was written stores to in all places, whatever it is called with."""
+    body = lower_blocks(func.as_written).body
+    must = EffectAnalysis().of(body).must
+    return frozenset(
+        b.name
+        for b in results_of(func)
+        if b in must and pb.within_budget(lambda b=b: pb.box(b.shape).is_subset(must[b]), False)
+    )
+
+
+def _export_arguments(
+    emitted: Emitted, needed: Sequence[Var], values: Mapping[str, Any], fresh: Collection[str]
+) -> dict[str, Any]:
+    """Arguments of the jitted function as shapes and dtypes; static sizes as they are. `fresh` are not needed."""
     func = emitted.func
     bindings = {v: values[v.name] for v in needed}
     arguments: dict[str, Any] = {}
     told: set[Var] = set()
-    optional = [b for b in func.buffers if b in emitted.optional]
+    optional = [b for b in func.buffers if b in emitted.optional and b.name in fresh]
     for buffer in (*(b for b in func.buffers if b not in optional), *optional):
         tells = {v for d in buffer.shape for v in free_vars(d) if not isinstance(values[v.name], int)}
         if buffer in optional and tells <= told:

@@ -8,9 +8,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import core as jax_core
+from jax.experimental import checkify
 
 from egraph_rules.cost import CPU, Target
 from ir.errors import LowerError, suggest
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
@@ -29,6 +32,8 @@ class Kernel:
 
     `source` is the JAX source, `report` says which form each statement took, `jitted` is what JAX compiles (use it
     inside `context()`), `params` names the parameters, `optional` those that may be left out, `func` is the program.
+    `assumptions` says what the program rests on, each with its place. A kernel with checks tests them at each call;
+    inside `jax.jit`, `jax.vmap` and the like, where nothing can be raised, by checks of `jax.experimental.checkify`.
     `donated` names the parameters whose JAX arrays a call takes away from the caller; NumPy arrays stay as they are.
     """
 
@@ -39,6 +44,7 @@ class Kernel:
         self.donated = tuple(p for p in self.params if emitted.names[p] in emitted.donated)
         self.source = emitted.source
         self.report = [*emitted.report, *notes]
+        self.assumptions = emitted.assumptions
         self.device = device
         self._emitted = emitted
         namespace: dict[str, Any] = {}
@@ -69,8 +75,7 @@ class Kernel:
         if checks:
             results, held = results[: -len(checks)], results[-len(checks) :]
             for check, ok in zip(checks, held, strict=True):
-                if not bool(ok):
-                    _fail(check.node)
+                _insist(check.node, ok)
         return tuple(results)
 
     def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
@@ -93,7 +98,8 @@ class Kernel:
             self._empty[key] = None
             if len(sizes) == len(self._sizes) and has_empty(self.func, sizes):
                 func = specialize(self.func, {v.name: n for v, n in sizes.items()})
-                self._empty[key] = Kernel(emit_function(func, bool(self._emitted.checks)), self.device)
+                emitted = emit_function(func, bool(self._emitted.checks), floats=self._emitted.floats)
+                self._empty[key] = Kernel(emitted, self.device)
                 given = ", ".join(f"{v.name} = {n}" for v, n in sizes.items())
                 self.report.append(f"for {given} something is empty: these sizes have a program of their own")
         return self._empty[key]
@@ -161,13 +167,18 @@ class Kernel:
         return jnp.asarray(value)
 
     def _scalar(self, param: Var, value: Any) -> Any:
-        array = np.asarray(value)
+        traced = isinstance(value, jax_core.Tracer)
+        array = value if traced else np.asarray(value)
+        if traced and (param.dtype.is_integer and param in self._emitted.static):
+            message = f"scalar {param.name} decides about shapes or loops, so that it must be a number, not traced"
+            raise LowerError("arguments", message, help=f"make it a static argument of jax.jit, or fix {param.name}")
         if array.shape != ():
             raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found shape {array.shape}")
         if param.dtype.is_float:
             fits = array.dtype.kind in "fiu" or array.dtype == param.dtype.numpy
         elif param.dtype.is_integer:
-            fits = array.dtype.kind in "iu" and param.dtype.min <= int(array) <= param.dtype.max
+            same = array.dtype == param.dtype.numpy  # of what is traced nothing else is known
+            fits = same if traced else array.dtype.kind in "iu" and param.dtype.min <= int(array) <= param.dtype.max
         else:
             fits = array.dtype.kind == "b"
         if not fits:
@@ -212,10 +223,21 @@ def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:
     return value
 
 
-def _fail(node: Assert | Assume) -> None:
+def _insist(node: Assert | Assume, held: Any) -> None:
+    """Fail where a check does not hold: at once, or inside of a function that JAX traces as a check of `checkify`."""
     if isinstance(node, Assume):
-        raise LowerError("assumption-false", "an assumption does not hold for these inputs", node.span)
-    raise LowerError("assert-failed", f"an assertion failed{': ' + node.message if node.message else ''}", node.span)
+        code, message = "assumption-false", "an assumption does not hold for these inputs"
+    else:
+        code, message = "assert-failed", f"an assertion failed{': ' + node.message if node.message else ''}"
+    try:
+        ok = bool(held)
+    except jax.errors.TracerBoolConversionError:
+        place = "" if node.span is None else f" at {node.span}"
+        text = f"{message}{place}".replace("{", "{{").replace("}", "}}")  # checkify fills in what stands in braces
+        checkify.check(held, text)
+        return
+    if not ok:
+        raise LowerError(code, message, node.span)
 
 
 class ShardedKernel(Kernel):
@@ -226,9 +248,15 @@ class ShardedKernel(Kernel):
     """
 
     def __init__(
-        self, func: PrimFunc, layout: MeshLayout, checks: bool, target: Target = CPU, donate: Donate = False
+        self,
+        func: PrimFunc,
+        layout: MeshLayout,
+        checks: bool,
+        target: Target = CPU,
+        donate: Donate = False,
+        floats: Floats = DEFAULT_FLOATS,
     ) -> None:
-        super().__init__(emit_function(func, checks, target, donate), layout.mesh.devices.flat[0])
+        super().__init__(emit_function(func, checks, target, donate, floats=floats), layout.mesh.devices.flat[0])
         self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
@@ -256,7 +284,8 @@ class ShardedKernel(Kernel):
         key = tuple(sorted(sizes.items()))
         if key not in self._programs:
             func = specialize(self.func, sizes) if sizes else self.func
-            program = sharded(func, self.mesh_layout, checks=self._with_checks, target=self._target)
+            floats = self._emitted.floats
+            program = sharded(func, self.mesh_layout, checks=self._with_checks, target=self._target, floats=floats)
             jitted = program.jit(Kernel(program.emitted, self.device).jitted, self.donated)
             self._programs[key] = (program, jitted)
         return self._programs[key]

@@ -21,7 +21,7 @@ from jax import lax
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LowerError
-from ir.functions import functions_in, inlined, placeholder, size, template
+from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
 from ir.interpret import Machine, Undefined
 from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
 from ir.traverse import children, map_stmt, walk, with_children
@@ -40,6 +40,10 @@ def without_bodies(func: PrimFunc) -> PrimFunc:
     Raises:
         LowerError: a JAX expression is wrong, or an expression would become too large.
     """
+    return func.with_origin(_without_bodies)
+
+
+def _without_bodies(func: PrimFunc) -> PrimFunc:
     used = functions_in(func)
     if not used:
         return func
@@ -105,6 +109,9 @@ def check_expression(function: Function) -> None:
     """
     if function.jax is None:
         return
+    problem = template_problem(function)  # nothing is evaluated that was not vetted
+    if problem is not None:
+        _refuse(function, problem)
     samples = list(_samples(function))
     if not samples:
         return

@@ -19,8 +19,8 @@ from typing import Protocol, cast
 
 from egraph_rules.cost import TARGETS
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
-from egraph_rules.rule import DEFAULT_FLOATS, Floats
 from ir.errors import LoopsatError, suggest
+from ir.floats import FREEDOMS, Floats, floats_named
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
 from lower.cache import replace_file
@@ -108,7 +108,7 @@ def _parser() -> argparse.ArgumentParser:
         "script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several"
     )
     explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
-    explain.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_floats_options(explain)
     explain.add_argument(
         "--why-not", metavar="RULE", help="say instead why a rule, or a family of rules, did not contribute"
     )
@@ -159,8 +159,19 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
-    parser.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
+    _add_floats_options(parser)
     _add_size_option(parser)
+
+
+def _add_floats_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--floats",
+        type=lambda text: [name.strip().replace("-", "_") for name in text.split(",")],
+        metavar="NAMES",
+        help=f"the float freedoms that are granted, with commas: default, strict, {', '.join(FREEDOMS)}",
+    )
+    group.add_argument("--strict-floats", action="store_true", help="no float freedoms: results equal to the bit")
 
 
 def _add_rule_options(parser: argparse.ArgumentParser) -> None:
@@ -185,14 +196,14 @@ def _add_seconds_option(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=_seconds,
         metavar="S",
-        help=f"search for at most S seconds (default: {DEFAULT_BUDGET.seconds:g}); "
+        help="search for at most S seconds (default: a budget of work, the same on every machine); "
         "what is best by then is used, as after Ctrl-C",
     )
 
 
 def floats_of(options: argparse.Namespace) -> Floats:
     """The float freedoms that the options leave."""
-    return Floats.STRICT if options.strict_floats else DEFAULT_FLOATS
+    return Floats.STRICT if options.strict_floats else floats_named(options.floats)
 
 
 def budget_of(options: argparse.Namespace) -> Budget:

@@ -262,7 +262,7 @@ class _Copy:
         """The copy; locals that each iteration has for itself become others."""
         inner: dict[Loop, Loop] = {}
         copied = [self._statement(s, inner) for s in body if s.buffer not in self.delays]
-        for local in dict.fromkeys(b for s in copied for b in s.buffers()):
+        for local in dict.fromkeys(b for s in copied for b in sorted(s.buffers(), key=lambda b: b.name)):
             depth = program.depth.get(local, 0)
             if depth > self.level:
                 own = replace(local, name=program.fresh(local.name))

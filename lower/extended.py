@@ -74,6 +74,9 @@ def extended(func: PrimFunc, parts: Mapping[Dim, int], *, loops: bool = True) ->
     related = {d: frozenset(m for m in g if isinstance(m, str)) for g in groups for d in g if isinstance(d, tuple)}
     left = frozenset(name for name, dim in _plain_indices(func) if dim in dims and name not in over)
     new = _resized(func, dims, rounded, over, guarded=True)
+    if func.origin is not None:  # over the same parameters; where its loops run says what is padding
+        own = [(b.name, d) for b in func.buffers for d in range(len(b.shape)) if (b.name, d) in dims]
+        new = new.refines(_resized(func.origin, own, rounded, {}, guarded=False))
     return Extended(new, dims, {name: had[name] for name in over}, left, related)
 
 

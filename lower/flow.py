@@ -148,7 +148,7 @@ class Flow:
 
     def single(self, pairs: presburger.isl.Set, names: Iterable[str]) -> bool:
         """Whether some variables are a function of the others."""
-        others = {n: self.fresh(n) for n in names}
+        others = {n: self.fresh(n) for n in sorted(names)}
         return bool(pairs.intersect(presburger.rename(pairs, others)).intersect(differ(others)).is_empty())
 
     def final(self, reader: At, pairs: presburger.isl.Set, load: Load) -> list[Seen] | None:

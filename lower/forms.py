@@ -140,7 +140,8 @@ class Forms(ABC):
         """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
         if self.assuming:
             return None
-        inside = {b for s in group for b in s.buffers() if self.program.depth.get(b, 0) > level}
+        used = {b for s in group for b in s.buffers()}
+        inside = dict.fromkeys(b for b, depth in self.program.depth.items() if depth > level and b in used)
         here = {s.position for s in group}
         own = {b: self.program.depth[b] for b in inside if b in self.users and self.users[b] <= here}
         bare = all_inlined(group, own)

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
 from ir.errors import LowerError
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
+from ir.presburger import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.apart import read_apart
+from lower.assumptions import assumptions_of
 from lower.calls import without_bodies
-from lower.cholesky import CHOLESKY
-from lower.chosen import BETWEEN, CHOSEN, GIVEN, by_element
-from lower.convolution import BANDED
+from lower.chosen import by_element
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
+from lower.derivatives import same_derivatives
 from lower.donation import Donate, donated_buffers
-from lower.filters import FILTER_HELPERS
 from lower.finite import Finite, outside_unless
 from lower.folding import folded
 from lower.handed import handed_on
@@ -49,39 +50,19 @@ from lower.normalize import Check, Program, normalize
 from lower.phases import phased
 from lower.pinned import pinned
 from lower.plan import plan, users_of
-from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.recorded import depends_on
-from lower.scanning import HELPERS
 from lower.scope import Names, Scope
-from lower.selection import FIRST_BEST, LAST_BEST
 from lower.short_loops import in_one_go
+from lower.source import Module, Piece, fitted, names
 from lower.stages import with_stages
 from lower.statement import StatementWriter
 from lower.triangles import in_tiles
 from lower.turned import with_turned_copies
-from lower.values import TRUNCDIV, WITH_NAN, Translator, Value, dtype_code
+from lower.values import Translator, Value, dtype_code
 from lower.views import Axis
-from lower.windows import WINDOWS
 from lower.working import work_in_place
 
-WIDTH = 110  # of source lines
 _LARGE = 4096  # elements, of which a copy takes about as long as an array statement
-_HELPERS = {
-    "truncdiv": TRUNCDIV,
-    "with_nan": WITH_NAN,
-    "windows": WINDOWS,
-    "banded": BANDED,
-    **HELPERS,
-    **FILTER_HELPERS,
-    "reduce_ranges": REDUCE_RANGES,
-    "reduce_rows": REDUCE_ROWS,
-    "cholesky_factor": CHOLESKY,
-    "with_all_given": GIVEN,
-    "loop_between": BETWEEN,
-    "chosen": CHOSEN,
-    "first_best": FIRST_BEST,
-    "last_best": LAST_BEST,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +78,70 @@ class Emitted:
     wide: bool
     checks: tuple[Check, ...]
     report: tuple[str, ...] = field(default=())
+    floats: Floats = DEFAULT_FLOATS
     donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
+    assumptions: tuple[str, ...] = ()  # what it rests on, in words
 
 
+@exclusive
 def emit_function(
-    func: PrimFunc, checks: bool = False, target: Target = CPU, donate: Donate = False, keep_nan: bool = False
+    func: PrimFunc,
+    checks: bool = False,
+    target: Target = CPU,
+    donate: Donate = False,
+    keep_nan: bool = False,
+    floats: Floats = DEFAULT_FLOATS,
 ) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
 
+    Where the function refines another, checks are those of that one, and so are derivatives, for which it is lowered
+    besides if they may be others.
+
+    `floats` are the freedoms that forms may take.
     `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
-    program = normalize(with_stages(without_bodies(func), target), checks)
+    written = func.as_written
+    refined = written is not func
+
+    def lowered(form: PrimFunc, checks: bool) -> _Emitter:
+        return _lowered(form, checks, target, floats, keep_nan)
+
+    main = lowered(func, checks and not refined)
+    checked = lowered(written, True) if checks and refined else main
+    module = Module(main.piece())
+    if checks and refined:
+        module.checks = checked.piece(only_checks=True)
+    if not same_derivatives(func):
+        module.as_written = lowered(written, False).piece()
+    module.donated = main.donation(donate)
+    assumptions = assumptions_of(written)
+    module.doc = main.docstring(module.donated, assumptions, module.as_written is not None, checks)
+    return Emitted(
+        main.func,
+        module.main.name,
+        module.text(),
+        main.parameter_names(),
+        main.program.optional,
+        frozenset(s for s in main.func.scalars if main.names.of(s) in module.static),
+        module.wide,
+        tuple(checked.program.checks) if checks else (),
+        (*main.report, *main.program.notes),
+        floats,
+        module.donated,
+        assumptions,
+    )
+
+
+def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
+    """A program as a function that a module of another form can take its derivatives from."""
+    return _lowered(func, False, target, floats, keep_nan=False).piece()
+
+
+def _lowered(func: PrimFunc, checks: bool, target: Target, floats: Floats, keep_nan: bool) -> _Emitter:
+    program = normalize(with_stages(without_bodies(func), target), checks, floats)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
@@ -119,7 +150,7 @@ def emit_function(
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
     schedule = in_tiles(program, schedule, target)
-    return _Emitter(program, schedule, target, keep_nan).emit(donate)
+    return _Emitter(program, schedule, target, keep_nan)
 
 
 class _Emitter:
@@ -137,19 +168,18 @@ class _Emitter:
         self.phase: Phase | None = None  # of the loop that is being written
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expanded = self._expanded()
-        self.locals = {self.expanded.get(b, b) for b in program.depth}
+        self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
         self.finite = Finite(program.statements, {*self.func.buffers, *program.raw})
 
     # The function.
 
-    def emit(self, donate: Donate) -> Emitted:
-        """Write the function."""
+    def piece(self, *, only_checks: bool = False) -> Piece:
+        """Write the function; its results are the written buffers, then the verdicts of checks, or these alone."""
         name = self.names.fresh(self.func.name)
         for param in self.func.params:
             self.names.of(param)
-        written = self.program.written
         optional = self.program.optional
         scope = Scope("    ")
         for buffer in optional:
@@ -163,23 +193,30 @@ class _Emitter:
         self._nodes(self.plan.nodes, scope)
         for buffer in self.locals:
             scope.forget(buffer)
-        results = [*written, *(c.buffer for c in self.program.checks)]
+        results = [*(() if only_checks else self.program.written), *(c.buffer for c in self.program.checks)]
         for buffer in results:
             scope.current(buffer)
         returned = ", ".join(self.names.of(b) for b in results) + ("," if len(results) == 1 else "")
         scope.add(f"return ({returned})" if len(results) < 2 else f"return {returned}")
-        wide = self._wide()
         body = without_dead_lines(scope.lines)
-        prologue = self._prologue("\n".join(body))
-        donated = self._donation(optional, donate)
-        source = self._source(name, [*prologue, *body], optional, wide, donated)
-        names = {p.name: self.names.of(p) for p in self.func.params}
-        report = (*self.report, *self.program.notes)
-        checks = tuple(self.program.checks)
-        return Emitted(self.func, name, source, names, optional, self.static, wide, checks, report, donated)
+        return Piece(
+            name,
+            tuple(self.parameter_names().values()),
+            frozenset(map(self.names.of, optional)),
+            tuple(self.names.of(s) for s in self.func.scalars if s in self.static),
+            fitted([*self._prologue("\n".join(body)), *body]),
+            frozenset(self.helpers),
+            self._wide(),
+        )
 
-    def _donation(self, optional: tuple[Buffer, ...], donate: Donate) -> tuple[str, ...]:
-        return tuple(map(self.names.of, donated_buffers(self.func, self.program.written, optional, donate)))
+    def parameter_names(self) -> dict[str, str]:
+        """Names in the source by those of the program."""
+        return {p.name: self.names.of(p) for p in self.func.params}
+
+    def donation(self, donate: Donate) -> tuple[str, ...]:
+        """Names of the parameters that are given away."""
+        buffers = donated_buffers(self.func, self.program.written, self.program.optional, donate)
+        return tuple(map(self.names.of, buffers))
 
     def _wide(self) -> bool:
         """Whether 64-bit types occur."""
@@ -187,48 +224,11 @@ class _Emitter:
         dtypes |= {e.dtype for e in all_exprs(self.func.body)}
         return any(d.bits == 64 for d in dtypes)
 
-    def _source(
-        self, name: str, body: list[str], optional: tuple[Buffer, ...], wide: bool, donated: tuple[str, ...]
-    ) -> str:
-        text = "\n".join(body)
-        inner = f"_{name}" if wide else name
-        static = [self.names.of(s) for s in self.func.scalars if s in self.static]
-        lines = [f'"""{self.func.name}, as JAX array operations."""', ""]
-        options = [f"static_argnames={_names(static)}"] if static else []
-        options += [f"donate_argnames={_names(donated)}"] if donated else []
-        if options:
-            lines += ["from functools import partial", ""]
-        if "functools." in text or self.helpers & {"windows", "loop_between", "chosen"}:
-            lines += ["import functools", ""]
-        lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or any("lax." in _HELPERS[h] for h in self.helpers):
-            lines.append("from jax import lax")
-        for helper, code in _HELPERS.items():
-            if helper in self.helpers:
-                lines += ["", *code.rstrip().split("\n")]
-        decorator = f"@partial(jax.jit, {', '.join(options)})" if options else "@jax.jit"
-        signature = self._signature(optional)
-        doc = self._docstring(optional, donated)
-        lines += ["", "", decorator, f"def {inner}({signature}):"]
-        if not wide:
-            lines += doc
-        lines += [piece for line in body for piece in wrapped(line)]
-        if wide:
-            arguments = ", ".join(f"{self.names.of(p)}={self.names.of(p)}" for p in self.func.params)
-            lines += ["", "", f"def {name}({signature}):", *doc]
-            lines += ["    with jax.enable_x64(True):", f"        return {inner}({arguments})"]
-        return "\n".join(lines) + "\n"
-
-    def _signature(self, optional: tuple[Buffer, ...]) -> str:
-        parts: list[str] = []
-        seen = False
-        for param in self.func.params:
-            seen = seen or (isinstance(param, Buffer) and param in optional)
-            parts.append(self.names.of(param) + ("=None" if seen else ""))
-        return ", ".join(parts)
-
-    def _docstring(self, optional: tuple[Buffer, ...], donated: tuple[str, ...]) -> list[str]:
-        """The contract of the call."""
+    def docstring(
+        self, donated: tuple[str, ...], assumptions: Sequence[str], derived: bool, checked: bool
+    ) -> tuple[str, ...]:
+        """The contract of the call; `derived` says that derivatives are those of another function of the module."""
+        optional = self.program.optional
         kinds: list[str] = []
         for p in self.func.params:
             shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
@@ -240,13 +240,18 @@ class _Emitter:
         if optional:
             left_out = ", ".join(self.names.of(b) for b in optional)
             lines += ["", f"    May be left out (what is never written is then zero): {left_out}."]
-        in_place = self._donation(optional, True)
+        if assumptions:
+            what = "what it checks" if checked else "what it does not check"
+            lines += ["", f"    Rests on {what}:", *(f"        {text}" for text in assumptions)]
+        if derived:
+            lines += ["", "    Its derivatives are those of the program as it was written."]
+        in_place = self.donation(True)
         if in_place and not donated:
             lines += [
                 "",
-                f"    Updated in place, if callers can spare the arrays: donate_argnames={_names(in_place)} of jit.",
+                f"    Updated in place, if callers can spare the arrays: donate_argnames={names(in_place)} of jit.",
             ]
-        return [*lines, '    """']
+        return (*lines, '    """')
 
     def _prologue(self, body: str) -> list[str]:
         """Lines that give sizes and scalars their values."""
@@ -515,11 +520,12 @@ class _Emitter:
         else:
             scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first})")
 
-    def _body(self, nodes: Iterable[Node], own: Iterable[Buffer], child: Scope) -> None:
+    def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
-        self._create_locals(child, own)
+        here = [b for b in self.locals if b in own]  # in the order of the program
+        self._create_locals(child, here)
         self._nodes(nodes, child)
-        for buffer in own:
+        for buffer in here:
             child.forget(buffer)
         child.flush_all()
 
@@ -614,29 +620,6 @@ def _is_large(buffer: Buffer) -> bool:
 def _slices(section: Section) -> str:
     """Where a section is."""
     return ", ".join(f"{low}:{stop}" for low, stop in section.ranges)
-
-
-def _names(names: Iterable[str]) -> str:
-    """A tuple of names as source."""
-    return repr(tuple(names))
-
-
-def wrapped(line: str) -> list[str]:
-    """A long assignment broken at the operators of its outermost sum or conjunction."""
-    indent = line[: len(line) - len(line.lstrip())]
-    target, equals, expr = line.partition(" = ")
-    if len(line) <= WIDTH or not equals:
-        return [line]
-    depth, last, pieces = 0, 0, list[str]()
-    for k, char in enumerate(expr):
-        depth += (char in "([") - (char in ")]")
-        if depth == 0 and expr[k : k + 3] in (" + ", " & ", " - ", " | "):
-            pieces.append(expr[last:k])
-            last = k + 1
-    pieces.append(expr[last:])
-    if len(pieces) == 1:
-        return [line]
-    return [f"{target} = (", *(f"{indent}    {piece}" for piece in pieces), f"{indent})"]
 
 
 def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:

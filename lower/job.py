@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import prod
 
+from ir import presburger
 from ir.analysis.dependence import UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.access import Bounds, unbordered_view
+from lower.finite import positions
 from lower.linear import Linear, atom, number, to_expr
 from lower.views import Axis, split_terms
 
@@ -24,6 +26,7 @@ MAX_SLICES = 256  # taps that are traced one by one: XLA takes some milliseconds
 _LONGER = 8  # times as many taps that are reduced are preferred to few of which some are not
 _MAX_CANDIDATES = 6  # axes of which all combinations are tried
 WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out more than its size over this number
+MAX_CUTS = 64  # of the axes of a statement by its guards; those of a program that does something need a few
 MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
 
 
@@ -104,8 +107,13 @@ def verdict(guard: Expr, bounds: Bounds) -> bool | None:
     return False if any(low is not None and low > 0 for low in lows) else None
 
 
-def settle(job: Job, around: Bounds) -> Job | None:
-    """Shrink axes by guards, drop guards that always hold; None when nothing is ever executed."""
+def settle(job: Job, around: Bounds, forms: list[str]) -> Job | None:
+    """Shrink axes by guards, drop guards that always hold; None when nothing is ever executed.
+
+    Guards that contradict each other would shrink axes of symbolic extents for ever, and long ones for very long. After
+    so many cuts that others are through, isl says whether anything is left, and axes stay as they are, as `forms` says.
+    """
+    cuts = 0
     while True:
         bounds = around.with_axes(job.axes)
         for axis in job.axes:
@@ -124,10 +132,28 @@ def settle(job: Job, around: Bounds) -> Job | None:
                 if holds is None:
                     guards.append(guard)
             job = replace(job, guards=tuple(guards))
-            smaller = _pinned(job, bounds) or _shrink(job, bounds)
-            if smaller is None:
+            smaller = _pinned(job, bounds) or (_shrink(job, bounds) if cuts < MAX_CUTS else None)
+            if smaller is not None:
+                job, cuts = smaller, cuts + 1
+            elif cuts < MAX_CUTS:
                 return job
-            job = smaller
+            elif _empty(job, around):
+                return None
+            else:
+                forms.append(f"guards cut its axes {MAX_CUTS} times, and may cut them further")
+                return job
+
+
+def _empty(job: Job, around: Bounds) -> bool:
+    """Whether it is proven that the guards hold nowhere."""
+
+    def question() -> bool:
+        where = positions(job.axes, around.boxes)
+        for guard in job.guards:
+            where = where.intersect(presburger.condition(guard).may)
+        return where.is_empty()
+
+    return presburger.within_budget(question, False)
 
 
 def _pinned(job: Job, bounds: Bounds) -> Job | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import jax
@@ -9,7 +10,10 @@ from jax.sharding import Mesh
 
 from egraph_rules.cost import Target
 from ir.errors import LowerError, suggest
+from ir.floats import Floats, floats_named
 from ir.nodes import PrimFunc
+from ir.presburger import exclusive
+from ir.verify import check_entry
 from lower.calibration import price_line, user_target
 from lower.callable import Kernel, ShardedKernel
 from lower.donation import Donate
@@ -24,6 +28,7 @@ _ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 
+@exclusive
 def compile(
     func: PrimFunc,
     target: str | Target = "cpu",
@@ -33,8 +38,12 @@ def compile(
     shardings: Shardings | None = None,
     donate: Donate = False,
     pallas: bool = True,
+    floats: Floats | str | Iterable[str] | None = None,
+    verify: bool = True,
 ) -> Kernel:
     """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
+
+    `floats` are the freedoms that forms may take, as for `optimize`: a `Floats`, names, or the default policy.
 
     Where a choice between forms is one of prices, those that `loopsat calibrate` keeps for the target named decide, if
     there are any, and the report says so; a `Target` is taken with the prices that it has.
@@ -50,9 +59,13 @@ def compile(
     of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
     divide are padded inside, and results are those of the unsharded kernel (see docs/devices.md).
 
+    `verify=False` vouches for a program that `ir.verify` has not seen.
+
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
-    names in `donate` that the function does not write.
+    names in `donate` that the function does not write; VerifyError for a program that has no meaning.
     """
+    check_entry(func, verify)
+    policy = floats_named(floats)
     platform = platform_of(target)
     device, notes = _device(platform)
     prices = user_target(platform if isinstance(target, str) else target)
@@ -60,7 +73,7 @@ def compile(
     notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
     if mesh is not None:
         layout = mesh_layout(func, mesh, shardings, platform)
-        kernel = ShardedKernel(func, layout, checks, prices.target, donate)
+        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy)
         kernel.report += notes
         return kernel
     if shardings:
@@ -72,7 +85,7 @@ def compile(
         notes += [f"{why}{elsewhere}"] if why else []
         if form is not None and here:
             return Kernel(emitted(form), device, notes)
-    return Kernel(emit_function(func, checks, prices.target, donate), device, notes)
+    return Kernel(emit_function(func, checks, prices.target, donate, floats=policy), device, notes)
 
 
 def platform_of(target: str | Target) -> str:
@@ -95,14 +108,25 @@ def _device(platform: str) -> tuple[Any, list[str]]:
         return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
 
 
-def emit(func: PrimFunc, target: str | Target = "cpu", *, donate: Donate = False, pallas: bool = True) -> str:
+@exclusive
+def emit(
+    func: PrimFunc,
+    target: str | Target = "cpu",
+    *,
+    donate: Donate = False,
+    pallas: bool = True,
+    floats: Floats | str | Iterable[str] | None = None,
+    verify: bool = True,
+) -> str:
     """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
 
-    Raises LowerError for an unknown target, and for names in `donate` that the function does not write.
+    Raises LowerError for an unknown target, and for names in `donate` that the function does not write; VerifyError
+    for a program that has no meaning.
     """
+    check_entry(func, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
         form, _ = preferred(func, prices.target)
         if form is not None:
             return form.source
-    return emit_function(func, target=prices.target, donate=donate).source
+    return emit_function(func, target=prices.target, donate=donate, floats=floats_named(floats)).source

@@ -75,7 +75,7 @@ def _uses(
         found.append(store.indices)
         others = [load.indices for load in loads(store.value) if load.buffer != buffer]
     axes = [loop.var for loop in node.axes]
-    along = [[v for i in indices for v in free_vars(i) if v in axes] for indices in others]
+    along = [[v for i in indices for v in axes if v in free_vars(i)] for indices in others]
     leading = dict.fromkeys(v for names in along if len(names) > 1 for v in names)  # a vector goes with any order
     ranks = {v: k for k, v in enumerate(dict.fromkeys([*leading, *axes]))} if leading else dict.fromkeys(axes, 0)
     steps = prod(extent(boxes.get(o), target) for o in statement.loops if o not in node.axes)

@@ -13,6 +13,7 @@ from typing import assert_never, cast
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
 from ir.blocks import lower_blocks
 from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
     NEGATED,
     TRUE,
@@ -38,7 +39,17 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import all_exprs, buffers_written, has_load, has_loads, loads, map_expr, shape_vars, walk_expr
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    has_load,
+    has_loads,
+    loads,
+    map_expr,
+    results_of,
+    shape_vars,
+    walk_expr,
+)
 from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, overwritten
 from lower.collected import collected
 
@@ -58,10 +69,12 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does.
+    those that lie in memory as their parameter does. `floats` are the freedoms that its forms may take. `source` is the
+    program as it was written, where this is another.
     """
 
     func: PrimFunc
+    floats: Floats = DEFAULT_FLOATS
     statements: list[Statement] = field(default_factory=list[Statement])
     depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     checks: list[Check] = field(default_factory=list[Check])
@@ -69,6 +82,7 @@ class Program:
     names: set[str] = field(default_factory=set[str])
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
+    source: Program | None = None
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
@@ -91,19 +105,25 @@ class Program:
 
     @property
     def written(self) -> tuple[Buffer, ...]:
-        """Parameters that are stored to, in order, as the original function has them."""
-        stored = buffers_written(self.func.body)
-        return tuple(b for b in self.func.buffers if b in stored)
+        """Parameters that are stored to in the program as it was written, in order."""
+        return results_of(self.func) if self.source is None else self._own(self.source.written)
 
     @property
     def optional(self) -> tuple[Buffer, ...]:
         """Those of them that are never read before they are written: callers may leave them out."""
+        if self.source is not None:
+            return self._own(self.source.optional)
         return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
 
+    def _own(self, buffers: Iterable[Buffer]) -> tuple[Buffer, ...]:
+        """The parameters of these names."""
+        names = {b.name for b in buffers}
+        return tuple(b for b in self.func.buffers if b.name in names)
 
-def normalize(func: PrimFunc, checks: bool = False) -> Program:
+
+def normalize(func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    program = Program(func)
+    program = Program(func, floats, source=None if func.origin is None else normalize(func.origin, floats=floats))
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it

@@ -94,7 +94,7 @@ def padded(func: PrimFunc, parts: Mapping[Dim, int], unread: Iterable[str], *, k
     search = _Search(wide, frozenset(unread))
     best = search.best()
     report = tuple(_report(wide, best, search.count))
-    return Padded(replace(best.func, body=erase(best.func.body)), zeros | best.values, report)
+    return Padded(replace(best.func, body=erase(best.func.body)).as_form_of(wide.func), zeros | best.values, report)
 
 
 # Pad values ----------------------------------------------------------------------------------------------------------
@@ -139,7 +139,7 @@ class _Search:
         self.count += 1
         step = transforms.remove_branching_through_overcompute(floats=floats)
         step = replace(step, rules=(*step.rules, *NEUTRAL_RULES))
-        found = step(_with_facts(self.wide, self.unread, values))
+        found = step(_with_facts(self.wide, self.unread, values), verify=False)
         return _Attempt(found, values, tuple(_guards(self.wide, found)), floats)
 
 

@@ -7,7 +7,6 @@ bytes that are moved, or by the TPU compiler, whether a form is worth having; no
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -18,15 +17,18 @@ from egraph_rules.cost import GPU, TPU, Target, target_named
 from ir.errors import LowerError
 from ir.nodes import Buffer, PrimFunc
 from lower import pallas_reduce, pallas_stages
+from lower.assumptions import assumptions_of
 from lower.callable import Kernel
-from lower.function import Emitted
+from lower.derivatives import has_derivatives
+from lower.function import Emitted, piece_of
 from lower.job import Job
 from lower.pallas_program import Flat, TimeLoop, UnsuitableError, flatten, read, shape, whole_value
 from lower.pallas_reduce import Reduction, ReductionWriter, reduction_of
 from lower.pallas_stages import Stages, stages_of, write_stages
 from lower.scope import Names
+from lower.source import Module, Piece
 from lower.tpu import TpuJob, compile_jobs, tpu_available, tpu_job
-from lower.values import TRUNCDIV, dtype_code
+from lower.values import dtype_code
 
 PALLAS_TARGETS = (TPU.name, GPU.name)
 
@@ -104,7 +106,18 @@ def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool 
 def emitted(form: PallasForm) -> Emitted:
     """A form as kernels take it."""
     names = {k: v for k, v in form.names.items() if k}
-    return Emitted(form.func, form.names[""], form.source, names, form.optional, frozenset(), False, (), form.report)
+    return Emitted(
+        form.func,
+        form.names[""],
+        form.source,
+        names,
+        form.optional,
+        frozenset(),
+        False,
+        (),
+        form.report,
+        assumptions=assumptions_of(form.func),
+    )
 
 
 def _reduction_form(flat: Flat, one: Reduction, target: Target, interpret: bool) -> PallasForm:
@@ -155,43 +168,37 @@ def _names(flat: Flat) -> tuple[Names, str]:
 def _source(flat: Flat, names: Names, head: str, body: Sequence[str], lines: Sequence[str], truncdiv: bool) -> str:
     """The whole module."""
     text = "\n".join([*body, *lines])
-    imports = ["import jax", "import jax.numpy as jnp"]
-    imports += ["from jax import lax"] if re.search(r"\blax\.", text) or truncdiv else []
-    imports += ["from jax.experimental import pallas as pl"]
+    imports = ["from jax.experimental import pallas as pl"]
     imports += ["from jax.experimental.pallas import tpu as pltpu"] if "pltpu." in text else []
     imports += ["from jax.experimental.pallas import triton as plgpu"] if "plgpu." in text else []
     optional = [b for b in flat.func.buffers if b in flat.optional]
-    signature: list[str] = []
-    for param in flat.func.params:
-        seen = any("=" in s for s in signature) or (isinstance(param, Buffer) and param in optional)
-        signature.append(names.of(param) + ("=None" if seen else ""))
     zeros = [
         f"    {n} = jnp.zeros({shape(b)}, {dtype_code(b.dtype)}) if {n} is None else {n}"
         for b in optional
         for n in [names.of(b)]
     ]
-    results = ", ".join(names.of(b) for b in flat.written)
-    written = f"({results},)"
-    return "\n".join(
-        [
-            f'"""{flat.func.name}, with a Pallas kernel."""',
-            "",
-            *imports,
-            *(["", *TRUNCDIV.rstrip().split("\n")] if truncdiv else []),
-            "",
-            "",
-            *_trimmed(body),
-            "",
-            "",
-            "@jax.jit",
-            f"def {head}({', '.join(signature)}):",
-            f'    """Return {written} as new arrays."""',
-            *zeros,
-            *(f"    {line}" for line in lines),
-            f"    return {written}",
-            "",
-        ]
+    written = f"({', '.join(names.of(b) for b in flat.written)},)"
+    main = Piece(
+        head,
+        tuple(names.of(p) for p in flat.func.params),
+        frozenset(map(names.of, optional)),
+        (),
+        (*zeros, *(f"    {line}" for line in lines), f"    return {written}"),
+        frozenset(("truncdiv",) if truncdiv else ()),
+        wide=False,
     )
+    # JAX knows no derivatives of most Pallas kernels.
+    derived = piece_of(flat.func.as_written) if has_derivatives(flat.func) else None
+    derived = None if derived is not None and derived.wide else derived  # such a form is no kernel of 64-bit types
+    rests = assumptions_of(flat.func)
+    doc = [f'    """Return {written} as new arrays.', *(["", "    Rests on what it does not check:"] if rests else [])]
+    doc += [f"        {line}" for line in rests]
+    doc = [*doc, '    """'] if rests else [f'{doc[0]}"""']
+    above = tuple(_trimmed(body))
+    module = Module(
+        main, tuple(doc), as_written=derived, title="with a Pallas kernel", imports=tuple(imports), above=above
+    )
+    return module.text()
 
 
 def _trimmed(lines: Sequence[str]) -> list[str]:

@@ -116,7 +116,7 @@ def _job(node: ArrayStatement, schedule: Plan, arrays: Mapping[Buffer, tuple[Buf
 
 def settled(job: Job) -> Job | None:
     """The job with its axes as short as its guards allow; None if it does nothing."""
-    return settle(job, NOWHERE)
+    return settle(job, NOWHERE, [])
 
 
 def pieces(job: Job) -> Iterator[Job]:

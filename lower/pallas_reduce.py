@@ -297,7 +297,7 @@ class ReductionWriter:
         def variable(var: Var) -> Value:
             return Value(positions[var], axes)
 
-        translator = Translator(axes, load, variable)
+        translator = Translator(axes, load, variable, derivatives=False)
         value = translator.expr(self.one.job.value).code
         guards = [translator.expr(g).code for g in self.one.job.guards]
         self.truncdiv = "truncdiv" in translator.helpers

@@ -425,7 +425,7 @@ class PassWriter:
         def load(node: Load) -> Value:
             return self._load(node, job, sizes, starts, axes)
 
-        return Translator(axes, load, variable)
+        return Translator(axes, load, variable, derivatives=False)
 
     def _load(self, node: Load, job: Job, sizes: tuple[int, ...], starts: list[int], axes: tuple[Axis, ...]) -> Value:
         """A load as a slice of the current version of its buffer."""

@@ -175,7 +175,7 @@ class _Cutter:
         XLA makes one pass of them, whose masks cost less than several passes would, each over a part."""
         result: set[tuple[ArrayStatement, Loop]] = set()
         plain = [n for n in nodes if isinstance(n, ArrayStatement) and _elementwise(n)]
-        for buffer in {n.statement.buffer for n in plain}:
+        for buffer in dict.fromkeys(n.statement.buffer for n in plain):
             users = [n for n in plain if n.statement.buffer == buffer]
             for d in range(len(buffer.shape) if len(users) > 1 else 0):
                 whole = self._hull(users, d, None, loop)

@@ -39,7 +39,7 @@ class Recall:
             return None
         if self.scope.assigned_since(start.at, self.names.of(job.buffer)):
             return None
-        for buffer in {load.buffer for load in loads(start.job.value)}:
+        for buffer in dict.fromkeys(load.buffer for load in loads(start.job.value)):
             later = any(h.number > start.number for h in self.scope.pending(buffer))
             if later or buffer in self.scope.fills or self.scope.assigned_since(start.at, self.names.of(buffer)):
                 return None

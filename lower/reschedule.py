@@ -296,6 +296,10 @@ def necessary(statement: Statement) -> Statement:
     """The statement without guards that its loops and other guards imply."""
     if not statement.guards:
         return statement
+    return presburger.within_budget(lambda: _necessary(statement), statement)
+
+
+def _necessary(statement: Statement) -> Statement:
     loops = replace(statement, guards=()).domain
     kept = [(guard, presburger.condition(guard)) for guard in statement.guards]
     for known in list(kept):

@@ -44,8 +44,9 @@ def function_of(
         return position if var.dtype is DType.INT32 else typed(Value(position.code, weak=True), var.dtype)
 
     pointwise = Translator((), load, variable, translator.helpers)
-    value = typed(pointwise.expr(substitute_expr(term, there)), term.dtype)
-    if guards:
-        mask = pointwise.expr(substitute_expr(conjunction(guards), there))
+    mask = pointwise.expr(substitute_expr(conjunction(guards), there)) if guards else None
+    with pointwise.under(lambda: mask):
+        value = typed(pointwise.expr(substitute_expr(term, there)), term.dtype)
+    if mask is not None:
         value = pointwise.select(mask, value, neutral(op, term.dtype), term.dtype)
     return f"lambda {', '.join(names.of(a.var) for a in axes)}: {value.code}"

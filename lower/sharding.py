@@ -19,8 +19,9 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from egraph_rules.cost import CPU, Target
 from ir.errors import LowerError, suggest
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, PrimFunc
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower.extended import number
 from lower.function import Emitted, emit_function
 from lower.padding import Padded, padded
@@ -135,9 +136,9 @@ class Sharded:
 
         `donated` names parameters whose arrays the call may take; those that the padded program only hands on stay.
         """
-        cut = [self.layout.sharding(b.name, _shape(b)) for b in _written(self.padded.func)]
+        cut = [self.layout.sharding(b.name, _shape(b)) for b in results_of(self.padded.func)]
         whole = NamedSharding(self.layout.mesh, PartitionSpec())
-        names = [self.emitted.names[b.name] for b in _written(self.padded.func) if b.name in donated]
+        names = [self.emitted.names[b.name] for b in results_of(self.padded.func) if b.name in donated]
         return jax.jit(function, out_shardings=(*cut, *[whole] * self.checks), donate_argnames=names)
 
     def place(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,9 +170,9 @@ class Sharded:
 
     def results(self, found: Sequence[Any], placed: Mapping[str, Any]) -> list[Any]:
         """The written buffers in parameter order at their sizes, then the verdicts of checks."""
-        changed = {b.name: array for b, array in zip(_written(self.padded.func), found, strict=False)}
+        changed = {b.name: array for b, array in zip(results_of(self.padded.func), found, strict=False)}
         out: list[Any] = []
-        for buffer in _written(self.func):
+        for buffer in results_of(self.func):
             array = (
                 changed[buffer.name] if buffer.name in changed else placed[buffer.name]
             )  # all its stores may be gone
@@ -191,19 +192,21 @@ def _cropping(shape: tuple[int, ...], sharding: NamedSharding) -> Callable[[Any]
     return jax.jit(crop, out_shardings=sharding)
 
 
-def sharded(func: PrimFunc, layout: MeshLayout, *, checks: bool = False, target: Target = CPU) -> Sharded:
+def sharded(
+    func: PrimFunc,
+    layout: MeshLayout,
+    *,
+    checks: bool = False,
+    target: Target = CPU,
+    floats: Floats = DEFAULT_FLOATS,
+) -> Sharded:
     """A function whose sizes are numbers on a mesh; with `checks`, no loop runs over padding."""
     unread = [b.name for b in emit_function(func).optional]
     wide = padded(func, layout.parts(), unread, keep_checks=checks)
     # Devices of a CPU exchange maxima by comparing them, which loses NaN (docs/devices.md).
     on_cpu = layout.mesh.devices.flat[0].platform == "cpu"
-    emitted = emit_function(wide.func, checks, target, keep_nan=on_cpu and bool(layout.parts()))
+    emitted = emit_function(wide.func, checks, target, keep_nan=on_cpu and bool(layout.parts()), floats=floats)
     return Sharded(layout, func, wide, emitted, len(emitted.checks))
-
-
-def _written(func: PrimFunc) -> list[Buffer]:
-    written = {b.name for b in buffers_written(func.body)}
-    return [b for b in func.buffers if b.name in written]
 
 
 def _shape(buffer: Buffer) -> tuple[int, ...]:

@@ -13,8 +13,9 @@ from itertools import pairwise
 
 from egraph_rules.cost import Target
 from ir import presburger
-from ir.arith import ArithmeticFault, fold_binary
+from ir.arith import fold_binary
 from ir.blocks import lower_blocks
+from ir.fold import fold
 from ir.nodes import (
     NEGATED,
     Alloc,
@@ -60,9 +61,9 @@ def with_stages(func: PrimFunc, target: Target) -> PrimFunc:
     if not any(isinstance(e, Binary) and _fixing(e) for e in all_exprs(func.body)):
         return func
     func = lower_blocks(func)
-    func = replace(func, body=map_stmt(func.body, on_stmt=_with_numbers))
+    func = replace(func, body=map_stmt(func.body, on_stmt=_with_numbers)).as_form_of(func)
     names = {p.name for p in func.params} | {v.name for s in walk(func.body) for v in bound_var(s)}
-    return replace(func, body=_staged(func.body, {}, target, names))
+    return replace(func, body=_staged(func.body, {}, target, names)).as_form_of(func)
 
 
 def _with_numbers(stmt: Stmt) -> Stmt:
@@ -200,10 +201,7 @@ def _fold(e: Expr) -> Expr:
         return e
     dtype = e.lhs.dtype
     if isinstance(e.lhs, Const) and isinstance(e.rhs, Const):
-        try:
-            return Const(fold_binary(e.op, e.lhs.value, e.rhs.value, dtype), e.dtype)
-        except ArithmeticFault:
-            return e
+        return fold(e)
     a, b = (e.rhs, e.lhs) if e.op in _SYMMETRIC and isinstance(e.lhs, Const) else (e.lhs, e.rhs)
     if not isinstance(b, Const) or has_loads(a):
         return e  # of data, bits are what is cheap

@@ -60,7 +60,7 @@ class StatementWriter(StoreWriter):
                 self._plain()
 
     def _plain(self) -> None:
-        job = settle(self.job, self.around)
+        job = settle(self.job, self.around, self.forms)
         if job is None:
             self.forms.append("never executed")
             return
@@ -73,7 +73,7 @@ class StatementWriter(StoreWriter):
         stored = {v for i in job.indices for v in free_vars(i)}
         if any(axis.var in stored for axis in chosen):
             for piece in unrolled(job, chosen):
-                settled = settle(piece, self.around)
+                settled = settle(piece, self.around, self.forms)
                 if settled is not None:
                     self._emit(settled, ())
         else:
@@ -107,9 +107,9 @@ class StatementWriter(StoreWriter):
         self._survey(chosen)
         alone = chosen or started is not None
         self.results, self.base = [], None if alone else self.recall.joinable(job, kept, self._positions)
-        self.outside = None if chosen or self.scope.loop_vars else outer
+        self.outside, self.covering = None if chosen or self.scope.loop_vars else outer, outer
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
-        self.outside = None
+        self.outside, self.covering = None, ()
         if value is None:
             self.forms.append("never executed")
             return
@@ -135,7 +135,7 @@ class StatementWriter(StoreWriter):
 
     def _release(self) -> None:
         """Write out held stores of which this statement reads other elements too: a part would save nothing."""
-        for load in {load for e in self.job.exprs() for load in loads(e)}:
+        for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
             if self.scope.pending(load.buffer) and self._pending(load)[0]:
                 self.scope.flush(load.buffer)
 
@@ -358,7 +358,7 @@ class StatementWriter(StoreWriter):
         An extreme of several arrays that are turned for it is worked out element by element, far apart.
         """
         found: list[bool] = []
-        for load in {load for e in job.exprs() for load in loads(e)}:
+        for load in dict.fromkeys(load for e in job.exprs() for load in loads(e)):
             view = find_view(buffer_shape(load.buffer, bounds), load.indices, job.axes, bounds)
             axes = [a for g in view for a in g.axes] if view is not None else []
             places = [[d for d, a in enumerate(axes) if a in some] for some in (reduced, kept)]

@@ -80,7 +80,7 @@ class _Steps:
             return None
         fixed: dict[Load, Dims] = {}
         sizes = [linear(d).const for d in s.buffer.shape]
-        for load in {x for e in (s.store.value, *s.guards) for x in loads(e) if x.buffer == s.buffer}:
+        for load in dict.fromkeys(x for e in (s.store.value, *s.guards) for x in loads(e) if x.buffer == s.buffer):
             at = frozenset(d for d, i in enumerate(load.indices) if linear(i).equals(linear(node.loop.var)))
             if any(box.low.const < 0 or (box.low + box.extent).const > sizes[d] for d in at):
                 return None  # rows or columns that are not there cannot go ahead

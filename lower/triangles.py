@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import groupby, pairwise
 
 from egraph_rules.cost import Target
@@ -177,10 +178,14 @@ class _Tiler:
         names = {row.var, column.var}
         if any(has_loads(c) or not free_vars(c) <= names for c in conditions):
             return None
-        region = presburger.always()
-        for c in conditions:
-            region = region.intersect(presburger.condition(c).may)
-        return _Sides(row, column, region, 0, 0)
+
+        def where() -> presburger.isl.Set:
+            return reduce(
+                presburger.isl.Set.intersect, (presburger.condition(c).may for c in conditions), presburger.always()
+            )
+
+        region = presburger.within_budget(where, None)
+        return None if region is None else _Sides(row, column, region, 0, 0)
 
     def _plain(self, statement: Statement, sides: _Sides) -> bool:
         """Whether a statement takes rows and columns at their own places only, so that tiles are slices."""

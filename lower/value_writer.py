@@ -74,6 +74,7 @@ class ValueWriter:
         self.results: list[Known] = []
         self.base: Known | None = None
         self.outside: Sequence[Expr] | None = None  # guards that the store is under, where sums may be cut by them
+        self.covering: Sequence[Expr] = ()  # guards of the store, under which alone the value counts
         self.node = node
         self.copies: dict[str, str] = {}
         self.spared: dict[tuple[int, Load], bool] = {}
@@ -100,7 +101,7 @@ class ValueWriter:
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""
-        for load in {load for e in self.job.exprs() for load in loads(e)}:
+        for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
             times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
             shape = buffer_shape(load.buffer, self.bounds)
             self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)
@@ -445,6 +446,12 @@ class ValueWriter:
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
         mask = self._mask(guards)
+        with self.translator.under(lambda: self._mask([*self.covering, *guards])):
+            return self._under_mask(op, expr, guards, mask, reduced)
+
+    def _under_mask(
+        self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], mask: Value | None, reduced: tuple[Axis, ...]
+    ) -> Value:
         writer = SumWriter(
             self.translator,
             self._finite,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import assert_never, cast
 
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
+from ir.traverse import has_loads
 from lower.calls import call_code
 from lower.views import Axis
 
@@ -176,10 +178,22 @@ def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
     return Value(value.at(POSTFIX) + index, value.axes, POSTFIX)
 
 
+_STEEP = frozenset(("sqrt", "rsqrt", "log", "exp"))  # whose derivative may be infinite, or no number
+
+
+def _is_count(expr: Expr) -> bool:
+    """Whether a power with this exponent is a product, which has derivatives everywhere."""
+    return isinstance(expr, Const) and float(expr.value) >= 1 and float(expr.value).is_integer()
+
+
 class Translator:
     """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order.
 
     Functions that the source calls are added to `helpers`.
+
+    Array code works out both sides of a choice, and what a mask hides. Derivatives then come as zero times that of the
+    side that is not taken, which is no number where that has an infinite one: so operations which may have such get
+    an operand there at which they do not (`under`). What is not to be differentiated can do without (`derivatives`).
     """
 
     def __init__(
@@ -188,8 +202,11 @@ class Translator:
         load: Callable[[Load], Value],
         variable: Callable[[Var], Value],
         helpers: set[str] | None = None,
+        derivatives: bool = True,
     ) -> None:
         self.order = tuple(order)
+        self.derivatives = derivatives
+        self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
         self.load = load
         self.variable = variable
         self.helpers = set[str]() if helpers is None else helpers
@@ -205,7 +222,11 @@ class Translator:
             case Load() as load:
                 return self.load(load)
             case Unary(op=op, operand=a):
-                return self._unary(op, self.expr(a), expr.dtype)
+                return self._unary(op, self._harmless(a) if op in _STEEP else self.expr(a), expr.dtype)
+            case Binary(op="div", lhs=a, rhs=b):
+                return self.binary("div", self.expr(a), self._harmless(b), a.dtype)
+            case Binary(op="pow", lhs=a, rhs=b) if not _is_count(b):
+                return self.binary("pow", self._harmless(a), self.expr(b), a.dtype)
             case Binary(op=op, lhs=a, rhs=b):
                 return self.binary(op, self.expr(a), self.expr(b), a.dtype)
             case Cast(dtype=dtype, operand=a):
@@ -213,9 +234,40 @@ class Translator:
             case Call(function=function, args=args):
                 return self._call(function, [typed(self.expr(a), a.dtype) for a in args])
             case Select(cond=c, then=a, other=b):
-                return self.select(self.expr(c), self.expr(a), self.expr(b), expr.dtype)
+                with self.under(None):
+                    cond = self.expr(c)
+                with self.under(lambda: cond):
+                    then = self.expr(a)
+                with self.under(lambda: cond, holds=False):
+                    other = self.expr(b)
+                return self.select(cond, then, other, expr.dtype)
             case other:
                 assert_never(other)
+
+    @contextmanager
+    def under(self, cond: Callable[[], Value | None] | None, *, holds: bool = True) -> Generator[None]:
+        """Translate what counts only where a condition, which is asked for if needed, holds, or fails.
+
+        None stands for what counts by itself.
+        """
+        before = self._taken
+        self._taken = () if cond is None else (*before, (cond, holds))
+        yield
+        self._taken = before
+
+    def _harmless(self, expr: Expr) -> Value:
+        """An operand, or 1 where the operation on it does not count."""
+        value = self.expr(expr)
+        fixed = not value.axes and not has_loads(expr)
+        if not expr.dtype.is_float or fixed or not self.derivatives:
+            return value
+        for ask, holds in self._taken:
+            with self.under(None):
+                cond = ask()
+            if cond is not None:
+                one = literal(1, expr.dtype)
+                value = self.select(cond, *((value, one) if holds else (one, value)), expr.dtype)
+        return value
 
     def _call(self, function: Function, args: list[Value]) -> Value:
         """The JAX expression that a function was given."""

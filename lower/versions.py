@@ -54,7 +54,8 @@ def assumptions(statements: Sequence[Statement], outside: Callable[[Buffer], boo
         for position, several in found.items():
             for u in several:
                 if all(holds(c, bounds) for c in u.conditions):
-                    idle[position] = u.instances.union(idle.get(position, u.instances))
+                    known = idle.get(position, u.instances)
+                    idle[position] = presburger.within_budget(lambda u=u, k=known: u.instances.union(k), known)
                     conditions += u.conditions
         needed = {load.buffer for c in conditions for load in loads(c)}
         if needed:  # what keeps the bounds of these may speak of all

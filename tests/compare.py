@@ -10,7 +10,7 @@ from ir.errors import InterpretError, LoopsatError
 from ir.inputs import Inputs, random_inputs
 from ir.interpret import interpret_with_undef
 from ir.nodes import Let, PrimFunc
-from ir.traverse import buffers_written, walk
+from ir.traverse import results_of, walk
 
 # Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
 TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 1e-4, DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1}
@@ -53,7 +53,7 @@ def _seeds(func: PrimFunc) -> tuple[int, ...]:
 
 def _run(func: PrimFunc, inputs: Inputs, seed: int) -> Results:
     """All buffer parameters after a run, with the masks of what is undef."""
-    written = buffers_written(func.body)
+    written = results_of(func)
     results = iter(interpret_with_undef(func, **inputs, seed=seed))
     untouched = {b.name: (np.asarray(inputs[b.name]), np.zeros(np.shape(inputs[b.name]), bool)) for b in func.buffers}
     return untouched | {b.name: next(results) for b in func.buffers if b in written}

@@ -9,7 +9,7 @@ import numpy as np
 from egraph_rules.cost import Target
 from ir import PrimFunc, interpret, parse
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower import compile
 from lower.callable import Kernel
 
@@ -18,7 +18,7 @@ def assert_agrees(
     func: PrimFunc, kernel: Kernel, inputs: Mapping[str, np.ndarray], rtol: float = 0.0, atol: float | None = None
 ) -> None:
     """Results of a kernel are those of the interpreter, where that knows them: the same numbers, or about."""
-    names = [b.name for b in func.buffers if b in buffers_written(func.body)]
+    names = [b.name for b in results_of(func)]
     expected = interpret_with_undef(func, **{name: np.copy(value) for name, value in inputs.items()})
     for name, (values, undef), got in zip(names, expected, kernel(**inputs), strict=True):
         want, have = values[~undef], np.asarray(got)[~undef]

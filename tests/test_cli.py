@@ -45,7 +45,7 @@ def test_optimize_shows_the_whole_story(capsys: pytest.CaptureFixture[str]) -> N
     out = capsys.readouterr().out
     for part in (
         "kernel row_sum", "if 4 * jo + ji < 14", "cheapest equivalent program", "overcompute.then",
-        "A[i, jo, ji] is 0.0", "JAX source", "import jax", "check against the reference interpreter", "equal",
+        "A[i, jo, ji] is 0.0", "JAX source", "import jax", "compared with the reference interpreter", "equal",
         "times as fast", "1 assumptions",
     ):  # fmt: skip
         assert part in out, f"{part!r} is missing in\n{out}"

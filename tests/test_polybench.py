@@ -12,7 +12,7 @@ from ir import specialize
 from ir.dtypes import DType
 from ir.interpret import interpret_with_undef
 from ir.nodes import PrimFunc
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from ir.verify import verify
 from kernel_files import PATHS, bound, load
 from kernel_references import REFERENCES
@@ -38,7 +38,7 @@ def small(name: str) -> tuple[PrimFunc, dict[str, np.ndarray], Written]:
 def assert_agree(name: str, found: tuple[object, ...]) -> None:
     """Compare written buffers with the interpreter's, where those are defined."""
     func, _, expected = small(name)
-    written = [b for b in func.buffers if b in buffers_written(func.body)]
+    written = list(results_of(func))
     assert len(written) == len(expected) == len(found)
     for buffer, (values, undef), got in zip(written, expected, found, strict=True):
         want, have = values.astype(float)[~undef], np.asarray(got).astype(float)[~undef]

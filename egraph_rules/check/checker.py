@@ -16,6 +16,7 @@ from egraph_rules.check.shrink import Retest, simpler_values
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Counterexample, Verdict
 from egraph_rules.rule import Rule
+from ir.presburger import exclusive
 
 _SEARCHES = 12  # a search costs as much as that many instances
 
@@ -31,6 +32,7 @@ class _Test:
     idle: Callable[[], str | None] = lambda: None  # what of the rule the examples did not test, once they are run
 
 
+@exclusive
 def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0, smallest: bool = True) -> Verdict:
     """Prove a rule where z3 can, and test it on random instances and programs against the interpreter.
 

@@ -18,7 +18,6 @@ from egraph_rules.rule import (
     INTEGER,
     SIGNED,
     Defined,
-    Floats,
     Kinds,
     Number,
     Rule,
@@ -29,6 +28,7 @@ from egraph_rules.rule import (
 )
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_unary
 from ir.dtypes import DType
+from ir.floats import Floats
 from ir.inputs import Inputs
 from ir.nodes import (
     FALSE,

@@ -9,9 +9,10 @@ from typing import Any, Literal
 from egraph_rules.check.instances import Instances, pattern_variables
 from egraph_rules.check.meaning import Bounds, Formula, Meaning, Translator, Untranslatable, fault_name, undef_name, z3
 from egraph_rules.check.trial import Trial
-from egraph_rules.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Floats, Number, Rule, Term, Truth, is_number
+from egraph_rules.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Number, Rule, Term, Truth, is_number
 from ir.arith import Scalar
 from ir.dtypes import DType
+from ir.floats import Floats
 from ir.nodes import Binary, Const, Expr, Select, Unary, Var
 from ir.traverse import walk_expr
 

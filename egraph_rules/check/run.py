@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from egraph_rules.rule import Floats
 from ir.dtypes import DType
 from ir.errors import InterpretError
+from ir.floats import Floats
 from ir.inputs import Inputs
 from ir.interpret import Array, Machine, bind_arguments
 from ir.nodes import Assume, Let, PrimFunc

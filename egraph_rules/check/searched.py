@@ -17,8 +17,9 @@ from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.cost import CPU, SEARCH_PRICES, Target
 from egraph_rules.optimize import optimize, search_within
 from egraph_rules.phases import Budget
-from egraph_rules.rule import DEFAULT_FLOATS, Floats, Rule
+from egraph_rules.rule import Rule
 from egraph_rules.rules.statements import STATEMENT_RULES
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.inputs import Inputs
 from ir.nodes import Block, PrimFunc
 from ir.traverse import walk
@@ -136,8 +137,14 @@ class Searched:
 
 
 def search(func: PrimFunc, rules: tuple[Rule, ...], used: _Used) -> tuple[list[PrimFunc], Counter[str]]:
-    """What a search with these rules finds, and how often each matched; names of blocks are lost."""
-    result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules)
+    """What a search with these rules finds, and how often each matched; names of blocks are lost.
+
+    Raises:
+        KeyboardInterrupt: there was a Ctrl-C, which is not meant for this search alone.
+    """
+    result = optimize(func, used.target, _VARIANTS, _BUDGET, used.floats, rules, verify=False)
+    if result.report.interrupted:
+        raise KeyboardInterrupt
     return [variant for variant, _ in result.variants], result.report.matches
 
 

@@ -9,7 +9,7 @@ from egraph_rules.check.draw import Dice, Search, Source
 from egraph_rules.check.run import compare, reaches
 from egraph_rules.check.shrink import Retest, shrink, simpler_values
 from egraph_rules.check.verdict import Counterexample
-from egraph_rules.rule import Floats
+from ir.floats import Floats
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc
 

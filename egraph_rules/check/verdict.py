@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from egraph_rules.check.run import Difference, Outcome, compare
-from egraph_rules.rule import Floats
 from ir.errors import RuleError
+from ir.floats import Floats
 from ir.inputs import Inputs
 from ir.interpret import Array
 from ir.nodes import PrimFunc

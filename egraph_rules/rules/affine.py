@@ -47,11 +47,15 @@ class _Names:
     def __call__(self, expr: Expr) -> str | None:
         if expr not in self.always:
             return None
-        for name, known in self.exprs.items():
-            if known.same(expr):
-                return name
-        self.exprs[f"?{len(self.exprs)}"] = expr
-        return f"?{len(self.exprs) - 1}"
+        name = self.known(expr)
+        if name is None:
+            name = f"?{len(self.exprs)}"
+            self.exprs[name] = expr
+        return name
+
+    def known(self, expr: Expr) -> str | None:
+        """The name that an expression has got."""
+        return next((name for name, known in self.exprs.items() if known.same(expr)), None)
 
 
 def _evaluated(expr: Expr) -> Iterator[Expr]:
@@ -86,26 +90,35 @@ def _form(expr: Expr, here: Here) -> Expr | None:
         new = Const(int(new.value), expr.dtype) if isinstance(new, Const) else new
     if new.dtype is not expr.dtype:
         return None
-    return new if _fits(expr, names).intersect(domain).is_subset(_in_range(walk_expr(new), names)) else None
+    fits = _fits(expr, names)
+    return new if fits.intersect(domain).is_subset(_in_range(new, names)) else None
 
 
 def _fits(expr: Expr, names: _Names) -> isl.Set:
-    """Where evaluating an expression certainly leaves no range, as far as parts are always evaluated."""
-    return _in_range(_evaluated(expr), names)
-
-
-def _in_range(exprs: Iterator[Expr], names: _Names) -> isl.Set:
-    """Where these signed expressions lie within their dtypes; parts that stand for themselves do."""
+    """Where evaluating an expression leaves no range, as far as parts are always evaluated."""
     holds = pb.always()
-    for expr in exprs:
-        if not expr.dtype.is_signed or isinstance(expr, Const) or expr in names.exprs.values():
-            continue
-        value = pb.affine(expr, names)
-        if value is None:
-            return pb.never()
-        low, high = (pb.number(max(-(2**61), min(bound, 2**61))) for bound in (expr.dtype.min, expr.dtype.max))
-        holds = holds.intersect(value.ge_set(low)).intersect(value.le_set(high))
+    for part in _evaluated(expr):
+        value = _value(part, names)
+        if value is not None:
+            holds = holds.intersect(pb.within(value, part.dtype))
     return holds
+
+
+def _in_range(expr: Expr, names: _Names) -> isl.Set:
+    """Where no part of what isl wrote leaves its range: signed ones would fault, and unsigned ones wrap."""
+    if isinstance(expr, Const) or names.known(expr) is not None:
+        return pb.always()
+    holds = pb.always()
+    if expr.dtype.is_integer:
+        value = _value(expr, names)
+        holds = pb.never() if value is None else pb.within(value, expr.dtype)
+    for part in children(expr):
+        holds = holds.intersect(_in_range(part, names))
+    return holds
+
+
+def _value(expr: Expr, names: _Names) -> isl.PwAff | None:
+    return pb.affine(expr, names) if expr.dtype.is_integer else None
 
 
 AFFINE_RULES = (affine_form,)

@@ -261,8 +261,7 @@ class Atoms:
             for monomial, factor in terms.items():
                 one = pb.symbol(self._name(monomial)) if monomial else pb.number(1)
                 value = value.add(one.mul(pb.number(factor)))
-            low, high = (pb.number(max(-(2**61), min(bound, 2**61))) for bound in (expr.dtype.min, expr.dtype.max))
-            holds = holds.intersect(value.ge_set(low)).intersect(value.le_set(high))
+            holds = holds.intersect(pb.within(value, expr.dtype))
         return holds
 
     def _name(self, monomial: Monomial) -> str:

@@ -230,7 +230,7 @@ def dead_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if isinstance(stmt, (Store, For, Seq)):
         written = here.effects(stmt).may
         if written and all(b in here.dead for b in written):
-            yield from _where(stmt, here, _escapes(written, here.dead))
+            yield from _where(stmt, here, escapes(written, here.dead))
 
 
 @rewrite(law=_LAW + "   with c where s may read something unknown", because="both arms are s", family="guard")
@@ -240,10 +240,10 @@ def known_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         effects = here.effects(stmt)
         for (buffer, value), region in here.known.items():
             if isinstance(value, Const) and buffer in effects.reads and buffer not in effects.may:
-                yield from _where(stmt, here, _escapes({buffer: effects.reads[buffer]}, {buffer: region}))
+                yield from _where(stmt, here, escapes({buffer: effects.reads[buffer]}, {buffer: region}))
 
 
-def _escapes(regions: Regions, others: Regions) -> isl.Set:
+def escapes(regions: Regions, others: Regions) -> isl.Set:
     """Where some location of `regions` is not in `others`, as a params set."""
     result = pb.never()
     for buffer, region in regions.items():

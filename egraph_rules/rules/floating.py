@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from egraph_rules.rule import FLOAT, Floats, Number, Term, defined, rule
+from egraph_rules.rule import FLOAT, Number, Term, defined, rule
+from ir.floats import Floats
 from ir.nodes import Unary, binary
 
 INFINITY = float("inf")

@@ -15,7 +15,6 @@ from functools import reduce
 from itertools import pairwise, product
 
 from egraph_rules.proposal import Here, flat, rewrite
-from egraph_rules.rule import Floats
 from egraph_rules.rules.lets import (
     Names,
     following,
@@ -30,6 +29,7 @@ from egraph_rules.rules.lets import (
 )
 from ir.arith import ArithmeticFault, in_range
 from ir.dtypes import DType, Kind
+from ir.floats import Floats
 from ir.nodes import Alloc, Binary, Block, Const, Evaluate, Expr, For, If, Let, Seq, Stmt, Store, Unary, Var, const, seq
 from ir.traverse import children, free_vars, walk, walk_expr, with_children
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import assert_never, cast
 
@@ -10,6 +10,7 @@ import islpy as isl
 
 from egraph_rules.context import bound_to
 from egraph_rules.proposal import Here, rewrite
+from egraph_rules.rules.cases import escapes
 from ir import presburger as pb
 from ir import readback
 from ir.dtypes import DType
@@ -34,7 +35,7 @@ from ir.nodes import (
     Unary,
     const,
 )
-from ir.traverse import all_exprs, free_vars, has_loads, substitute
+from ir.traverse import all_exprs, free_vars, has_loads, substitute, walk
 
 _MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
 
@@ -48,15 +49,46 @@ def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
         return
     domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
-    found = here.ask(lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)).coalesce())
-    if found is None or not domain.exact:
+    if pb.within_budget(lambda: domain.exact, False):
+        yield from _shortened(stmt, here, lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)))
+
+
+@rewrite(
+    law="for i in n: s  =  for i in a .. b: s   where outside a .. b s writes only what nobody looks at",
+    because="an iteration of which nobody sees anything may be left out",
+)
+def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Leave out iterations at both ends that write only what may hold anything afterwards."""
+    if not isinstance(stmt, For) or stmt.kind == "vectorized":
         return
-    if found.is_empty():
+    if any(isinstance(s, (Assume, Assert, Evaluate)) for s in walk(stmt.body)):
+        return
+    inside, written = here.inside(stmt), here.effects(stmt.body).may
+    domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
+    if inside is None or not written or any(b not in inside.dead for b in written):
+        return
+    if not pb.within_budget(lambda: domain.exact, False):
+        return
+    scope = {v.name for v in (*here.scope, stmt.var, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
+
+    def seen() -> isl.Set:
+        found = inside.domain.intersect(domain.may).intersect(escapes(written, inside.dead))
+        return pb.forget(found, pb.variables(found) - scope)
+
+    yield from _shortened(stmt, here, seen)
+
+
+def _shortened(loop: For, here: Here, iterations: Callable[[], isl.Set]) -> Iterator[Stmt]:
+    """The loop over the least range that contains some iterations, if that is shorter."""
+    found = here.ask(lambda: iterations().coalesce())
+    if found is None:
+        return
+    if pb.within_budget(found.is_empty, False):
         yield SKIP
         return
-    new = pb.within_budget(lambda: _bounds(stmt, here, found), None)
-    if new is not None and (not new[0].same(stmt.start) or not new[1].same(stmt.extent)):
-        yield For(stmt.var, *new, stmt.body, stmt.kind, stmt.annotations, stmt.span)
+    new = pb.within_budget(lambda: _bounds(loop, here, found), None)
+    if new is not None and (not new[0].same(loop.start) or not new[1].same(loop.extent)):
+        yield For(loop.var, *new, loop.body, loop.kind, loop.annotations, loop.span)
 
 
 def _is_guarded(stmt: Stmt) -> bool:
@@ -163,4 +195,4 @@ def binding(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield replace(let, body=replace(stmt, body=let.body))
 
 
-LOOP_RULES = (useful_iterations, single_iteration, no_iteration)
+LOOP_RULES = (useful_iterations, needed_iterations, single_iteration, no_iteration)

@@ -5,7 +5,8 @@ None of these takes values to be finite. They serve `lower.padding`, which asks 
 
 from __future__ import annotations
 
-from egraph_rules.rule import FLOAT, Floats, Number, rule, statement_rule
+from egraph_rules.rule import FLOAT, Number, rule, statement_rule
+from ir.floats import Floats
 from ir.nodes import Unary, as_expr
 
 INFINITY = float("inf")

@@ -340,7 +340,7 @@ def _commute(first: Stmt, second: Stmt, here: Here) -> bool:
         return False
     a, b = here.effects(first), here.effects(second)
     found = here.ask(lambda: _clash(a, b).intersect(here.domain))
-    return found is not None and found.is_empty()
+    return found is not None and pb.within_budget(found.is_empty, False)
 
 
 def _clash(a: Effects, b: Effects) -> isl.Set:
@@ -353,7 +353,7 @@ def _may_merge(first: For, second: For, here: Here) -> bool:
         return False  # nothing to gain
     # What is known here of variables holds in both loops, since statements change buffers only.
     bad = here.ask(lambda: _disorder(first, a, b).intersect(here.domain))
-    return bad is not None and bad.is_empty()
+    return bad is not None and pb.within_budget(bad.is_empty, False)
 
 
 def _promises_only(loop: For) -> bool:

@@ -90,11 +90,13 @@ class Part:
     without: tuple[Part, Part] | None = None  # it is the first without the second, which lies in it
 
     @cached_property
+    @pb.exclusive
     def pieces(self) -> tuple[Box | Piece, ...] | None:
         """Disjoint boxes, or conditions on the coordinates where a part is no box; None where that takes too long."""
         return pb.within_budget(lambda: pieces(self.region, self.context, self.names), None, _WRITING)
 
     @cached_property
+    @pb.exclusive
     def elements(self) -> Expr | None:
         """How many elements, as an expression; None where none was found."""
         if self.is_empty():
@@ -106,19 +108,23 @@ class Part:
         return pb.within_budget(lambda: elements_of(self.region, self.pieces, self.context, self.iterations), None)
 
     @cached_property
+    @pb.exclusive
     def counts(self) -> tuple[int, int] | None:
         """The least and greatest number of elements over the attach path; None where there are too many to count."""
         return pb.within_budget(lambda: counts(self.region, self.context), None)
 
     @cached_property
+    @pb.exclusive
     def box(self) -> Box | None:
         """The least box around it."""
         return pb.within_budget(lambda: covering(self.region, self.context), None, _WRITING)
 
+    @pb.exclusive
     def count(self, **values: int) -> int | None:
         """How many elements for given values of the variables; None if that is not finite or a value is missing."""
         return count_at(self.region, values)
 
+    @pb.exclusive
     def is_empty(self) -> bool:
         return self.region.is_empty()
 
@@ -201,6 +207,7 @@ def _named(name: str, items: Sequence[_T], what: str) -> _T:
     raise LoopsatError(f"unknown-{what}", message, help=hint if hint else f"there are {', '.join(known)}")
 
 
+@pb.exclusive
 def infer_bounds(program: PrimFunc | Scheduled) -> Bounds:
     """Bounds of a function that verifies, or of the function that a schedule holds now.
 

@@ -254,7 +254,7 @@ def with_unique_names(func: PrimFunc) -> PrimFunc:
             stmt = replace(stmt, name=name(stmt.name, blocks))
         return with_children(stmt, [visit(c) for c in stmt_children(stmt)])
 
-    return replace(func, body=visit(func.body))
+    return replace(func, body=visit(func.body)).as_form_of(func)
 
 
 def with_children(stmt: Stmt, children: list[Stmt]) -> Stmt:

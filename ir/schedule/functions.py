@@ -81,10 +81,16 @@ def split_function(module: Module, func: str, block: str, name: str) -> Module:
     its buffers (blocks `<buffer>_padding`, as layout transformations make them) go along.
 
     Raises:
-        ScheduleError: the block is no stage of its own, is all there is, or depends on what precedes it.
+        ScheduleError: the block is no stage of its own, is all there is, or depends on what precedes it; or directed
+            steps have changed the function before.
     """
     source = module[func]
     _check_name(module, name)
+    if source.origin is not None:
+        # Between parts of it may lie other values than between those of the program as written, so that no part has
+        # derivatives of its own which together give those of the whole.
+        message = f"directed steps have changed {func}, and its parts are no refinements of parts of what was written"
+        refuse("refined", message, source.span, help="split the function first, and apply the steps to its parts")
     parts = _Parts.of(source, block)
     stage, rest = _told(parts, source)
     first = parts.function(name, stage, source)

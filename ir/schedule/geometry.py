@@ -14,9 +14,9 @@ import islpy as isl
 
 from ir import presburger as pb
 from ir import readback
-from ir.arith import fold_binary
 from ir.dtypes import DType
 from ir.errors import Span
+from ir.fold import fold
 from ir.nodes import FALSE, NEGATED, TRUE, Binary, Cast, Compare, Const, Expr, Var, const
 from ir.schedule.edit import refuse
 from ir.schedule.index_map import IndexMap
@@ -56,11 +56,8 @@ def _as(expr: Expr, dtype: DType) -> Expr:
 def _folded(expr: Expr) -> Expr:
     """An operation on numbers computed, and what changes nothing left out."""
     match expr:
-        case Binary(op=op, lhs=Const(value=a), rhs=Const(value=b)) if expr.dtype.is_integer:
-            try:
-                return Const(fold_binary(op, a, b, expr.dtype), expr.dtype)
-            except ArithmeticError:
-                return expr
+        case Binary(lhs=Const(), rhs=Const()) if expr.dtype.is_integer:
+            return fold(expr)
         case (
             Binary(op="add" | "sub", lhs=a, rhs=Const(value=0))
             | Binary(op="mul" | "floordiv", lhs=a, rhs=Const(value=1))

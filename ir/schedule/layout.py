@@ -33,7 +33,7 @@ from ir.schedule.index_map import IndexMap
 from ir.schedule.padding import after_writes, assumption, filler, index_names, padding_stage
 from ir.script.parser import parse_expr
 from ir.script.printer import to_script
-from ir.traverse import all_exprs, buffers_written, free_vars, shape_vars, walk
+from ir.traverse import all_exprs, free_vars, results_of, shape_vars, walk
 
 
 def transform_layout(
@@ -59,7 +59,7 @@ def transform_layout(
     plan = _Plan(index_map, pad_value, shape)
     filler(pad_value, target, new, shape)  # refused before anything is built
     if target not in home.buffers:
-        return _with(module, home, plan.local(home, target))
+        return _with(module, home, plan.local(home, target).as_form_of(home))
     for other in module.funcs:
         found = next((b for b in other.buffers if b.name == buffer), None)
         if found is None:
@@ -67,7 +67,7 @@ def transform_layout(
         if found.dtype is not target.dtype or found.shape != target.shape:
             message = f"{buffer} is {_kind(target)} in {home.name}, but {_kind(found)} in {other.name}"
             refuse("interface", message, found.span, help="rename one of them, or transform the functions separately")
-        module = _with(module, other, plan.parameter(other, found))
+        module = _with(module, other, other.with_origin(lambda f, old=found: plan.parameter(f, old)))
     return module
 
 
@@ -81,7 +81,7 @@ class _Plan:
 
     def parameter(self, func: PrimFunc, old: Buffer) -> PrimFunc:
         new = replace(old, shape=self.geometry.physical_shape)
-        written = old in buffers_written(func.body)
+        written = old in results_of(func)
         body = self._body(func, func.body, old, new, produced=written)
         before = record_of(func, old.name)
         logical, whole = old.shape, self.index_map

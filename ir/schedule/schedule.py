@@ -12,6 +12,7 @@ import numpy as np
 
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
+from ir.presburger import exclusive
 from ir.schedule.compute_at import compute_at, reverse_compute_at
 from ir.schedule.edit import (
     ROOT,
@@ -35,7 +36,7 @@ from ir.schedule.reduction import decompose_reduction
 from ir.schedule.sequential import sequential_buffer_access
 from ir.schedule.staging import cache_read, cache_write
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform
-from ir.verify import verify
+from ir.verify import check_entry, verify
 
 Block = BlockRef | str
 Loop = LoopRef | Var | str
@@ -81,17 +82,20 @@ class Schedule:
 
     Loops are unique by variable name, blocks by name (duplicates are renamed on entry); both can be given by name or as
     the references that primitives return. A step that cannot be shown to be equivalent raises ScheduleError and changes
-    nothing. `reassociate=False` refuses orders that change the last bits of float reductions.
+    nothing. A program that has no meaning raises VerifyError, unless `verify=False` vouches for it.
+    `reassociate=False` refuses orders that change the last bits of float reductions.
     """
 
-    def __init__(self, program: PrimFunc | Module, *, reassociate: bool = True) -> None:
+    def __init__(self, program: PrimFunc | Module, *, reassociate: bool = True, verify: bool = True) -> None:
         if not isinstance(program, (Module, PrimFunc)):  # pyright: ignore[reportUnnecessaryIsInstance]
             message = f"a schedule starts from a function or a module, not from {type(program).__name__}"
             raise ScheduleError("program", message, help="parse text with ir.parse, or decorate with @T.prim_func")
         module = program if isinstance(program, Module) else Module((program,))
         if not module.funcs:
             raise ScheduleError("empty-module", "the module has no functions", help="decorate one with @T.prim_func")
-        self._module = replace(module, funcs=tuple(with_unique_names(f) for f in module.funcs))
+        for func in module.funcs:
+            check_entry(func, verify)
+        self._module = replace(module, funcs=tuple(map(_entered, module.funcs)))
         self._current = module.funcs[0].name
         self._reassociate = reassociate
         self.trace = Trace(home=self._current)
@@ -276,6 +280,7 @@ class Schedule:
             getattr(self, name)(**arguments)
         return self.trace.steps[-1].outputs
 
+    @exclusive
     def _do(self, name: str, arguments: Mapping[str, object]) -> tuple[Ref, ...]:
         """Run a step and record it."""
         method = getattr(self, f"_run_{name}", None)
@@ -314,6 +319,7 @@ class Schedule:
         return tuple(make(where, output) for output in changed.outputs)
 
     def _replace(self, where: str, new: PrimFunc) -> None:
+        new = new.as_form_of(self._module[where])
         self._commit(replace(self._module, funcs=tuple(new if f.name == where else f for f in self._module.funcs)))
 
     def _commit(self, module: Module) -> None:
@@ -441,6 +447,11 @@ class Schedule:
 def _mixed(found: set[str]) -> NoReturn:
     message = f"one step works on one function, but {' and '.join(sorted(found))} were given"
     raise ScheduleError("functions", message, help="take loops and blocks of one function")
+
+
+def _entered(func: PrimFunc) -> PrimFunc:
+    """A program that was verified, or vouched for, with names that tell its parts apart."""
+    return with_unique_names(func).vouched()
 
 
 def _plain(value: object) -> object:

@@ -18,23 +18,32 @@ from ir.script.definition import parse_definition
 from ir.script.parser import parse_function
 from ir.script.scope import Constant, Source
 from ir.script.values import Typer, Value
+from ir.verify import check_entry
 
 _NOWHERE = ast.Pass()  # a node without a place
 _TYPER = Typer(Source.of("", "<python>"))
 
 
-def prim_func(function: Callable[..., object] | None = None, **_options: object) -> Any:
+def prim_func(function: Callable[..., object] | None = None, *, verify: bool = True, **_options: object) -> Any:
     """Decorator: the kernel that a Python function's source describes.
 
-    Numbers, strings and tuples that the function can see by name may be used in it.
+    Numbers, strings and tuples that the function can see by name may be used in it. `verify=False` vouches for a
+    kernel that `ir.verify` would refuse.
 
     Raises:
         ParseError: the source is not available or not a kernel.
+        VerifyError: the kernel has no meaning: an access can leave its buffer, an assumption is false, ...
     """
-    if function is None:
-        return prim_func
-    node, source = _syntax(function, "prim_func")
-    return parse_function(node, source, _visible_constants(function))
+
+    def define(function: Callable[..., object]) -> PrimFunc:
+        node, source = _syntax(function, "prim_func")
+        func = parse_function(node, source, _visible_constants(function))
+        if not verify:
+            return func.vouched()
+        check_entry(func)
+        return func
+
+    return define if function is None else define(function)
 
 
 def function(

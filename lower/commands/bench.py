@@ -10,10 +10,12 @@ from egraph_rules import optimize
 from ir.verify import verify
 from lower import compile
 from lower.calibration import Stored, price_line, stored
+from lower.check import check_kernel
 from lower.cli import floats_of, load_kernels
 from lower.commands.optimize import check, time_forms
 from lower.measure import Form
 from lower.page import Page
+from lower.price import pricing
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 
@@ -37,14 +39,20 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
     func = program.func
     verify(func)
     floats = floats_of(options)
-    result = optimize(func, target=prices.target, k=options.variants, floats=floats, without=options.without)
+    whole = pricing(func, prices.target, floats)
+    result = optimize(
+        func, target=prices.target, k=options.variants, floats=floats, without=options.without, whole=whole
+    )
     inputs = program.inputs(np.random.default_rng(options.seed))
-    forms = [Form("as written", func, compile(func, prices.target))]
+    forms = [Form("as written", func, compile(func, prices.target, floats=floats))]
     for rank, (variant, _) in enumerate(result.variants):
         name = f"variant {rank + 1}" if rank else "cheapest"
-        forms.append(Form(name, variant, compile(variant, prices.target)))
+        forms.append(Form(name, variant, compile(variant, prices.target, floats=floats)))
     sizes = f", sizes {program.text}" if program.sizes else ""
     page.title(f"kernel {func.name}{sizes}, target {options.target}")
+    if result.report.overruled:
+        page.line(f"- {result.report.overruled}")
     for form in forms[1:]:
-        check(page, func, form.func, inputs, forms[0].kernel, form.kernel)
+        given = program.make is not None
+        check(page, check_kernel(func, form.func, form.kernel, inputs, prices.target, floats, given))
     time_forms(page, func, forms, inputs, options.target)

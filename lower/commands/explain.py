@@ -14,6 +14,7 @@ from ir.script.printer import to_script
 from ir.verify import verify
 from lower.calibration import price_line, stored
 from lower.cli import floats_of, load_kernel
+from lower.price import pricing
 from lower.scripts import register_rules
 
 
@@ -28,7 +29,8 @@ def run(options: argparse.Namespace) -> None:
     register_rules(options.rules)
     floats = floats_of(options)
     prices = stored(options.target)
-    result = optimize(func, target=prices.target, floats=floats, without=options.without)
+    whole = pricing(func, prices.target, floats)
+    result = optimize(func, target=prices.target, floats=floats, without=options.without, whole=whole)
     console = Console(highlight=False, soft_wrap=True)
     if options.why_not is not None:
         console.print(result.why_not(options.why_not), markup=False)
@@ -40,9 +42,11 @@ def run(options: argparse.Namespace) -> None:
     console.print(summary, markup=False)
     if prices.note or prices.calibration is not None:
         console.print(prices.note or price_line(options.target, prices.calibration), markup=False)
+    if result.report.overruled:
+        console.print(result.report.overruled, markup=False)
     for number, step in enumerate(steps, 1):
         _show(console, number, step)
-    if not steps:
+    if not (steps or result.report.overruled):
         console.print("no rule found anything cheaper", markup=False)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from egraph_rules import Floats, Result, optimize
+from egraph_rules import Result, optimize
 from egraph_rules.cost import Target
 from egraph_rules.erase import count_erased
 from ir.errors import LoopsatError
@@ -19,10 +19,11 @@ from ir.script.printer import to_script
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.calibration import Stored, price_line, stored
-from lower.check import compare, insist, reference, written
+from lower.check import Checked, check_kernel, insist
 from lower.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
 from lower.measure import Form, milliseconds, profiles, sizes_of
 from lower.page import Page, progress
+from lower.price import pricing
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 from lower.tpu import CANDIDATES, INSTALL, choose, describe, tpu_available
@@ -50,8 +51,9 @@ def run(options: argparse.Namespace) -> None:
     ask = options.target == "tpu" and not options.tune  # what is measured needs no estimate
     count = max(count, CANDIDATES) if ask and tpu_available() else count
     budget = budget_of(options)
-    result = optimize(program.func, prices.target, count, budget, floats, without=options.without)
-    tuned = _tune(options, program, result, floats) if options.tune else None
+    whole = pricing(program.func, prices.target, floats)
+    result = optimize(program.func, prices.target, count, budget, floats, without=options.without, whole=whole)
+    tuned = _tune(options, program, result) if options.tune else None
     choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.rank)
     form = options.emit or ("jax" if options.output else None)
     if form is not None:
@@ -83,14 +85,14 @@ def by_compiler(result: Result) -> Choice:
     return Choice(rank, (*describe(choice.candidates), why))
 
 
-def _tune(options: argparse.Namespace, program: Sized, result: Result, floats: Floats) -> Tuned:
+def _tune(options: argparse.Namespace, program: Sized, result: Result) -> Tuned:
     missing = needed_sizes(program.func)
     if missing:
         message = f"tuning {program.func.name} needs values for {', '.join(missing)}"
         raise LoopsatError("unbound-size", message, program.func.span, help=f"pass --sizes {missing[0]}=...")
     inputs = program.inputs(np.random.default_rng(options.seed))
     with progress(count_steps(result, REPEAT)) as step:
-        return tune(result, options.target, floats=floats, inputs=inputs, step=step)
+        return tune(result, options.target, inputs=inputs, step=step)
 
 
 def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, choice: Choice) -> None:
@@ -106,16 +108,17 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, ch
 
 def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
+    floats = floats_of(options)
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
-        write_atomically(output, export(best), script)
+        write_atomically(output, export(best, floats=floats), script)
         return
     match form:
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options))
+            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options), floats=floats)
         case _:
-            text = stablehlo_text(best)
+            text = stablehlo_text(best, floats=floats)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
@@ -164,13 +167,14 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options))
+        floats = self.result.settings.floats
+        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), floats=floats)
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
             page.line(f"- {note}")
         if not options.no_run and (self.tuned is None or self.tuned.complete):
-            self._check_and_time(best, compile(func, target=self.prices.target), kernel)
+            self._check_and_time(best, compile(func, target=self.prices.target, floats=floats), kernel)
 
     def _found(self) -> None:
         page, report = self.page, self.result.report
@@ -183,7 +187,9 @@ class _Presenter:
         for decision in report.decisions:
             page.line(f"- {decision.rule}: {decision.place}")
             page.line(f"    {decision.fact}")
-        if not report.decisions:
+        if report.overruled:
+            page.line(f"- {report.overruled}")
+        elif not report.decisions:
             page.line("- none: no rule found anything cheaper")
         assumptions, stores = count_erased(self.func.body)
         if assumptions or stores:
@@ -216,11 +222,13 @@ class _Presenter:
 
     def _check_and_time(self, best: PrimFunc, before: Kernel, after: Kernel) -> None:
         inputs = self.program.inputs(np.random.default_rng(self.options.seed))
-        check(self.page, self.func, best, inputs, before, after)
+        floats = self.result.settings.floats
+        given = self.program.make is not None
+        check(self.page, check_kernel(self.func, best, after, inputs, self.target, floats, given))
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
-            kernel = compile(variant, target=self.prices.target)
+            kernel = compile(variant, target=self.prices.target, floats=self.result.settings.floats)
             shown = self.tuned is not None or rank < (self.options.variants or 1)
             if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))
@@ -232,18 +240,16 @@ class _Presenter:
         return f"variant {rank + 1}" if rank else "cheapest"
 
 
-def check(page: Page, func: PrimFunc, best: PrimFunc, inputs: Inputs, before: Kernel, after: Kernel) -> None:
-    """Compare what a kernel computes with its program, and print how it does.
+def check(page: Page, checked: Checked) -> None:
+    """Print how a kernel compares with its program.
 
     Raises:
-        LoopsatError: the program faults on these inputs, or the kernel computes something else.
+        LoopsatError: the kernel computes something else.
     """
-    expected = reference(func, inputs, lambda: before)
-    found = dict(zip(written(best), after(*(inputs[name] for name in after.params)), strict=True))
-    page.title(f"check against {expected.name}")
-    compared = compare(func, expected, found, inputs)
-    insist(compared)
-    for result in compared:
+    page.title("check")
+    page.line(f"compared with {checked.said}")
+    insist(checked.compared)
+    for result in checked.compared:
         page.line(f"- {result}")
 
 

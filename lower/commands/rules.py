@@ -8,9 +8,9 @@ from rich.console import Console
 
 from egraph_rules.check.record import verdict_on
 from egraph_rules.registry import registered_rules
-from egraph_rules.rule import Floats
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from ir.errors import RuleError, suggest
+from ir.floats import Floats
 from lower.tensor.rules import tensor_rules
 
 TENSOR = "tensor"

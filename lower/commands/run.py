@@ -17,8 +17,9 @@ from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
 from lower.calibration import stored
-from lower.check import compare, reference, written
+from lower.check import check_kernel, written
 from lower.cli import budget_of, floats_of, load_kernel
+from lower.price import pricing
 from lower.scripts import register_rules
 from lower.sizes import Sized, sized
 
@@ -39,8 +40,9 @@ def run(options: argparse.Namespace) -> int:
     floats = floats_of(options)
     prices = stored(options.target)
     limits = budget_of(options)
-    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without)
-    kernel = compile(result.best, target=prices.target)
+    whole = pricing(func, prices.target, floats)
+    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole)
+    kernel = compile(result.best, target=prices.target, floats=floats)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))
     console = Console(highlight=False, soft_wrap=True)
@@ -48,11 +50,10 @@ def run(options: argparse.Namespace) -> int:
     lines += [_time(kernel, inputs), f"search: {result.report.seconds * 1e3:.0f} ms; {result.report.stopped}"]
     same = True
     if options.verify:
-        expected = reference(func, inputs, lambda: compile(func, target=prices.target))
-        compared = compare(func, expected, outputs, inputs)
-        same = all(c.same for c in compared)
-        lines += [f"compared with {expected.name}: {'the same' if same else 'DIFFERENT'}"]
-        lines += [f"- {c}" for c in compared]
+        checked = check_kernel(func, result.best, kernel, inputs, prices.target, floats, program.make is not None)
+        same = checked.same
+        lines += [f"compared with {checked.said}: {'the same' if same else 'DIFFERENT'}"]
+        lines += [f"- {c}" for c in checked.compared]
     for line in lines:
         console.print(line, markup=False)
     return 0 if same else 1

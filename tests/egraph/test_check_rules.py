@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -27,12 +29,14 @@ from wrong_rules import (
 from egraph_rules.check import check_rule, refuse
 from egraph_rules.check.record import verdict_on
 from egraph_rules.check.run import compare
+from egraph_rules.patience import Patience
 from egraph_rules.proposal import Here, rewrite
-from egraph_rules.rule import FLOAT, SIGNED, Floats, Number, Rule, Term, defined, rule, statement_rule
+from egraph_rules.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
 from egraph_rules.rules import all_rules
 from ir import parse
 from ir.dtypes import DType
 from ir.errors import RuleError
+from ir.floats import Floats
 from ir.nodes import SKIP, Binary, Const, For, If, PrimFunc, Stmt, Store, const
 from lower.cli import main
 
@@ -375,3 +379,17 @@ def test_the_command_explains_a_file_without_rules(tmp_path: Path, capsys: pytes
     path.write_text("x = 1 / 0\n")
     assert main(["check-rules", str(path)]) == 2
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A search keeps what it has after Ctrl-C, but the one of a check is not what the user means."""
+    whole, times = Patience.over, itertools.count()
+
+    def over(self: Patience) -> bool:
+        if next(times) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return whole(self)
+
+    monkeypatch.setattr(Patience, "over", over)
+    assert main(["check-rules", "--rule", "integer.add_zero", "--examples", "20"]) == 130
+    assert "interrupted" in capsys.readouterr().err

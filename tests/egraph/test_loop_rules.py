@@ -139,7 +139,7 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
 
 @pytest.mark.parametrize(
     "second",
-    ["B[i] = A[15 - i]", "A[15 - i] = 3.0", "B[i] = A[i] + C[0]"],
+    ["B[i] = A[15 - i]", "A[15 - i] = A[15 - i] + 3.0", "B[i] = A[i] + C[0]"],
     ids=["reads later", "writes earlier", "reads what is between"],
 )
 def test_dependences_keep_loops_apart(second: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import programs as texts
@@ -15,13 +18,15 @@ from hypothesis import strategies as st
 
 from compare import assert_refines
 from egraph_rules import Rule, optimize, rewrite
+from egraph_rules.engine import scratch_folder
 from egraph_rules.erase import erase
-from egraph_rules.patience import Patience, listening
-from egraph_rules.phases import Budget
+from egraph_rules.patience import MATCH, Patience, listening
+from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.proposal import Here
 from egraph_rules.rules import search_rules
 from egraph_rules.transforms import simplify
-from ir import PrimFunc, parse
+from ir import LoopsatError, PrimFunc, parse, parse_expr
+from ir import presburger as pb
 from ir.blocks import lower_blocks
 from ir.nodes import Stmt
 from strategies import programs
@@ -61,6 +66,31 @@ def test_no_time_at_all_gives_the_program_as_it_was() -> None:
     assert result.variants[0][1] == pytest.approx(result.cost_before)
 
 
+@pytest.mark.parametrize("text", [texts.CONV_PRODUCER, texts.INTERNAL_BUFFER])
+def test_a_budget_of_work_gives_the_best_so_far(text: str) -> None:
+    func = func_of(text)
+    whole = optimize(func)
+    assert 0 < whole.report.work < DEFAULT_BUDGET.work
+    for share in (0.0, 0.3, 0.7):
+        budget = Budget(work=int(share * whole.report.work))
+        stopped = optimize(func, budget=budget)
+        assert stopped.report.stopped.startswith(f"work budget: {budget.work:,} steps")
+        assert stopped.variants[0][1] <= whole.cost_before + 1e-6
+        assert assert_refines(func, stopped.best, np.random.default_rng(0), runs=1) > 0
+
+
+def test_matches_and_steps_of_isl_are_work() -> None:
+    patience = Patience(work=1000)
+    assert not patience.over()
+    patience.matched(1000 // MATCH)
+    assert patience.over()
+    assert patience.reason() == "work budget: 1,000 steps"
+    patience = Patience(work=5000)
+    condition = parse_expr("x % 7 < y % 5 or x // 3 > y", {"x": "int32", "y": "int32"})
+    pb.within_budget(lambda: [pb.condition(condition).must.complement().coalesce() for _ in range(50)], None)
+    assert patience.over()
+
+
 @pytest.mark.parametrize("text", [texts.ROW_SUM, texts.CONV_PRODUCER, texts.INTERNAL_BUFFER])
 @pytest.mark.parametrize("at", [1, 4, 12])
 def test_ctrl_c_gives_the_best_so_far(text: str, at: int) -> None:
@@ -98,6 +128,30 @@ def test_a_second_ctrl_c_ends_it() -> None:
         optimize(func_of(texts.ROW_SUM), rules=(*search_rules(), interrupting(2, presses=2)))
     assert signal.getsignal(signal.SIGINT) is before
     assert optimize(func_of(texts.ROW_SUM)).report.stopped.startswith("saturated")
+
+
+def test_a_full_disk_is_no_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    write, times = Path.write_text, itertools.count()
+
+    def full(self: Path, data: str, encoding: str | None = None) -> int:
+        if self.suffix == ".tsv" and next(times) >= 5:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(self, data, encoding=encoding)
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(LoopsatError, match=r"(?s)No space left on device.*make room"):
+        optimize(func_of(texts.ROW_SUM))
+    monkeypatch.undo()
+    assert optimize(func_of(texts.ROW_SUM)).report.stopped.startswith("saturated")  # the engine is as it was
+
+
+def test_no_folder_for_temporary_files_is_no_internal_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object, **kwargs: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(LoopsatError, match="No space left on device"), scratch_folder():
+        pass
 
 
 def test_half_a_directed_step_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

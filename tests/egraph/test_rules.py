@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from egraph_rules import Term, rule
-from egraph_rules.rule import INTEGER, SIGNED, Defined, Floats, Number, Rule, Truth, defined
+from egraph_rules.rule import INTEGER, SIGNED, Defined, Number, Rule, Truth, defined
 from egraph_rules.rules import all_rules
 from ir.errors import InterpretError, LoopsatError
+from ir.floats import Floats
 from ir.interpret import Machine
 from ir.nodes import Binary, Expr, Select, Var
 from ir.traverse import free_vars, walk_expr

@@ -12,7 +12,6 @@ from egraph_rules.rule import (
     FLOAT,
     INTEGER,
     SIGNED,
-    Floats,
     Number,
     Term,
     Truth,
@@ -20,6 +19,7 @@ from egraph_rules.rule import (
     rule,
     statement_rule,
 )
+from ir.floats import Floats
 from ir.nodes import (
     SKIP,
     TRUE,

@@ -489,7 +489,8 @@ def test_annotations_may_be_deferred(tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text(
         "from __future__ import annotations\nfrom ir import script as T, to_script\n\n\n"
-        "@T.prim_func\ndef f(A: T.Buffer((n,), 'float32'), n: T.int32):\n    A[0] = 1\n\nprint(to_script(f))\n"
+        "@T.prim_func\ndef f(A: T.Buffer((n,), 'float32'), n: T.int32):\n    for i in range(n):\n        A[i] = 1\n"
+        "\nprint(to_script(f))\n"
     )
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     found = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=True, env=env)

@@ -48,3 +48,30 @@ def test_some_sizes_may_stay() -> None:
 def test_wrong_sizes_are_refused(sizes: dict[str, int], message: str) -> None:
     with pytest.raises(LoopsatError, match=message):
         specialize(FUNC, sizes)
+
+
+def test_operations_on_sizes_are_worked_out() -> None:
+    func = parse("""
+@T.prim_func
+def f(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n // 4, 4), "float32")
+    for i in range(n // 4):
+        for j in range(n - n // 4 * 4 + 4):
+            B[i, j] = A[4 * i + j]
+""").funcs[0]
+    small = specialize(func, {"n": 4096})
+    assert [str(to_script(b.shape[0])) for b in small.buffers] == ["4096", "1024"]
+    assert "T.grid(1024, 4)" in to_script(small)
+
+
+def test_faults_are_left_where_they_are() -> None:
+    func = parse("""
+@T.prim_func
+def f(k: T.int32, A: T.Buffer((8,), "int32")):
+    for i in range(8):
+        if k != 0:
+            A[i] = 8 // k
+""").funcs[0]
+    assert "// T.int32(0)" in to_script(specialize(func, {"k": 0}))

@@ -20,7 +20,7 @@ from ir import PrimFunc, parse
 from ir.errors import LowerError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower import Kernel, compile
 
 P = PartitionSpec
@@ -53,7 +53,7 @@ def check(func: PrimFunc, mesh: Mesh, shardings: dict, seed: int = 0, **scalars:
     kernel = compile(func, mesh=mesh, shardings=shardings)
     before = {name: np.array(value) for name, value in inputs.items()}
     found = kernel(**{p.name: inputs[p.name] for p in func.params})
-    written = [b for b in func.buffers if b in buffers_written(func.body)]
+    written = list(results_of(func))
     for buffer, (values, undef), got in zip(written, expected, found, strict=True):
         assert got.shape == values.shape and got.dtype == values.dtype
         assert got.sharding.device_set == set(mesh.devices.flat)

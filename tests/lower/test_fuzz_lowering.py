@@ -12,7 +12,7 @@ from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower import compile
 from strategies import program_texts
 
@@ -26,7 +26,7 @@ def check(func: PrimFunc, seed: int) -> None:
         return
     kernel = compile(func)
     found = kernel(**inputs)
-    written = buffers_written(func.body)
+    written = results_of(func)
     buffers = [b for b in func.buffers if b in written]
     for buffer, (values, undef), got in zip(buffers, expected, found, strict=True):
         want, have = values[~undef], np.asarray(got)[~undef]

@@ -19,7 +19,7 @@ from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from ir.nodes import For, If
 from ir.specialize import specialize
-from ir.traverse import buffers_written, shape_vars, walk
+from ir.traverse import results_of, shape_vars, walk
 from lower.function import emit_function
 from lower.padding import Padded, padded
 from strategies import program_texts
@@ -59,7 +59,7 @@ def check(func: PrimFunc, parts: Mapping[tuple[str, int], int], seed: int = 0) -
 
 
 def written(func: PrimFunc) -> list[str]:
-    stored = {b.name for b in buffers_written(func.body)}
+    stored = {b.name for b in results_of(func)}
     return [b.name for b in func.buffers if b.name in stored]
 
 

@@ -248,8 +248,9 @@ def test_a_choice_holds_for_what_was_measured() -> None:
     assert tune(found, sizes={"n": 5}, repeat=1, timer=never).remembered
     other = replace(found, source=named(found.source, "other"))
     more = replace(found, variants=[*found.variants, (named(found.best, "more"), 9.0)])
+    strict = replace(found, settings=replace(found.settings, floats=Floats.STRICT))
     assert not tune(found, sizes={"n": 6}, repeat=1, timer=takes(1.0, 2.0)).remembered
-    assert not tune(found, sizes={"n": 5}, floats=Floats.STRICT, repeat=1, timer=takes(1.0, 2.0)).remembered
+    assert not tune(strict, sizes={"n": 5}, repeat=1, timer=takes(1.0, 2.0)).remembered
     assert not tune(other, sizes={"n": 5}, repeat=1, timer=takes(1.0, 2.0)).remembered
     assert not tune(more, sizes={"n": 5}, repeat=1, timer=takes(1.0, 2.0, 3.0)).remembered
 

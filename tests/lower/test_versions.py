@@ -20,7 +20,7 @@ from egraph_rules.rule import FLOAT, SIGNED, Rule, Term, rule
 from ir import PrimFunc, parse
 from ir.interpret import interpret_with_undef
 from ir.nodes import binary
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower.absorption import LAWS
 from lower.function import emit_function
 from lower.kernel import Kernel
@@ -74,7 +74,7 @@ def kernel(func: PrimFunc, target: Target = CPU) -> Kernel:
 def check(func: PrimFunc, *several: dict[str, Any], target: Target = CPU) -> Kernel:
     """Compare with the interpreter on several inputs, to the bit but for NaN."""
     k = kernel(func, target)
-    written = buffers_written(func.body)
+    written = results_of(func)
     names = [b.name for b in func.buffers if b in written]
     for inputs in several:
         expected = interpret_with_undef(func, **inputs)

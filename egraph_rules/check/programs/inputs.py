@@ -9,10 +9,10 @@ import numpy as np
 from egraph_rules.check.draw import Source
 from egraph_rules.check.programs.values import interesting
 from egraph_rules.check.run import execute
-from egraph_rules.rule import Floats
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.floats import Floats
 from ir.inputs import Inputs, random_array, random_inputs
 from ir.nodes import Assert, Assume, Const, PrimFunc
 from ir.traverse import walk

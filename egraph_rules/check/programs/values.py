@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from egraph_rules.check.draw import Source
-from egraph_rules.rule import Floats
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
+from ir.floats import Floats
 
 ValueKind = Literal["any", "ends", "uneven"]  # ends: of the range; uneven: floats that round, ends of integers
 

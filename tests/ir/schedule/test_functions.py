@@ -15,7 +15,7 @@ from ir.inputs import Inputs, random_inputs
 from ir.interpret import interpret_with_undef
 from ir.nodes import If, Module, PrimFunc
 from ir.schedule import Schedule
-from ir.traverse import buffers_written, walk
+from ir.traverse import results_of, walk
 from renamed import assert_same_up_to_names
 
 HEAD = "from __future__ import annotations\nfrom ir import script as T\n"
@@ -39,7 +39,7 @@ def run(func: PrimFunc, state: Inputs) -> tuple[Inputs, dict[str, np.ndarray]]:
     """The state after a function, assumptions checked, and what is undef in it."""
     named = {p.name: state[p.name] for p in func.params}
     results = interpret_with_undef(func, **named, sanitize=True)
-    written = [b.name for b in func.buffers if b in buffers_written(func.body)]
+    written = [b.name for b in results_of(func)]
     masks = {name: mask for name, (_, mask) in zip(written, results, strict=True)}
     return state | {name: values for name, (values, _) in zip(written, results, strict=True)}, masks
 

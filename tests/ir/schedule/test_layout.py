@@ -19,7 +19,7 @@ from ir.layout import Layout, layout_of
 from ir.nodes import Alloc, Const, Expr, Load, PrimFunc, Undef, Var, const
 from ir.schedule import IndexMap, Schedule, Trace
 from ir.schedule.geometry import Geometry, geometry
-from ir.traverse import buffers_written, substitute_expr, walk
+from ir.traverse import results_of, substitute_expr, walk
 from renamed import assert_same_up_to_names
 from strategies import programs
 
@@ -547,7 +547,7 @@ def test_conditions_tell_elements_from_padding(data, extents):
 
 
 def _run(func: PrimFunc, inputs, seed: int):
-    written = [b.name for b in func.buffers if b in buffers_written(func.body)]
+    written = [b.name for b in results_of(func)]
     return dict(zip(written, interpret_with_undef(func, **inputs, seed=seed), strict=True))
 
 

@@ -1,0 +1,57 @@
+"""The programs that a search found, ordered by a price of whole programs. Owns the choice, not the price."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ir.nodes import PrimFunc, Stmt, Store
+from ir.traverse import walk
+
+CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
+STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
+NEAR = 1.01  # prices as a whole that differ by less say nothing: of such programs the search's cheapest is first
+
+Priced = tuple[float, Stmt]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Programs with their costs, the best first; `prices` has the price as a whole and the cost of those that have one.
+
+    `overruled` says so where the search alone would have taken another program.
+    """
+
+    programs: list[Priced]
+    prices: list[tuple[float, float]]
+    overruled: str = ""
+
+
+def ranked(
+    found: list[Priced], given: Priced, make: Callable[[Stmt], PrimFunc], whole: Callable[[PrimFunc], float]
+) -> Ranking:
+    """The programs found and the one given, by their price as a whole.
+
+    Of the programs found, those count that cost no more than the one given, and of large ones only the first few.
+    """
+    cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
+    if not cheaper:
+        return Ranking([given, *(p for p in found if p[1] != given[1])], [])
+    most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
+    programs = [*cheaper[:most], given]
+    priced = [(whole(make(body)), cost, n) for n, (cost, body) in enumerate(programs)]
+    least = min(price for price, _, _ in priced)
+    priced.sort(key=lambda p: (max(p[0], least * NEAR), p[2]))
+    order = [programs[n] for _, _, n in priced]
+    prices = [(price, cost) for price, cost, _ in priced]
+    rest = [p for p in found if p not in order]
+    if priced[0][2] == 0:
+        return Ranking([*order, *rest], prices)
+    what = "the program as written" if order[0] is given else "a program that the search ranks lower"
+    first = next(price for price, _, n in priced if n == 0)
+    why = f"{what} is cheaper as a whole: {priced[0][0]:,.0f}, where the cheapest of the search costs {first:,.0f}"
+    return Ranking([*order, *rest], prices, why)
+
+
+def _stores(stmt: Stmt) -> int:
+    return sum(isinstance(s, Store) for s in walk(stmt))

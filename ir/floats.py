@@ -1,0 +1,56 @@
+"""The float policy: named freedoms that a caller grants. Owns their names and meaning; who uses one declares it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Flag, auto
+
+from ir.errors import LoopsatError, suggest
+
+
+class Floats(Flag):
+    """Freedoms that rewrites, idioms and lowering forms over floats may take; a caller can give or withdraw each.
+
+    `REASSOCIATE`: sums and products in another order. `FINITE`: what the program computes from its inputs is neither
+    NaN nor infinite. `NO_SIGNED_ZEROS`: 0.0 and -0.0 are the same. `DISTRIBUTE`: products over sums and differences,
+    which loses digits where terms cancel. `FINITE_UNDEF`: what nobody has written is finite too, so that a product of
+    it with zero may be introduced. `APPROXIMATE`: a function or quotient with a larger error than the source's.
+    """
+
+    STRICT = 0
+    REASSOCIATE = auto()
+    FINITE = auto()
+    NO_SIGNED_ZEROS = auto()
+    DISTRIBUTE = auto()
+    FINITE_UNDEF = auto()
+    APPROXIMATE = auto()
+
+
+DEFAULT_FLOATS = Floats.REASSOCIATE | Floats.FINITE | Floats.NO_SIGNED_ZEROS
+
+FREEDOMS = {str(freedom.name).lower(): freedom for freedom in Floats if freedom}
+
+
+def floats_named(names: Floats | str | Iterable[str] | None) -> Floats:
+    """The policy that grants freedoms by name ("strict", "default" or a list of them); None means the default one.
+
+    Raises:
+        LoopsatError: a name is unknown.
+    """
+    if names is None:
+        return DEFAULT_FLOATS
+    if isinstance(names, Floats):
+        return names
+    policies = {**FREEDOMS, "strict": Floats.STRICT, "default": DEFAULT_FLOATS}
+    granted = Floats.STRICT
+    for name in [names] if isinstance(names, str) else names:
+        if name not in policies:
+            help = suggest(name, policies) or f"use {', '.join(policies)}"
+            raise LoopsatError("unknown-freedom", f"there is no float freedom `{name}`", help=help)
+        granted |= policies[name]
+    return granted
+
+
+def freedom_names(floats: Floats) -> tuple[str, ...]:
+    """The freedoms that a policy grants, by name."""
+    return tuple(name for name, freedom in FREEDOMS.items() if freedom in floats)

@@ -1,0 +1,334 @@
+"""The price of array code: operations on arrays as JAX traces them, with what a compiler fuses counted once.
+
+An operation on elements is computed where it is used: its price belongs to every array that is stored and needs it.
+Stored are results, operands of products and scatters, and what goes through a loop. Views (a slice, a reshape, a
+broadcast) cost nothing by themselves; what is read through them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import log2, prod
+from typing import Any
+
+from jax.extend.core import Literal
+
+from egraph_rules.cost import Target
+
+_SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
+_SPECIAL = frozenset(
+    (
+        "exp", "exp2", "log", "log1p", "expm1", "sqrt", "rsqrt", "cbrt", "tanh", "sin", "cos", "tan", "erf",
+        "erf_inv", "erfc", "logistic", "pow", "asin", "acos", "atan", "atan2", "sinh", "cosh", "lgamma", "digamma",
+    )
+)  # fmt: skip
+_DIVISION = frozenset(("div", "rem"))
+_REDUCTIONS = frozenset(
+    (
+        "reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "reduce",
+        "argmax", "argmin",
+    )
+)  # fmt: skip
+_CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
+_LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
+_INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+
+
+@dataclass(frozen=True, slots=True)
+class _Array:
+    """A value: how many elements, and the work that is done anew wherever it is used, as bits of the operations.
+
+    `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
+    by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
+    `own`: nothing else holds its memory, so that it can be changed in place.
+    """
+
+    size: int
+    work: int = 0
+    stored: bool = False
+    data: bool = False
+    masked: bool = False
+    cut: bool = False
+    turned: bool = False
+    own: bool = False
+
+
+@dataclass(slots=True)
+class ArrayPrices:
+    """Prices of the array code of one program on a target."""
+
+    target: Target
+
+    def program(self, closed: Any) -> float:
+        """The price of a traced function (a closed jaxpr) that is run once."""
+        arguments = [_Array(_size(v.aval), stored=True, data=True) for v in closed.jaxpr.invars]
+        block = _Block(self.target, inside=False)
+        results = block.run(closed.jaxpr, arguments)
+        for result in results:
+            block.store(result)
+        return block.price + self.target.call
+
+
+@dataclass(slots=True)
+class _Block:
+    """The operations of one function or of a loop's body; `price` adds up what each run of it stores."""
+
+    target: Target
+    inside: bool
+    price: float = 0.0
+    work: list[float] = field(default_factory=lambda: list[float]())
+
+    def run(self, jaxpr: Any, arguments: Sequence[_Array]) -> list[_Array]:
+        """The results of a jaxpr for arguments."""
+        env: dict[Any, _Array] = dict(zip(jaxpr.invars, arguments, strict=True))
+        for var in jaxpr.constvars:
+            env[var] = _Array(_size(var.aval), stored=True)
+        for eqn in jaxpr.eqns:
+            operands = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
+            results = self._operation(eqn, operands)
+            env.update(zip(eqn.outvars, results, strict=True))
+        return [_literal(v) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+
+    # Work and memory.
+
+    def store(self, value: _Array) -> _Array:
+        """The value in memory; an array that is there already costs nothing."""
+        if value.stored and not (value.turned or value.cut):
+            return value
+        t = self.target
+        done = self._done(self._read(value).work)
+        if value.size == 1:
+            self.price += t.scalar * (done + t.store) if self.inside else done + t.store
+        else:
+            self.price += done + t.store * value.size + (t.launch if self.inside else t.operation)
+        if 4 * value.size >= t.fresh_bytes:
+            self.price += t.fresh * value.size
+        return _Array(value.size, stored=True, data=value.data, own=True)
+
+    def _done(self, work: int) -> float:
+        """The price of work, each operation once."""
+        total = 0.0
+        while work:
+            low = work & -work
+            total += self.work[low.bit_length() - 1]
+            work ^= low
+        return total
+
+    def _add(self, price: float) -> int:
+        """Work of its own."""
+        self.work.append(price)
+        return 1 << (len(self.work) - 1)
+
+    def _read(self, value: _Array) -> _Array:
+        """The value with the work of reading it."""
+        if not value.stored or value.work:
+            return value
+        each = self.target.load + (self.target.gather if value.turned else 0.0)
+        return replace(value, work=self._add(each * value.size))
+
+    # Operations.
+
+    def _operation(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
+        name: str = eqn.primitive.name
+        sizes = [_size(v.aval) for v in eqn.outvars]
+        inner = next((eqn.params[key] for key in _INLINED if key in eqn.params), None)
+        if name in ("scan", "while", "cond"):
+            return getattr(self, f"_{name}")(eqn, operands)
+        if inner is not None and name not in _REDUCTIONS and not name.startswith("scatter"):
+            return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands)
+        if name in _SHAPES:
+            return [self._view(operands[0], sizes[0])]
+        if name in ("slice", "dynamic_slice", "rev", "transpose"):
+            return [self._part(name, eqn, operands, sizes[0])]
+        if name in _REDUCTIONS:
+            return [self._reduction(name, operands, size) for size in sizes]
+        if name == "dot_general":
+            return [self._product(eqn, operands, sizes[0])]
+        if name == "gather":
+            return [self._gather(eqn, operands, sizes[0])]
+        if name.startswith("scatter"):
+            return [self._scatter(eqn, operands)]
+        if name == "dynamic_update_slice":
+            return [self._update(operands[0], operands[1], 0.0)]
+        if name == "optimization_barrier":
+            return [self.store(o) for o in operands]
+        if name == "pad":
+            return [self._elements(operands[:1], sizes[0], self.target.padded_read, cut=True)]
+        if name == "concatenate":
+            return [self._elements(operands, sizes[0], self.target.select, cut=True)]
+        if name == "select_n":
+            masked = operands[0].size > 1
+            return [replace(self._elements(operands, sizes[0], self.target.select), masked=masked)]
+        return self._other(name, eqn, operands, sizes)
+
+    def _other(self, name: str, eqn: Any, operands: list[_Array], sizes: list[int]) -> list[_Array]:
+        """What takes a pass or a library of its own, or an operation on elements."""
+        t = self.target
+        if name == "conv_general_dilated":
+            features = eqn.invars[1].aval.shape[eqn.params["dimension_numbers"].rhs_spec[0]]
+            patch = operands[1].size / max(features, 1)  # elements of the image under the filter, at one position
+            position = t.convolution_position + patch * t.convolution_patch + features * patch * t.contraction
+            return [self._library(operands, sizes, position * sizes[0] / max(features, 1))]
+        if name in _LIBRARY:
+            rows = eqn.invars[0].aval.shape[-1]
+            each = rows * t.contraction + t.load
+            return [self._library(operands, sizes, t.launch * t.library + sum(sizes) * each)] * len(sizes)
+        if name == "sort":
+            length = eqn.invars[0].aval.shape[eqn.params["dimension"]]
+            work = sum(sizes) * t.special * log2(length + 2)
+            return [self._library(operands, [size], work / len(sizes)) for size in sizes]
+        if name in _CUMULATIVE:
+            return [self._library(operands, sizes, t.scatter * sizes[0])]
+        if name.startswith(("reduce_window", "reduce_p")):
+            window = prod(eqn.params.get("window_dimensions", (1,)))
+            return [self._library(operands, sizes, window * (t.load + t.arith) * sizes[0])]
+        each = t.special if name in _SPECIAL else t.division if name in _DIVISION else t.arith
+        return [self._elements(operands, size, each) for size in sizes]
+
+    def _elements(self, operands: Iterable[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
+        """An operation on elements, which is done where it is needed."""
+        read = [self._read(o) for o in operands]
+        work = self._add(each * size)
+        for o in read:
+            work |= o.work
+        data, masked = any(o.data for o in read), any(o.masked for o in read)
+        return _Array(size, work, data=data, masked=masked, cut=cut or any(o.cut for o in read))
+
+    def _view(self, value: _Array, size: int) -> _Array:
+        """The same elements in another shape, or repeated."""
+        if value.stored:
+            return value if size == value.size else replace(value, own=False, size=min(size, value.size))
+        return replace(value, size=size)
+
+    def _part(self, name: str, eqn: Any, operands: list[_Array], size: int) -> _Array:
+        """A part of an array, or all of it in another order."""
+        value = operands[0]
+        order = eqn.params.get("permutation", ())
+        shape = eqn.invars[0].aval.shape
+        moved = [d for d in order if shape[d] > 1]
+        turned = name == "transpose" and moved != sorted(moved)
+        cut = size < value.size and value.stored
+        if value.stored and not value.work:
+            return replace(value, size=size, own=False, cut=value.cut or cut, turned=value.turned or turned)
+        more = self._add(self.target.gather * size) if turned else 0
+        return replace(value, size=size, work=value.work | more)
+
+    def _reduction(self, name: str, operands: list[_Array], size: int) -> _Array:
+        """A reduction: masks and slices keep it from being vector code."""
+        t = self.target
+        value = self._elements(operands, max(o.size for o in operands), t.arith)
+        if name.startswith("arg"):
+            value = replace(value, work=value.work | self._add(t.special * value.size))
+        if value.masked:
+            value = replace(value, work=value.work | self._add(t.reduction_mask * value.size))
+        elif value.cut:
+            value = replace(value, work=value.work | self._add(t.reduction_slice * value.size))
+        return self.store(_Array(size, value.work, data=value.data))
+
+    def _product(self, eqn: Any, operands: list[_Array], size: int) -> _Array:
+        """A product of arrays: its operands are stored."""
+        t = self.target
+        (summed, _), _ = eqn.params["dimension_numbers"]
+        shape, dtype = eqn.invars[0].aval.shape, eqn.outvars[0].aval.dtype
+        length = prod(shape[d] for d in summed)
+        held = [self.store(replace(o, turned=False)) for o in operands]  # a library turns matrices as it reads them
+        each = t.contraction if dtype.kind == "f" else t.integer_contraction
+        work = self._add(size * length * each)
+        for o in held:
+            work |= self._read(o).work
+        matrices = all(o.size > length for o in held)  # each has an axis that the other one has not
+        if self.inside:
+            self.price += t.launch * t.library if matrices else 0.0
+        else:
+            self.price += t.product
+        return self.store(_Array(size, work, data=any(o.data for o in operands)))
+
+    def _library(self, operands: Iterable[_Array], sizes: list[int], price: float) -> _Array:
+        held = [self.store(o) for o in operands]
+        work = self._add(price)
+        for o in held:
+            work |= self._read(o).work
+        return self.store(_Array(max(sizes), work, data=any(o.data for o in held)))
+
+    def _gather(self, eqn: Any, operands: list[_Array], size: int) -> _Array:
+        """Elements or rows by an array of indices; by a single one it is a part of the array."""
+        t = self.target
+        window = prod(eqn.params["slice_sizes"])
+        times = size // max(window, 1)
+        value, index = operands[0], self._read(operands[1])
+        if times <= 1 and value.stored:
+            return replace(value, size=size, own=False, cut=value.cut or size < value.size)
+        value = self.store(value)
+        each = t.scatter if index.data else t.gather
+        work = self._add(times * each + size * t.load) | index.work
+        return _Array(size, work, data=value.data or index.data, cut=True)
+
+    def _scatter(self, eqn: Any, operands: list[_Array]) -> _Array:
+        """A store by an array of indices; by a single one it is a store to a part."""
+        t = self.target
+        target, index, values = operands[0], self._read(operands[1]), operands[2]
+        shape = eqn.invars[1].aval.shape
+        times = prod(shape[:-1])
+        if times <= 1:
+            return self._update(target, values, 0.0)
+        self.store(replace(index, stored=False))
+        return self._update(target, values, t.scatter * (2 * t.load + t.store) * times)
+
+    def _update(self, target: _Array, values: _Array, more: float) -> _Array:
+        """A store to a part of an array, in place where nothing else holds it."""
+        t = self.target
+        if not target.own and target.size > 1:
+            self.store(replace(target, stored=False, work=self._read(target).work))
+        done = self._done(self._read(values).work) + t.store * values.size + more
+        if self.inside and values.size == 1:
+            self.price += t.scalar * done
+        else:
+            self.price += done + (t.launch if self.inside else t.operation)
+        return _Array(target.size, stored=True, data=True, own=True)
+
+    # Loops.
+
+    def _scan(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
+        p = eqn.params
+        consts, carried = p["num_consts"], p["num_carry"]
+        slices = [_Array(_size(v.aval), stored=True, data=True) for v in p["jaxpr"].jaxpr.invars[consts + carried :]]
+        step = 0.0 if p.get("unroll", 1) >= p["length"] else self.target.step
+        price = self._body(p["jaxpr"].jaxpr, operands, consts, carried, slices) + step
+        self.price += p["length"] * price
+        return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
+
+    def _while(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
+        p = eqn.params
+        first, second = p["cond_nconsts"], p["body_nconsts"]
+        body = p["body_jaxpr"].jaxpr
+        price = self._body(body, operands[first:], second, len(body.outvars), []) + self.target.step
+        self.price += self.target.default_extent * price
+        return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
+
+    def _body(self, jaxpr: Any, operands: list[_Array], consts: int, carried: int, slices: list[_Array]) -> float:
+        """The price of one step; what is carried lies in memory."""
+        kept = [replace(self.store(o), own=False) for o in operands[:consts]]
+        state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
+        block = _Block(self.target, inside=True)
+        for result in block.run(jaxpr, [*kept, *state, *slices]):
+            block.store(result)
+        return block.price
+
+    def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
+        """What is done where the condition holds: lowering asks for what it expects of data."""
+        held = [self.store(o) for o in operands[1:]]
+        block = _Block(self.target, self.inside)
+        for result in block.run(eqn.params["branches"][-1].jaxpr, held):
+            block.store(result)
+        self.price += block.price + self.target.launch
+        return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
+
+
+def _size(aval: Any) -> int:
+    return prod(getattr(aval, "shape", ()))
+
+
+def _literal(value: Any) -> _Array:
+    """A constant, which costs nothing."""
+    return _Array(_size(value.aval))

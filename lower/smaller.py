@@ -1,0 +1,96 @@
+"""The same program at sizes that can be interpreted: large constants shrink together, tiles and tails stay.
+
+A constant c above a limit becomes q + r, where c = q * d + r for a common divisor d: multiples of d keep their
+proportions, as 1024 = 4 * 256 does, and what is missing from a multiple stays missing, as in 1022 = 1024 - 2. Whatever
+comes out is a program of its own, so that nothing depends on the guess but how much the small one resembles the large.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from egraph_rules.cost import Target
+from ir.errors import LoopsatError
+from ir.inputs import Inputs, random_inputs
+from ir.nodes import Buffer, Const, Expr, Load, PrimFunc, const
+from ir.steps import estimated_steps
+from ir.traverse import all_exprs, map_expr, map_stmt
+from ir.verify import verify
+
+_LIMITS = (32, 16, 8, 4, 2)  # constants up to there stay as they are; the first that serves is taken
+_REST = 4  # how far from a multiple a constant is for a tail
+_ONCE = ("loop", "kernel", "step", "launch", "dispatch", "product", "tile", "phase", "convolution_position")
+_FROM = ("product_rows", "tile_rows", "one_pass", "fresh_bytes", "temporary")
+
+
+@dataclass(frozen=True, slots=True)
+class Smaller:
+    """A small program like a large one; `part` is its share of the large one's steps."""
+
+    func: PrimFunc
+    part: float
+
+    def prices(self, target: Target) -> Target:
+        """Prices under which the small program gets the forms of the large one: what is paid once shrinks with it."""
+        once = {name: getattr(target, name) * self.part for name in _ONCE}
+        least = {name: type(getattr(target, name))(getattr(target, name) * self.part) for name in _FROM}
+        return replace(target, **once, **least)
+
+
+def smaller(func: PrimFunc, inputs: Inputs, steps: float) -> Smaller | None:
+    """A program like `func` that runs at most so many statements; None if none was found that is valid."""
+    large = estimated_steps(func, inputs)
+    for limit, divisor in _attempts(func):
+        new = _shrunk(func, limit, divisor)
+        try:
+            verify(new)
+            given = random_inputs(new, np.random.default_rng(0))
+        except LoopsatError:
+            continue
+        small = estimated_steps(new, given)
+        if small <= steps:
+            return Smaller(new, small / max(large, 1.0))
+    return None
+
+
+def _attempts(func: PrimFunc) -> Iterator[tuple[int, int]]:
+    most = max((abs(int(c.value)) for c in _constants(func)), default=0)
+    for limit in _LIMITS:
+        divisor = 2
+        while divisor * 2 <= most:
+            yield limit, divisor
+            divisor *= 2
+
+
+def _constants(func: PrimFunc) -> Iterator[Const]:
+    shapes = (e for b in func.buffers for s in b.shape for e in [s])
+    return (e for e in (*shapes, *all_exprs(func.body)) if isinstance(e, Const) and e.dtype.is_integer)
+
+
+def _shrunk(func: PrimFunc, limit: int, divisor: int) -> PrimFunc:
+    def node(e: Expr) -> Expr:
+        match e:
+            case Const(value=value, dtype=dtype) if dtype.is_integer and abs(value) > limit:
+                return const(_scaled(int(value), divisor), dtype)
+            case Load(buffer=b):
+                return replace(e, buffer=buffer(b))
+            case _:
+                return e
+
+    def expr(e: Expr) -> Expr:
+        return map_expr(e, node)
+
+    def buffer(b: Buffer) -> Buffer:
+        return replace(b, shape=tuple(expr(e) for e in b.shape))
+
+    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
+    return replace(func, params=params, body=map_stmt(func.body, expr, on_buffer=buffer))
+
+
+def _scaled(value: int, divisor: int) -> int:
+    quotient = (value + divisor // 2) // divisor
+    rest = value - quotient * divisor
+    return quotient + (rest if abs(rest) <= _REST else value % _REST)

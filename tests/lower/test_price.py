@@ -1,0 +1,139 @@
+"""The price as a whole: what it sees of the array code, and that it decides what a search returns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from egraph_rules import optimize
+from egraph_rules.cost import CPU, GPU, TPU, Target
+from egraph_rules.whole import NEAR
+from ir import PrimFunc, parse, to_script
+from lower import emit
+from lower.price import pricing, program_price, usual_sizes
+
+PROGRAMS = parse((Path(__file__).parents[2] / "benchmarks" / "small_programs.py").read_text())
+
+
+def read(params: str, body: str) -> PrimFunc:
+    lines = "\n".join(f"    {line}" for line in body.strip("\n").splitlines())
+    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
+
+
+def vector(*names: str, size: int = 1 << 20) -> str:
+    return ", ".join(f'{name}: T.Buffer(({size},), "float32")' for name in names)
+
+
+COPY = read(vector("A", "B"), "for i in range(1048576):\n    B[i] = A[i] + 1.0")
+GUARDED_ROUNDS = """
+for io, ii in T.grid(149797, 7):
+    if 7 * io + ii < 1048576:
+        B[7 * io + ii] = A[7 * io + ii] + 1.0
+"""
+
+
+@pytest.mark.parametrize("target", [CPU, GPU, TPU], ids=lambda t: t.name)
+def test_a_store_by_arrays_of_indices_is_dearer_than_one_to_all_of_a_buffer(target: Target) -> None:
+    rounds = read(vector("A", "B"), GUARDED_ROUNDS)
+    assert 'mode="drop"' in emit(rounds)
+    assert program_price(rounds, target) > 1.5 * program_price(COPY, target)
+
+
+def test_a_loop_that_stays_one_is_priced_by_its_steps() -> None:
+    steps = read(vector("A", "B"), "for i in range(1048575):\n    B[i + 1] = B[i] * B[i] + A[i]")
+    assert "fori_loop" in emit(steps)
+    assert program_price(steps) > 10 * program_price(COPY)
+
+
+def test_products_are_paid_for_padded_rows_and_columns() -> None:
+    prices: list[float] = []
+    for rows in (200, 256):
+        params = f'A: T.Buffer(({rows}, 256), "float32"), W: T.Buffer((256, 256), "float32"), '
+        params += f'C: T.Buffer(({rows}, 256), "float32")'
+        body = f"for i, j in T.grid({rows}, 256):\n    C[i, j] = 0.0\n    for k in range(256):\n"
+        prices.append(program_price(read(params, f"{body}        C[i, j] = C[i, j] + A[i, k] * W[k, j]")) - CPU.call)
+    assert 1.2 < prices[1] / prices[0] < 1.35
+
+
+def test_a_mask_in_a_reduction_and_a_masked_store_are_told_apart() -> None:
+    def masked(out: int, body: str) -> float:
+        mask = f'A: T.Buffer((1048576,), "float32"), B: T.Buffer(({out},), "float32")'
+        return program_price(read(mask, body)) - CPU.call
+
+    maximum = "B[0] = A[0]\nfor i in range(1048576):\n"
+    plain = masked(1, maximum + "    B[0] = T.max(B[0], A[i])")
+    guarded = masked(1, maximum + "    if A[i] > 0.5:\n        B[0] = T.max(B[0], A[i])")
+    assert guarded > 3 * plain
+    store = "for i in range(1048576):\n"
+    plain = masked(1 << 20, store + "    B[i] = A[i] * 2.0")
+    assert masked(1 << 20, store + "    B[i] = T.if_then_else(A[i] > 0.5, A[i] * 2.0, 0.0)") < 2 * plain
+
+
+def test_work_that_two_statements_share_counts_for_each_that_stores_it() -> None:
+    both = "for i in range(1048576):\n    B[i] = T.exp(A[i])\nfor i in range(1048576):\n    C[i] = T.exp(A[i]) + 1.0"
+    price = program_price(read(vector("A", "B", "C"), both))
+    one = program_price(read(vector("A", "B"), "for i in range(1048576):\n    B[i] = T.exp(A[i])"))
+    assert one < price < 2.2 * one
+
+
+@pytest.mark.parametrize(("claim", "size"), [("n % 7 == 0", 252), ("n < 20", 16), ("n > 4000", 256), ("n == n", 256)])
+def test_symbolic_sizes_get_values_that_assumptions_leave(claim: str, size: int) -> None:
+    text = f"""
+@T.prim_func
+def f(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    T.assume({claim})
+    for i in range(n):
+        B[i] = A[i]
+"""
+    func = parse(text).funcs[0]
+    assert usual_sizes(func) == {"n": size}
+    assert program_price(func) == program_price(func, sizes={"n": size})
+
+
+# What a search returns ------------------------------------------------------------------------------------------------
+
+QUICK = [
+    "quotient_and_rest", "quotient_of_power", "rows_of_flat", "few_of_many", "few_of_padded", "unused_padding",
+    "triangle_sums", "masked_mean", "blocked_sum", "sum_of_padded_blocks", "to_blocks",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_no_program_is_dearer_as_a_whole_than_the_one_given(name: str) -> None:
+    func = PROGRAMS[name]
+    result = optimize(func, whole=pricing(func))
+    assert program_price(result.best) <= NEAR * program_price(func)
+    assert [func for func, _ in result.variants] == [result.best]
+
+
+def test_quotients_do_not_turn_a_store_into_one_by_indices() -> None:
+    func = PROGRAMS["quotient_and_rest"]
+    assert emit(optimize(func).best) == emit(func)
+
+
+def test_what_the_price_as_a_whole_overrules_is_said() -> None:
+    func = PROGRAMS["unused_padding"]
+    alone, result = optimize(func), optimize(func, whole=pricing(func))
+    assert alone.best != result.best
+    assert "cheaper as a whole" in result.report.overruled and not alone.report.overruled
+    assert program_price(result.best) < program_price(alone.best)
+    assert result.derivation()[-1].after == result.best
+    assert result.variants[0][1] > alone.variants[0][1], "costs are those of the search"
+
+
+def test_the_program_given_is_returned_where_all_others_are_dearer_as_a_whole() -> None:
+    func = PROGRAMS["few_of_many"]
+    given = to_script(func)
+
+    def whole(other: PrimFunc) -> float:
+        return 1.0 if to_script(other) == given else 2.0
+
+    result = optimize(func, k=2, whole=whole)
+    assert to_script(result.best) == given
+    assert "the program as written is cheaper as a whole" in result.report.overruled
+    assert not result.report.decisions and not result.derivation()
+    assert len(result.variants) == 2
