@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from egraph_rules.check import conditions, repairs
-from egraph_rules.check.conditions import idle_condition
+from egraph_rules.check.conditions import idle_condition, missing_condition
 from egraph_rules.check.draw import Source
 from egraph_rules.check.instances import Instances
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.proposals import Proposals
+from egraph_rules.check.repairs import forgotten_condition
 from egraph_rules.check.searched import Searched
 from egraph_rules.check.shrink import Retest, simpler_values
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
@@ -81,8 +81,8 @@ def _refuted(rule: Rule, found: Counterexample, after: str, matched: int, missin
 def _missing(rule: Rule, found: Counterexample, seed: int, again: Retest | None) -> str | None:
     """The side condition that a refuted rule lacks, if it can be told."""
     if rule.pattern is not None:
-        return conditions.missing_condition(rule, found, seed)
-    return None if again is None else repairs.missing_condition(found, again)
+        return missing_condition(rule, found, seed)
+    return None if again is None else forgotten_condition(found, again)
 
 
 def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:

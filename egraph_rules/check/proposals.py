@@ -53,7 +53,7 @@ class Proposals:
 
     def __post_init__(self) -> None:
         scouted = min(2 * self.examples, _MAX_SCOUTED)
-        self.pool = Pool(self._applies, self.seed, scouted)
+        self.pool = Pool(self._applies, self.seed, scouted, self.examples)
 
     def _applies(self, given: Prepared) -> bool:
         return bool(applied(self.rule, given, Priority.FACTS, self.answers))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class _Repair:
     inputs: Inputs
 
 
-def missing_condition(found: Counterexample, retest: Retest) -> str | None:
+def forgotten_condition(found: Counterexample, retest: Retest) -> str | None:
     """The condition that a counterexample shows to be missing; None if there is no name for it."""
     faults = found.difference.rewritten.fault is not None
     for repair in _unread(found) if faults else _repairs(found):
@@ -224,16 +225,15 @@ def _runs(func: PrimFunc, inputs: Inputs) -> Iterator[_Repair]:
 
 def _same_place(func: PrimFunc, inputs: Inputs) -> Iterator[_Repair]:
     stores = [s for s in walk(func.body) if isinstance(s, Store)]
-    for k, one in enumerate(stores):
-        for other in stores[k + 1 :]:
-            if one.buffer == other.buffer and one.indices != other.indices:
-                names = tuple(to_script(Load(s.buffer, s.indices)) for s in (one, other))
+    for one, other in permutations(stores, 2):
+        if one.buffer == other.buffer and one.indices != other.indices:
+            names = [to_script(Load(s.buffer, s.indices)) for s in (one, other)]
 
-                def moved(stmt: Stmt, one: Store = one, other: Store = other) -> Stmt:
-                    return replace(other, indices=one.indices) if isinstance(stmt, Store) and stmt == other else stmt
+            def moved(stmt: Stmt, one: Store = one, other: Store = other) -> Stmt:
+                return replace(other, indices=one.indices) if isinstance(stmt, Store) and stmt == other else stmt
 
-                body = map_stmt(func.body, on_stmt=moved)
-                yield _Repair(f"`{names[0]}` and `{names[1]}` are one element", replace(func, body=body), inputs)
+            body = map_stmt(func.body, on_stmt=moved)
+            yield _Repair(f"`{names[0]}` and `{names[1]}` are one element", replace(func, body=body), inputs)
 
 
 def _unassumed(func: PrimFunc, inputs: Inputs) -> Iterator[_Repair]:

@@ -57,7 +57,7 @@ class Searched:
 
     def __post_init__(self) -> None:
         scouted = min(_SCOUTED, 4 * self.examples) if self.instance is None else 0
-        self.pool = Pool(self._applies, self.seed, scouted)
+        self.pool = Pool(self._applies, self.seed, scouted, max(2, self.examples // 5))
 
     def _applies(self, given: Prepared) -> bool:
         used = _Used(CPU, DEFAULT_FLOATS, self._others())
@@ -156,6 +156,6 @@ def _matched(given: Prepared, rules: tuple[Rule, ...]) -> frozenset[str]:
 
 
 def prices(source: Source) -> Target:
-    """A target that finds other things dear than a real one does."""
-    factors = {name: getattr(CPU, name) * source.pick(1.0, 0.0, 0.1, 30.0) for name in SEARCH_PRICES}
+    """A target that finds other things dear than a real one does; what costs nothing could be nested without end."""
+    factors = {name: getattr(CPU, name) * source.pick(1.0, 0.001, 0.1, 30.0) for name in SEARCH_PRICES}
     return replace(CPU, name="random prices", **factors)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -126,10 +127,29 @@ def _candidates(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inpu
     for body in _smaller(func.body):
         new = tidy(replace(func, body=body))
         yield new, {p.name: inputs[p.name] for p in new.params}
+    yield from _smaller_alike(func, inputs)
     yield from _smaller_buffers(func, inputs)
     for values in _simpler_inputs(func, inputs):
         yield func, values
     yield from _simpler_constants(func, inputs)
+
+
+def _smaller_alike(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inputs]]:
+    """Programs with an expression smaller wherever it occurs, since rules compare parts."""
+    counts = Counter(e for e in all_exprs(func.body) if not isinstance(e, (Const, Undef)))
+    for old in (e for e, count in counts.items() if count > 1):
+        options = [
+            const(0, old.dtype),
+            *(p for p in children(old) if p.dtype is old.dtype and not isinstance(old, Load)),
+        ]
+        for new in options:
+
+            def other(part: Expr, old: Expr = old, new: Expr = new) -> Expr:
+                return new if part.same(old) else part
+
+            body = map_stmt(func.body, lambda e, other=other: map_expr(e, other))
+            smaller = tidy(replace(func, body=body))
+            yield smaller, {p.name: inputs[p.name] for p in smaller.params}
 
 
 def _simpler_inputs(func: PrimFunc, inputs: Inputs) -> Iterator[Inputs]:

@@ -11,13 +11,10 @@ from ir import parse, to_script
 
 BY_NAME = {p.name: p for p in PAIRS}
 
-# Seeds for which few examples are needed: any of the first few refutes every rule at 500 (see the fuzz test).
-SOON: dict[str, int] = {}
-
 
 @pytest.mark.parametrize("item", PAIRS, ids=lambda p: p.name)
 def test_wrong_rules_are_refuted(item: Pair) -> None:
-    verdict = check_rule(item.wrong, seed=SOON.get(item.name, 0), smallest=False)
+    verdict = check_rule(item.wrong, smallest=False)
     assert verdict.refuted, str(verdict)
     assert verdict.counterexample is not None
     assert verdict.counterexample.holds()
@@ -49,7 +46,7 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize(
     ("name", "missing"),
     [
-        ("guarded_store_to_select", "no condition reads what is written"),
+        ("other_arm_first", "no condition reads what is written"),
         ("once", "no value reads what is written"),
         ("loop_from_zero", "the bounds of a loop do not read what it writes"),
         ("copy_there_and_back", "no index reads what is written"),
@@ -58,13 +55,13 @@ def test_there_are_enough() -> None:
     ],
 )
 def test_counterexamples_are_small_and_name_what_is_missing(name: str, missing: str) -> None:
-    verdict = check_rule(BY_NAME[name].wrong, seed=SOON.get(name, 0))
+    verdict = check_rule(BY_NAME[name].wrong)
     found = verdict.counterexample
     assert found is not None
     assert verdict.missing is not None
     assert missing in verdict.missing
     assert missing in str(verdict)
-    assert found.size <= 45, str(found)
+    assert found.size <= 40, str(found)
     assert sum(np.size(v) for v in found.inputs.values()) <= 12, str(found)
     assert all(np.all(np.abs(np.asarray(v, np.float64)) <= 8) for v in found.inputs.values()), str(found)
     again = parse(to_script(found.original)).funcs[0]

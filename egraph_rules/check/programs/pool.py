@@ -39,17 +39,17 @@ def _kind(k: int) -> Idiom:
 class Pool:
     """Programs of all kinds, most of them such as a rule applies to, or near them."""
 
-    def __init__(self, applies: Callable[[Prepared], bool], seed: int, limit: int) -> None:
-        """Look at `limit` programs, kind by kind, for such as a rule applies to; at more where they are few."""
+    def __init__(self, applies: Callable[[Prepared], bool], seed: int, limit: int, most: int) -> None:
+        """Look at `limit` programs, kind by kind, for `most` that a rule applies to; at more where they are few."""
         self.found: list[tuple[PrimFunc, Idiom, int]] = []  # programs, and how they were made
         self._derived: list[PrimFunc] = []
         self._known: set[int] = set()
         self._applies = applies
-        self._ahead = self._scout(seed, limit)
+        self._ahead = self._scout(seed, limit, most)
 
-    def _scout(self, seed: int, limit: int) -> Iterator[Prepared]:
+    def _scout(self, seed: int, limit: int, most: int) -> Iterator[Prepared]:
         for k in range(_PATIENCE * limit):
-            if k >= limit and len(self.found) >= _ENOUGH:
+            if len(self.found) >= (most if k < limit else min(most, _ENOUGH)):
                 return
             idiom, decisions = _kind(k), seed * _PATIENCE * limit + k
             known = prepared(idiom, decisions)
