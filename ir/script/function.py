@@ -330,8 +330,9 @@ class FunctionParser:
         while len(spine) > MAX_LINKS:
             spine, first = spine[:-MAX_LINKS], spine[-MAX_LINKS]
             known = ExprParser(self.source, scope).value(first)
-            value = ast.Constant(known)
-            if isinstance(known, Expr):
+            if not isinstance(known, Expr):
+                value = ast.Constant(known)
+            else:
                 var = Var(scope.fresh("partial"), known.dtype, self.source.span(first))
                 scope, value = scope.bind(_PART, var), ast.Name(_PART, ast.Load())
                 wraps.append(partial(Let, var, known, span=var.span))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from egraph_rules.cost import Target
@@ -107,8 +107,8 @@ class SumWriter:
                 term, best = self._grafted(known, [axes[i] for i in expr.indices if isinstance(i, Var)], ())
                 self.equal[number] = term
                 self.only.add(number)
-                leaves = [self._bits(v.axes) for v in self.values]
-                if best.axes(leaves) == leaves[number]:  # an array may repeat what its term has once
+                axes_of = [self._bits(v.axes) for v in self.values]
+                if best.axes(axes_of) == axes_of[number]:  # an array may repeat what its term has once
                     self.names[best] = number
 
     def _grafted(self, known: Known, kept: Sequence[Axis], reduced: Sequence[Axis]) -> tuple[Term, Term]:
@@ -244,7 +244,7 @@ class SumWriter:
         )
 
     @contextmanager
-    def _as_it_lies(self, among: Iterable[Term]) -> Iterator[None]:
+    def _as_it_lies(self, among: Iterable[Term]) -> Generator[None]:
         """Write with axes in the order in which the largest array among some leaves has them."""
         usual = self.translator.order
         leaves = [self.values[t.number] for t in among if t.op == "Leaf"]
