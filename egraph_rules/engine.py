@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 import egglog.bindings as egglog
@@ -40,7 +41,7 @@ class Engine:
     `growth` is how many rows a match of each rule that runs in rounds adds at most (`egraph_rules.rounds`).
     """
 
-    def __init__(self, program: Iterable[str], growth: Mapping[str, int]) -> None:
+    def __init__(self, program: Iterable[str], growth: Mapping[str, int] = MappingProxyType({})) -> None:
         """Load `program`, a series of egglog texts.
 
         Raises:

@@ -31,7 +31,7 @@ from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Const, Expr, const
 from ir.traverse import walk_expr
 
-_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=1_000_000)
+_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
 _SEARCHES = 6  # each starts from what the one before found
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 60_000  # of z3 for one question on the way; `prove` itself takes more

@@ -19,7 +19,7 @@ from ir.functions import inline_calls
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
 
 Formula = Any  # z3 has no types of its own
-STEPS = 400_000  # some tenths of a second
+STEPS = 200_000  # a tenth of a second
 
 # z3 expands products of sums between two looks at its steps. Products that are larger stand for themselves.
 _MAX_MONOMIALS = 24

@@ -436,6 +436,17 @@ def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     return region
 
 
+def hull(region: isl.Set) -> isl.Set:
+    """A region of one piece around another: what all pieces say, and the hull of what they say of bounds.
+
+    With quotients, isl's own hull takes seconds.
+    """
+    if region.n_basic_set() <= 1:
+        return region
+    common, bounds = region.plain_unshifted_simple_hull(), region.remove_divs().simple_hull()
+    return isl.Set.from_basic_set(common.intersect(bounds))
+
+
 def extremes(region: isl.Set, name: str) -> tuple[int, int] | None:
     """The least and the greatest value of a variable in a region that bounds it; None where the region is empty."""
     line = forget(region, variables(region) - {name})

@@ -48,10 +48,13 @@ def expression(function: isl.PwAff, scope: Mapping[str, Expr], known: isl.Set | 
     of 64 bits must be below 2**63 there, and whoever does not know that has to check.
     """
     known = _within(known, scope)
-    build = isl.AstBuild.from_context(pb.always() if known is None else known)
     if known is not None:
         function = function.gist_params(known)
-    return _Reader(scope).whole(build.expr_from_pw_aff(function))
+    # isl compares what holds on pieces over the variables of all of them, which it must know beforehand
+    context = _context(known, function.get_domain_space())
+    return _Reader(scope).whole(
+        isl.AstBuild.from_context(context).expr_from_pw_aff(function.align_params(context.get_space()))
+    )
 
 
 def condition(holds: isl.Set, scope: Mapping[str, Expr], known: isl.Set | None = None) -> Expr:
@@ -64,8 +67,7 @@ def condition(holds: isl.Set, scope: Mapping[str, Expr], known: isl.Set | None =
         return Const(False, DType.BOOL)
     if holds.plain_is_universe():
         return Const(True, DType.BOOL)
-    # isl compares the parts of a union over the variables of both, which it must know beforehand
-    context = (pb.always() if known is None else known).align_params(holds.get_space())
+    context = _context(known, holds.get_space())
     build = isl.AstBuild.from_context(context)
     found = _Reader(scope).whole(build.expr_from_set(holds.align_params(context.get_space())))
     return const(bool(found.value), DType.BOOL) if isinstance(found, Const) else found
@@ -84,6 +86,11 @@ def coordinate(region: isl.Set, axis: int, *, upper: bool) -> isl.PwAff | None:
 def _within(known: isl.Set | None, scope: Mapping[str, Expr]) -> isl.Set | None:
     """What is known of the names in scope: isl would use equalities to bring in others."""
     return None if known is None else pb.forget(known, pb.variables(known) - scope.keys())
+
+
+def _context(known: isl.Set | None, space: isl.Space) -> isl.Set:
+    """What is known, over the variables of a space too."""
+    return (pb.always() if known is None else known).align_params(space)
 
 
 class _Reader:

@@ -162,8 +162,8 @@ def _pays(loop: For, steps: Stmt, target: Target) -> bool:
     stores = sum(isinstance(s, Store) for s in walk(steps))
     elements = _elements(steps, target)
     moved = target.load + target.store + target.arith
-    one_by_one = elements * (target.step + target.scalar * moved)
-    return cheaper("stages written out", stores * target.launch + elements * moved, one_by_one)
+    arrays, steps_alone = stores * target.launch + elements * moved, elements * (target.step + target.scalar * moved)
+    return cheaper("stages written out", arrays, steps_alone)
 
 
 def _elements(stmt: Stmt, target: Target) -> float:

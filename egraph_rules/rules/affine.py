@@ -72,7 +72,8 @@ def _lazy(expr: Expr) -> bool:
 def _form(expr: Expr, here: Here) -> Expr | None:
     names = _Names(expr)
     scope: dict[str, Expr] = {v.name: v for v in free_vars(expr)}
-    domain = pb.forget(here.domain, pb.variables(here.domain) - scope.keys())
+    # isl does not count the steps of simplifying under a union
+    domain = pb.hull(pb.forget(here.domain, pb.variables(here.domain) - scope.keys()))
     if expr.dtype is DType.BOOL:
         cond = pb.condition(expr, names)
         if not cond.exact or set(names.exprs.values()) == {expr} or cond.must.n_basic_set() > _MAX_PIECES:

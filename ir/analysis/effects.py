@@ -177,11 +177,7 @@ def _simple(effects: Effects) -> Effects:
         if region.n_basic_set() <= _MAX_PIECES:
             return region
         region = region.coalesce()
-        if region.n_basic_set() <= _MAX_PIECES:
-            return region
-        # what all pieces say, and the hull of what they say of bounds: with quotients, isl's own takes seconds
-        common, bounds = region.plain_unshifted_simple_hull(), region.remove_divs().simple_hull()
-        return isl.Set.from_basic_set(common.intersect(bounds))
+        return region if region.n_basic_set() <= _MAX_PIECES else pb.hull(region)
 
     def few(region: isl.Set) -> isl.Set:
         region = region if region.n_basic_set() <= _MAX_PIECES else region.coalesce()

@@ -330,12 +330,14 @@ class FunctionParser:
         while len(spine) > MAX_LINKS:
             spine, first = spine[:-MAX_LINKS], spine[-MAX_LINKS]
             known = ExprParser(self.source, scope).value(first)
-            if not isinstance(known, Expr):
-                value = ast.Constant(known)
-            else:
+            if isinstance(known, Expr):
                 var = Var(scope.fresh("partial"), known.dtype, self.source.span(first))
                 scope, value = scope.bind(_PART, var), ast.Name(_PART, ast.Load())
                 wraps.append(partial(Let, var, known, span=var.span))
+            elif isinstance(known, (bool, int, float)):
+                value = ast.Constant(known)
+            else:
+                return value, scope, wraps
             value = ast.copy_location(value, first)
             for k in range(len(spine) - 1, -1, -1):
                 value = spine[k] = ast.copy_location(ast.BinOp(value, spine[k].op, spine[k].right), spine[k])

@@ -107,8 +107,8 @@ class SumWriter:
                 term, best = self._grafted(known, [axes[i] for i in expr.indices if isinstance(i, Var)], ())
                 self.equal[number] = term
                 self.only.add(number)
-                axes_of = [self._bits(v.axes) for v in self.values]
-                if best.axes(axes_of) == axes_of[number]:  # an array may repeat what its term has once
+                varying = [self._bits(v.axes) for v in self.values]
+                if best.axes(varying) == varying[number]:  # an array may repeat what its term has once
                     self.names[best] = number
 
     def _grafted(self, known: Known, kept: Sequence[Axis], reduced: Sequence[Axis]) -> tuple[Term, Term]:
