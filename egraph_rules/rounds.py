@@ -29,14 +29,13 @@ class Program:
 
     @staticmethod
     def of(declarations: Sequence[str], rules: Iterable[str]) -> Program:
-        """A program of sorts, tables and rules outside of rounds, and of named rules without a ruleset."""
+        """A program of sorts, tables and rules outside of rounds, and of named rules and rewrites without a ruleset."""
         signature = _signature(parse_sexprs(" ".join(declarations)))
         growth: dict[str, int] = {}
         texts = [*declarations, f"(ruleset {_COUNT})"]
         texts += [f"(function seen_{sort} () {sort} :merge old)" for sort in _SEEN]
         for form in parse_sexprs(" ".join(rules)):
-            _, query, actions, *options = cast("list[list[SExpr]]", form)
-            name = cast(str, options[options.index(cast("list[SExpr]", ":name")) + 1]).strip('"')
+            name, query, actions = _parts(cast("list[SExpr]", form))
             own = _ruleset(name)
             growth[name] = sum(_rows(action, signature) for action in actions)
             twin = " ".join(_looks(query, actions, signature))
@@ -51,6 +50,17 @@ class Program:
 
 def _ruleset(name: str) -> str:
     return f"only-{name}"
+
+
+def _parts(form: list[SExpr]) -> tuple[str, list[SExpr], list[SExpr]]:
+    """Name, query and actions of a rule or rewrite."""
+    head, first, second, *rest = form
+    options = {sexpr_text(key): value for key, value in zip(rest[::2], rest[1::2], strict=True)}
+    name = sexpr_text(options[":name"]).strip('"')
+    if head == "rewrite":
+        when = cast("list[SExpr]", options.get(":when", []))
+        return name, [["=", "rewritten", first], *when], [["union", "rewritten", second]]
+    return name, cast("list[SExpr]", first), cast("list[SExpr]", second)
 
 
 @dataclass(slots=True)

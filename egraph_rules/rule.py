@@ -140,7 +140,7 @@ def rule(
                 *(["if " + ", ".join(map(show, conditions))] if conditions else []),
             )
         )
-        question, asked = _question(name, conditions)
+        question, asked = question_of(name, conditions)
         dtype = operand_dtype(name, (pattern, replacement, *(c for c in conditions if isinstance(c, Expr))))
         program = _Translator(name, on, dtype).translate(pattern, replacement, conditions, asked)
         return Rule(name, law, because, floats, program, on, pattern, replacement, conditions, question, asked, dtype)
@@ -166,7 +166,7 @@ def is_number(expr: Expr) -> bool:
     return not any(isinstance(e, (Term, Truth)) for e in walk_expr(expr))
 
 
-def _question(name: str, conditions: tuple[Expr | Defined, ...]) -> tuple[Expr | None, tuple[Expr, ...]]:
+def question_of(name: str, conditions: tuple[Expr | Defined, ...]) -> tuple[Expr | None, tuple[Expr, ...]]:
     """The conjunction of the conditions that speak of terms, and the variables in it, in order of appearance."""
     parts = [c for c in conditions if isinstance(c, Expr) and not is_number(c)]
     asked: list[Expr] = []
@@ -275,6 +275,9 @@ class _Translator:
         for k, variable in enumerate(asked):
             if isinstance(variable, Number):
                 cells.append(f"n_{variable.name}")
+            elif show(variable) not in self.bound:
+                message = f"a condition of rule {self.name} speaks of {show(variable)}, which is not in its pattern"
+                raise RuleError("rule", message)
             else:
                 self.atoms.append(f"(= {self.bound[show(variable)]} (Ate f q{k}))")
                 cells.append(f"q{k}")

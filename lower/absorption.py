@@ -37,6 +37,7 @@ from ir.floats import Floats
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.traverse import has_loads, loads, map_expr
 from lower.choices import as_extreme, conjunction
+from lower.freedoms import Policy
 
 _FINITE = Floats.FINITE | Floats.NO_SIGNED_ZEROS
 _COMMUTING = {"add", "mul", "min", "max", "and", "or", "bitand", "bitor"}
@@ -190,7 +191,7 @@ class Unchanged:
     conditions: tuple[Expr, ...]
 
 
-def unchanged(statement: Statement) -> list[Unchanged]:
+def unchanged(statement: Statement, policy: Policy) -> list[Unchanged]:
     """Instances that change nothing, by the laws: those whose other loads of the buffer read the stored element too.
 
     A statement that runs under a condition on data stores what was there where that is false.
@@ -205,16 +206,16 @@ def unchanged(statement: Statement) -> list[Unchanged]:
         same = _same_place(statement, own, alias)
         if same is None:
             continue
-        for conditions in absorbed(map_expr(value, lambda e, a=alias: own if e.same(a) else e), own):
+        for conditions in absorbed(map_expr(value, lambda e, a=alias: own if e.same(a) else e), own, policy):
             found.append(Unchanged(same, conditions))
     return found
 
 
-def always_unchanged(statements: Iterable[Statement]) -> dict[int, isl.Set]:
+def always_unchanged(statements: Iterable[Statement], policy: Policy) -> dict[int, isl.Set]:
     """By position, instances that change nothing whatever the data are."""
     found: dict[int, isl.Set] = {}
     for s in statements:
-        for u in presburger.within_budget(lambda s=s: unchanged(s), []):
+        for u in presburger.within_budget(lambda s=s: unchanged(s, policy), []):
             if not u.conditions:
                 found[s.position] = u.instances.union(found.get(s.position, u.instances))
     return found
@@ -231,17 +232,19 @@ def _same_place(statement: Statement, own: Load, other: Load) -> isl.Set | None:
     return None if same.is_empty() else same
 
 
-def absorbed(value: Expr, own: Expr) -> list[tuple[Expr, ...]]:
+def absorbed(value: Expr, own: Expr, policy: Policy) -> list[tuple[Expr, ...]]:
     """The conditions under which a value is `own`, one tuple for each law that says so."""
     if value.same(own):
         return [()]
-    value = as_extreme(value)
+    value = as_extreme(value, policy)
     found: list[tuple[Expr, ...]] = []
     if isinstance(value, Select) and value.other.same(own):
-        found += absorbed(value.then, own)
+        found += absorbed(value.then, own, policy)
     for law in LAWS:
         assert law.pattern is not None
         if _KINDS[value.dtype.kind] not in law.kinds.value:
+            continue
+        if value.dtype.is_float and law.floats not in policy.floats:
             continue
         for values in _matches(law.pattern, value, {}):
             if values["x"].same(own):

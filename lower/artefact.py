@@ -25,6 +25,7 @@ from ir.traverse import free_vars, results_of, shape_vars
 from ir.verify import check_entry
 from lower.calibration import user_target
 from lower.callable import Kernel
+from lower.freedoms import HIGHEST, Precision, precision_named
 from lower.function import Emitted, emit_function, to_text
 from lower.kernel import platform_of
 
@@ -38,6 +39,7 @@ def export(
     constraints: Sequence[str] = (),
     floats: Floats | str | Iterable[str] | None = None,
     verify: bool = True,
+    precision: str = HIGHEST,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
 
@@ -57,7 +59,8 @@ def export(
         VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
     """
     check_entry(func, verify)
-    return bytes(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).serialize())
+    policy, digits = floats_named(floats), precision_named(precision)
+    return bytes(_exported(func, platforms, sizes, symbolic, constraints, policy, digits).serialize())
 
 
 def stablehlo_text(
@@ -68,11 +71,13 @@ def stablehlo_text(
     symbolic: bool = False,
     constraints: Sequence[str] = (),
     floats: Floats | str | Iterable[str] | None = None,
+    precision: str = HIGHEST,
     verify: bool = True,
 ) -> str:
     """StableHLO of a function, as text; sizes as for `export`, with the same errors."""
     check_entry(func, verify)
-    return str(_exported(func, platforms, sizes, symbolic, constraints, floats_named(floats)).mlir_module())
+    policy, digits = floats_named(floats), precision_named(precision)
+    return str(_exported(func, platforms, sizes, symbolic, constraints, policy, digits).mlir_module())
 
 
 def _exported(
@@ -82,11 +87,12 @@ def _exported(
     symbolic: bool,
     constraints: Sequence[str],
     floats: Floats,
+    precision: Precision,
 ) -> jax_export.Exported:
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)
-    emitted = emit_function(func, target=prices.target, floats=floats)
+    emitted = emit_function(func, target=prices.target, floats=floats, precision=precision)
     kernel = Kernel(emitted, jax.devices("cpu")[0])
     needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
     given = _given(func, needed, sizes or {}, symbolic)

@@ -20,6 +20,7 @@ from ir.specialize import specialize
 from ir.traverse import shape_vars, substitute_expr
 from lower.donation import Donate, check_given_away
 from lower.empty import has_empty, with_extents
+from lower.freedoms import HIGHEST, Precision
 from lower.function import Emitted, emit_function
 from lower.linear import linear
 from lower.sharding import MeshLayout, Sharded, sharded
@@ -98,7 +99,8 @@ class Kernel:
             self._empty[key] = None
             if len(sizes) == len(self._sizes) and has_empty(self.func, sizes):
                 func = with_extents(specialize(self.func, {v.name: n for v, n in sizes.items()}))
-                emitted = emit_function(func, bool(self._emitted.checks), floats=self._emitted.floats)
+                own = self._emitted
+                emitted = emit_function(func, bool(own.checks), floats=own.floats, precision=own.precision)
                 self._empty[key] = Kernel(emitted, self.device)
                 given = ", ".join(f"{v.name} = {n}" for v, n in sizes.items())
                 self.report.append(f"for {given} something is empty: these sizes have a program of their own")
@@ -254,8 +256,10 @@ class ShardedKernel(Kernel):
         target: Target = CPU,
         donate: Donate = False,
         floats: Floats = DEFAULT_FLOATS,
+        precision: Precision = HIGHEST,
     ) -> None:
-        super().__init__(emit_function(func, checks, target, donate, floats=floats), layout.mesh.devices.flat[0])
+        emitted = emit_function(func, checks, target, donate, floats=floats, precision=precision)
+        super().__init__(emitted, layout.mesh.devices.flat[0])
         self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
@@ -283,8 +287,15 @@ class ShardedKernel(Kernel):
         key = tuple(sorted(sizes.items()))
         if key not in self._programs:
             func = specialize(self.func, sizes) if sizes else self.func
-            floats = self._emitted.floats
-            program = sharded(func, self.mesh_layout, checks=self._with_checks, target=self._target, floats=floats)
+            floats, precision = self._emitted.floats, self._emitted.precision
+            program = sharded(
+                func,
+                self.mesh_layout,
+                checks=self._with_checks,
+                target=self._target,
+                floats=floats,
+                precision=precision,
+            )
             jitted = program.jit(Kernel(program.emitted, self.device).jitted, self.donated)
             self._programs[key] = (program, jitted)
         return self._programs[key]

@@ -21,6 +21,7 @@ from jax import lax
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LowerError
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
 from ir.interpret import Machine, Undefined
 from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
@@ -34,16 +35,18 @@ _SAMPLES = 64
 Array = npt.NDArray[Any]
 
 
-def without_bodies(func: PrimFunc) -> PrimFunc:
+def without_bodies(func: PrimFunc, floats: Floats = DEFAULT_FLOATS) -> PrimFunc:
     """`func` with calls put in place, except, in values, those of functions with a JAX expression of their own.
+
+    Such an expression rounds as it likes, so that bodies take its place unless sums may be taken in another order.
 
     Raises:
         LowerError: a JAX expression is wrong, or an expression would become too large.
     """
-    return func.with_origin(_without_bodies)
+    return func.with_origin(lambda f: _without_bodies(f, kept=Floats.REASSOCIATE in floats))
 
 
-def _without_bodies(func: PrimFunc) -> PrimFunc:
+def _without_bodies(func: PrimFunc, *, kept: bool) -> PrimFunc:
     used = functions_in(func)
     if not used:
         return func
@@ -58,7 +61,7 @@ def _without_bodies(func: PrimFunc) -> PrimFunc:
         if size(expr) > MAX_SIZE:
             message = f"an expression has more than {MAX_SIZE} operations once its calls are expanded"
             raise LowerError("too-large", message, expr.span, help="bind intermediate results to names")
-        return _expanded(expr, keep=id(expr) in values)
+        return _expanded(expr, keep=kept and id(expr) in values)
 
     params = tuple(_declared(p) if isinstance(p, Buffer) else p for p in func.params)
     return replace(func, params=params, body=map_stmt(func.body, on_expr, on_buffer=_declared))

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
 from ir.traverse import has_load, has_loads, loads, map_expr, nesting, substitute, walk_expr
+from lower.freedoms import CHOICE_AS_EXTREME, Policy
 from lower.linear import linear
 
 _LARGE, _DEEP = 256, 48  # expressions in one that has a name of its own, and how deeply they are nested
@@ -50,8 +51,10 @@ def conjuncts(cond: Expr) -> tuple[Expr, ...]:
     return () if isinstance(cond, Const) and cond.value else (cond,)
 
 
-def as_extreme(value: Expr) -> Expr:
+def as_extreme(value: Expr, policy: Policy) -> Expr:
     """The smaller or larger of two numbers where a comparison of them selects one."""
+    if not policy.may(CHOICE_AS_EXTREME, value.dtype):
+        return value
     match value:
         case Select(cond=Binary(op=op, lhs=a, rhs=b), then=x, other=y) if op in _EXTREMES:
             smaller, larger = _EXTREMES[op]
@@ -64,7 +67,7 @@ def as_extreme(value: Expr) -> Expr:
     return value
 
 
-def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
+def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
     """Statements for a branch, or names around one, without a condition to be taken before: stores that choose.
 
     None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
@@ -88,16 +91,20 @@ def as_choices(stmt: Stmt) -> tuple[Stmt, ...] | None:
     parts = conjuncts(branch.cond)
     data = [c for c in parts if last.buffer in _read(c)]
     here = all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond))
-    if here and (first or not data or isinstance(as_extreme(Select(conjunction(data), last.value, own)), Select)):
+    if here and (first or not data or _stays(Select(conjunction(data), last.value, own), policy)):
         return None
     if parts[-len(data) :] != tuple(data) or not _evaluates(data[0], own):
         return None  # the choice would read an element that the branch does not
     value = Select(conjunction(data), last.value, own)
-    chosen = replace(last, value=value if first else as_extreme(value))  # numbers, by the policy on floats
+    chosen = replace(last, value=value if first else as_extreme(value, policy))
     plain = parts[: -len(data)]
     late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
     early = (If(branch.cond, s, branch.other, branch.span) for s in first)
     return (*early, late)
+
+
+def _stays(choice: Select, policy: Policy) -> bool:
+    return isinstance(as_extreme(choice, policy), Select)
 
 
 def as_one_store(branch: If) -> Stmt:

@@ -1,7 +1,7 @@
 """The command line: `loopsat optimize`, `bounds`, `rules`, ...: arguments, exit statuses, files. Prints nothing else.
 
-Exit status 0 is success, 1 that a rule is refuted or results differ, 2 a mistake of the user (one message, nothing
-written), 3 a defect of ours, 130 an interrupt.
+Exit status 0 is success, 1 that a rule is refuted or not checked, or results differ, 2 a mistake of the user (one
+message, nothing written), 3 a defect of ours, 130 an interrupt.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ir.floats import FREEDOMS, Floats, floats_named
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
 from lower.cache import replace_file
+from lower.freedoms import HIGHEST, PRECISIONS
 
 
 class _Command(Protocol):
@@ -143,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
         help="prove and test rewrite rules, and show a counterexample for each that is wrong",
         description="Checks the built-in rules, or those that a Python file defines, which is executed. z3 proves "
         "rules over integers and booleans, and all are tested on random programs; the exit status is 1 if one is "
-        "refuted.",
+        "refuted, or could not be checked.",
     )
     check.add_argument("script", metavar="FILE", type=Path, nargs="?", help="a Python file that defines rules")
     check.add_argument("--rule", metavar="NAME", help="check only this rule or family")
@@ -160,6 +161,12 @@ def _parser() -> argparse.ArgumentParser:
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
     _add_floats_options(parser)
+    parser.add_argument(
+        "--precision",
+        choices=PRECISIONS,
+        default=HIGHEST,
+        help=f"of products of float32 arrays, where a device has several (default: {HIGHEST})",
+    )
     _add_size_option(parser)
 
 

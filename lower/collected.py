@@ -1,9 +1,10 @@
 """Sums of multiples of the same, in floats: like terms collected, and constants that several terms share taken out.
 
 `0.125 * (a - 2.0 * b + c) + 0.125 * (d - 2.0 * b + e) + b` is `0.125 * (a + c + d + e) + 0.5 * b`: written down term by
-term, as in stencils, it has twice the operations. Sums are reassociated, and products distributed over them, which by
-the policy on floats speaks of finite numbers: where b is infinite, `b - b` is no number and 0 is one. Coefficients are
-added up exactly and rounded once. Half precision stays as it is: sums in another order may leave its short range.
+term, as in stencils, it has twice the operations. Sums are reassociated, and products distributed over them where that
+loses no digits (`lower/digits.py`) or is granted. Numbers must be finite: where b is infinite, `b - b` is no number and
+0 is one. Coefficients are added up exactly and rounded once. Half precision stays as it is: sums in another order may
+leave its short range.
 """
 
 from __future__ import annotations
@@ -16,21 +17,24 @@ from functools import reduce
 
 from ir.arith import rounded
 from ir.dtypes import DType
-from ir.nodes import Binary, Const, Expr, Unary, const
+from ir.nodes import Binary, Expr, Unary, const
 from ir.traverse import children, with_children
+from lower.digits import keeps_digits, number
+from lower.freedoms import COLLECTED, EXPANDED, Policy
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 
 
-def collected(expr: Expr) -> Expr:
+def collected(expr: Expr, policy: Policy) -> Expr:
     """An expression with the linear combinations in it collected where that takes fewer operations."""
-    return _Collector().collected(expr)
+    return _Collector(policy).collected(expr) if policy.may(COLLECTED, expr.dtype) else expr
 
 
 class _Collector:
     """Collects in all parts of an expression, in each of them once."""
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
         self.done: dict[Expr, Expr] = {}
 
     def collected(self, expr: Expr) -> Expr:
@@ -39,7 +43,10 @@ class _Collector:
         form = _Form(self.with_parts)
         form.add(expr, Fraction(1))
         new = form.written(expr.dtype)
-        return new[0] if new is not None and new[1] < form.operations else self._linear_parts(expr)
+        if new is None or new[1] >= form.operations:
+            return self._linear_parts(expr)
+        kept = keeps_digits(expr, new[0], term=self.with_parts) or self.policy.may(EXPANDED, expr.dtype)
+        return new[0] if kept else self._linear_parts(expr)
 
     def with_parts(self, expr: Expr) -> Expr:
         """What is no combination, with its parts collected."""
@@ -62,13 +69,9 @@ def _is_linear(expr: Expr) -> bool:
         case Unary(op="neg") | Binary(op="add" | "sub"):
             return True
         case Binary(op="mul", lhs=a, rhs=b):
-            return _number(a) is not None or _number(b) is not None
+            return number(a) is not None or number(b) is not None
         case _:
             return False
-
-
-def _number(expr: Expr) -> Fraction | None:
-    return Fraction(expr.value) if isinstance(expr, Const) and math.isfinite(expr.value) else None
 
 
 @dataclass(slots=True)
@@ -82,9 +85,9 @@ class _Form:
 
     def add(self, expr: Expr, factor: Fraction) -> None:
         """Add a multiple of an expression."""
-        number = _number(expr)
-        if number is not None:
-            self.constant += factor * number
+        value = number(expr)
+        if value is not None:
+            self.constant += factor * value
             return
         if not _is_linear(expr):
             term = self.term(expr)
@@ -95,7 +98,7 @@ class _Form:
             case Unary(operand=a):
                 self.add(a, -factor)
             case Binary(op="mul", lhs=a, rhs=b):
-                left, right = _number(a), _number(b)
+                left, right = number(a), number(b)
                 other, by = (b, left) if left is not None else (a, right)
                 assert by is not None
                 self.add(other, factor * by)

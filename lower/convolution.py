@@ -32,7 +32,7 @@ class Form(Enum):
 
 
 BANDED = '''
-def banded(x, w, width):
+def banded(x, w, width, precision="highest"):
     """Sums of w[k] * x[..., i + k] over k: blocks of x times matrices with w along their diagonals."""
     size, last = w.shape[0], x.shape[-1] - w.shape[0] + 1
     steps, blocks = -(-(size - 1) // width) + 1, -(-last // width)
@@ -40,7 +40,7 @@ def banded(x, w, width):
     rows = jnp.pad(x, [*outer, (0, (blocks + steps - 1) * width - x.shape[-1])]).reshape(*x.shape[:-1], -1, width)
     at = jnp.arange(steps * width)[:, None] - jnp.arange(width)
     band = jnp.where((at >= 0) & (at < size), w[jnp.clip(at, 0, size - 1)], 0).reshape(steps, width, width)
-    sums = sum(jnp.dot(rows[..., k : k + blocks, :], band[k], precision="highest") for k in range(steps))
+    sums = sum(jnp.dot(rows[..., k : k + blocks, :], band[k], precision=precision) for k in range(steps))
     return sums.reshape(*x.shape[:-1], -1)[..., :last]
 '''
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
+from lower.freedoms import Policy
 from lower.linear import atom, linear, to_expr
 from lower.normalize import Program, mapped, moved, read_by_bounds, update_of
 
@@ -74,9 +75,9 @@ def _in_nest(program: Program, nest: tuple[Loop, ...]) -> None:
     start = linear(loop.start)
     new: list[Statement] = []
     for k in range(peeled):
-        new += _Copy(found, level, k, to_expr(start + k, loop.var)).statements(body, program)
+        new += _Copy(found, level, k, to_expr(start + k, loop.var), program.policy).statements(body, program)
     rest = Loop(loop.var, to_expr(start + peeled, loop.var), to_expr(extent - peeled, loop.var), loop.kind)
-    new += _Rest(found, level, rest).statements(body)
+    new += _Rest(found, level, rest, program.policy).statements(body)
     last = to_expr(start + extent - 1, loop.var)
     for variable, delay in found.items():
         if not _forgotten(variable, level, body, after, program):
@@ -92,11 +93,13 @@ def _without_names(body: list[Statement], level: int, program: Program) -> list[
     for local in [b for b, depth in program.depth.items() if depth > level and not b.shape]:
         users = [s for s in body if local in s.buffers()]
         if len(users) > 2 and users == [s for s in program.statements if local in s.buffers()]:
-            body = _unnamed(body, level, local, users)
+            body = _unnamed(body, level, local, users, program.policy)
     return body
 
 
-def _unnamed(body: list[Statement], level: int, local: Buffer, users: Sequence[Statement]) -> list[Statement]:
+def _unnamed(
+    body: list[Statement], level: int, local: Buffer, users: Sequence[Statement], policy: Policy
+) -> list[Statement]:
     """A body without a local whose value one of its statements stores as it is; the same if that may not be."""
     maker = users[0]
     var = maker.loops[level].var
@@ -123,9 +126,9 @@ def _unnamed(body: list[Statement], level: int, local: Buffer, users: Sequence[S
     for s in body:
         if s is maker:
             store = Store(target.buffer, target.indices, maker.store.value, target.span)
-            kept.append(_updated(replace(maker, store=store)))
+            kept.append(_updated(replace(maker, store=store), policy))
         elif s is not keeper:
-            kept.append(_updated(mapped(s, lambda e: map_expr(e, one))) if s in users else s)
+            kept.append(_updated(mapped(s, lambda e: map_expr(e, one)), policy) if s in users else s)
     return kept
 
 
@@ -257,6 +260,7 @@ class _Copy:
     level: int
     number: int
     value: Expr
+    policy: Policy
 
     def statements(self, body: Sequence[Statement], program: Program) -> list[Statement]:
         """The copy; locals that each iteration has for itself become others."""
@@ -285,7 +289,7 @@ class _Copy:
                 start, extent = substitute_expr(loop.start, values), substitute_expr(loop.extent, values)
                 inner[loop] = Loop(loop.var, start, extent, loop.kind)
         loops = (*s.loops[: self.level], *(inner[o] for o in s.loops[self.level + 1 :]))
-        return _updated(replace(mapped(s, at), loops=loops))
+        return _updated(replace(mapped(s, at), loops=loops), self.policy)
 
     def _past(self, load: Load, position: int, number: int, var: Var) -> Load:
         """What a variable holds at a position of the body in an iteration: an element, or what it held before."""
@@ -311,6 +315,7 @@ class _Rest:
     delays: Mapping[Buffer, _Delay]
     level: int
     loop: Loop
+    policy: Policy
 
     def statements(self, body: Sequence[Statement]) -> list[Statement]:
         return [self._statement(s) for s in body if s.buffer not in self.delays]
@@ -324,8 +329,8 @@ class _Rest:
             return delay.at(e.indices, self.loop.var, to_expr(atom(self.loop.var) - lag, self.loop.var))
 
         loops = (*s.loops[: self.level], self.loop, *s.loops[self.level + 1 :])
-        return _updated(replace(mapped(s, lambda e: map_expr(e, one)), loops=loops))
+        return _updated(replace(mapped(s, lambda e: map_expr(e, one)), loops=loops), self.policy)
 
 
-def _updated(s: Statement) -> Statement:
-    return replace(s, update=update_of(s.store, s.guards, s.loops))
+def _updated(s: Statement, policy: Policy) -> Statement:
+    return replace(s, update=update_of(s.store, s.guards, s.loops, policy))

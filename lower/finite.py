@@ -1,7 +1,7 @@
 """Which array elements are certainly numbers, so that a product with zero is zero.
 
-By the policy on floats a program computes with finite numbers only. That speaks of what it reads: padding that it never
-reads may hold anything, and must be masked wherever array code reads it nevertheless.
+Where the policy on floats grants it, a program computes with finite numbers only. That speaks of what it reads: padding
+that it never reads may hold anything, and must be masked wherever array code reads it nevertheless.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from math import isfinite
 from ir import presburger
 from ir.analysis.dependence import Statement, first_read
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
+from lower.freedoms import MASKED, Policy
 from lower.linear import to_expr
 from lower.nest import Box
 from lower.views import Axis
@@ -20,13 +21,16 @@ from lower.views import Axis
 class Finite:
     """Answers for one program. Local buffers are made of zeros and hold only what is computed."""
 
-    def __init__(self, statements: Sequence[Statement], params: Collection[Buffer]) -> None:
+    def __init__(self, statements: Sequence[Statement], params: Collection[Buffer], policy: Policy) -> None:
+        self._policy = policy
         self._statements = statements
         self._params = params
         self._read: dict[Buffer, presburger.isl.Set] = {}
 
     def throughout(self, expr: Expr, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
         """Whether an expression is finite at all positions of the axes, also where the program does not evaluate it."""
+        if not self._policy.may(MASKED, expr.dtype):
+            return False
         match expr:
             case Unary(op="neg", operand=operand):
                 return self.throughout(operand, axes, around)

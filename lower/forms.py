@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from egraph_rules.cost import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
-from ir.nodes import Buffer, Load, Var
-from ir.traverse import free_vars, shape_vars
+from ir.nodes import Buffer, Expr, Load, Var
+from ir.traverse import free_vars, map_expr, shape_vars
 from lower.blocking import follows
 from lower.boxes import static_names
 from lower.cholesky import factored
@@ -17,10 +17,12 @@ from lower.components import components
 from lower.contraction import contracted
 from lower.deciding import cheaper, cheapest
 from lower.delayed import may_delay
+from lower.digits import keeps_digits
 from lower.estimate import estimate
 from lower.factor import factorization, takes_roots
 from lower.filters import WIDTH, filtering
 from lower.flattening import Ranges, flattened
+from lower.freedoms import EXPANDED, EXTREMES, FACTORS, FILTERS, SCANS, SEARCHES, Form
 from lower.inlined import all_inlined, inlined
 from lower.nest import (
     ArrayStatement,
@@ -38,7 +40,7 @@ from lower.nest import (
 )
 from lower.normalize import Program, moved, read_by_bounds
 from lower.recorded import depends_on
-from lower.recurrence import Unrolled, recurrence, with_history
+from lower.recurrence import Unrolled, recurrence, same_place, with_history
 from lower.reschedule import rescheduled, split_at
 from lower.selection import Selected, selection
 from lower.strips import in_strips
@@ -73,6 +75,7 @@ class Forms(ABC):
         flat: Mapping[Loop, Ranges],
     ) -> None:
         self.program = program
+        self.policy = program.policy
         self.target = target
         self.added = 0
         self.new = Fresh(program.fresh, self._position)
@@ -145,11 +148,13 @@ class Forms(ABC):
         inside = dict.fromkeys(b for b, depth in self.program.depth.items() if depth > level and b in used)
         here = {s.position for s in group}
         own = {b: self.program.depth[b] for b in inside if b in self.users and self.users[b] <= here}
-        bare = all_inlined(group, own)
+        bare = all_inlined(group, own, self.policy)
         if any(b in inside for s in bare for b in s.buffers()):
             return None  # a local may be an array in one version, and not in the other
         options = [
-            a for a in assumptions(bare, self._tested) if len(inlined(group, own, lambda _, a=a: a.idle)) == len(bare)
+            a
+            for a in assumptions(bare, self._tested, self.policy)
+            if len(inlined(group, own, lambda _, a=a: a.idle, self.policy)) == len(bare)
         ]
         if not options:
             return None
@@ -202,10 +207,10 @@ class Forms(ABC):
             return None
         group, arrays = shared
         names = self._taken(group, level)
-        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.new)]
+        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.policy, self.new)]
         cut = split_at(group, level, self.new.position)
         if cut is not None:
-            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.new))
+            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.policy, self.new))
         orders_found = [f for f in forms if f is not None]
         if not orders_found:
             return None
@@ -218,7 +223,11 @@ class Forms(ABC):
 
     def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
         """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
-        shared = self._locals_as_arrays(group, level, pending) if takes_roots(group) else None
+        shared = (
+            self._locals_as_arrays(group, level, pending)
+            if takes_roots(group) and self._all_may(FACTORS, group)
+            else None
+        )
         if shared is None:
             return None
         group, arrays = shared
@@ -230,7 +239,15 @@ class Forms(ABC):
         around = group[0].loops[:level]
         parts = factored(found, around, pending, self.boxes, self.new)
         exact = rescheduled(
-            group, level, pending, self.boxes, self._taken(group, level), self.target, self.new, blocks=False
+            group,
+            level,
+            pending,
+            self.boxes,
+            self._taken(group, level),
+            self.target,
+            self.policy,
+            self.new,
+            blocks=False,
         )
         if parts is None or exact is None:
             return None
@@ -356,7 +373,7 @@ class Forms(ABC):
         scans = {
             s.position: found
             for s in statements
-            if (found := recurrence(s, loop, depth) or (filtering(s, loop, axes, depth) if long else None)) is not None
+            if (found := self._recurrence(s, loop, depth, axes if long else None)) is not None
         }
         if not scans:
             return None
@@ -382,6 +399,35 @@ class Forms(ABC):
         self.program.depth.update(depth)
         self.program.raw.update(u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers)
         return tuple(nodes)
+
+    def _recurrence(
+        self, s: Statement, loop: Loop, depth: Mapping[Buffer, int], axes: Collection[Var] | None
+    ) -> Recurrence | Filter | None:
+        """How a statement continues what its last iterations stored; a filter only where `axes` are given."""
+        dtype = s.buffer.dtype
+        found = recurrence(s, loop, depth)
+        if found is not None:
+            form = EXTREMES if found.op in ("min", "max") else SCANS
+            return found if self.policy.may(form, dtype) and self._expandable(s, found) else None
+        if axes is None or (found := filtering(s, loop, axes, depth)) is None:
+            return None
+        return found if self.policy.may(FILTERS, dtype) and self._expandable(s, found) else None
+
+    def _expandable(self, s: Statement, found: Recurrence | Filter) -> bool:
+        """Whether a value may be written as multiples of earlier elements and the rest."""
+        if not s.buffer.dtype.is_float or found.value.same(s.store.value):
+            return True
+        value = found.value
+
+        def one(e: Expr) -> Expr:
+            earlier = (p for p in found.earlier if isinstance(e, Load) and e.buffer == p.buffer)
+            return next((p for p in earlier if isinstance(e, Load) and same_place(e.indices, p.indices)), e)
+
+        given = map_expr(s.store.value, one)
+        return keeps_digits(given, value, found.earlier) or self.policy.may(EXPANDED, value.dtype)
+
+    def _all_may(self, form: Form, group: Iterable[Statement]) -> bool:
+        return all(self.policy.may(form, s.buffer.dtype) for s in group)
 
     def _selected(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
@@ -438,7 +484,8 @@ class Forms(ABC):
         test = min(group, key=lambda s: s.position)
         if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
             return None  # what the comparison gave is looked at elsewhere too
-        return selection(group, loops, boxes, self.program.depth, Fresh(name, self.new.position))
+        found = selection(group, loops, boxes, self.program.depth, Fresh(name, self.new.position))
+        return found if found is not None and self.policy.may(SEARCHES, found.pick.value.dtype) else None
 
     def over_all(
         self, statement: Statement, level: int, pending: frozenset[Loop], scan: Scan | None = None

@@ -9,6 +9,7 @@ from math import prod
 
 from egraph_rules.cost import CPU, Target
 from ir.analysis.dependence import Loop, Statement
+from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
@@ -23,8 +24,10 @@ from lower.dead import without_dead_lines
 from lower.delays import read_past_values
 from lower.derivatives import same_derivatives
 from lower.donation import Donate, donated_buffers
+from lower.exact_values import ExactTranslator
 from lower.finite import Finite, outside_unless
 from lower.folding import folded
+from lower.freedoms import HIGHEST, Policy, Precision
 from lower.handed import handed_on
 from lower.in_windows import inline_windows
 from lower.inlined import inline_values
@@ -80,6 +83,7 @@ class Emitted:
     report: tuple[str, ...] = field(default=())
     floats: Floats = DEFAULT_FLOATS
     donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
+    precision: Precision = HIGHEST
     assumptions: tuple[str, ...] = ()  # what it rests on, in words
 
 
@@ -91,13 +95,14 @@ def emit_function(
     donate: Donate = False,
     keep_nan: bool = False,
     floats: Floats = DEFAULT_FLOATS,
+    precision: Precision = HIGHEST,
 ) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
 
     Where the function refines another, checks are those of that one, and so are derivatives, for which it is lowered
     besides if they may be others.
 
-    `floats` are the freedoms that forms may take.
+    `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays.
     `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
@@ -107,7 +112,7 @@ def emit_function(
     refined = written is not func
 
     def lowered(form: PrimFunc, checks: bool) -> _Emitter:
-        return _lowered(form, checks, target, floats, keep_nan)
+        return _lowered(form, checks, target, Policy(floats, precision), keep_nan)
 
     main = lowered(func, checks and not refined)
     checked = lowered(written, True) if checks and refined else main
@@ -128,20 +133,22 @@ def emit_function(
         frozenset(s for s in main.func.scalars if main.names.of(s) in module.static),
         module.wide,
         tuple(checked.program.checks) if checks else (),
-        (*main.report, *main.program.notes),
+        (*main.report, *main.about_floats(), *main.program.notes),
         floats,
         module.donated,
+        precision,
         assumptions,
     )
 
 
 def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
     """A program as a function that a module of another form can take its derivatives from."""
-    return _lowered(func, False, target, floats, keep_nan=False).piece()
+    return _lowered(func, False, target, Policy(floats), keep_nan=False).piece()
 
 
-def _lowered(func: PrimFunc, checks: bool, target: Target, floats: Floats, keep_nan: bool) -> _Emitter:
-    program = normalize(with_stages(without_bodies(func), target), checks, floats)
+def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
+    plain = with_stages(without_bodies(func, policy.floats), target)
+    program = normalize(plain, checks, policy.floats, policy.precision)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
@@ -158,6 +165,7 @@ class _Emitter:
         self.target = target
         self.keep_nan = keep_nan
         self.program = program
+        self.translate = ExactTranslator if program.policy.exact else Translator
         self.plan = schedule
         self.func = program.func
         self.names = Names()
@@ -171,7 +179,7 @@ class _Emitter:
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
-        self.finite = Finite(program.statements, {*self.func.buffers, *program.raw})
+        self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
 
     # The function.
 
@@ -209,6 +217,16 @@ class _Emitter:
             self._wide(),
         )
 
+    def about_floats(self) -> list[str]:
+        """What a caller's words on floats have led to."""
+        policy = self.program.policy
+        notes = [f"withheld by the policy on floats: {form.what}" for form in policy.withheld]
+        forms = ("contraction", "convolution", "banded product")
+        products = any(form in line for line in self.report for form in forms)
+        if products and any(b.dtype is DType.FLOAT32 for b in self.func.buffers):
+            notes.append(f"products of float32 arrays are taken in precision {policy.precision}")
+        return notes
+
     def parameter_names(self) -> dict[str, str]:
         """Names in the source by those of the program."""
         return {p.name: self.names.of(p) for p in self.func.params}
@@ -245,6 +263,8 @@ class _Emitter:
             lines += ["", f"    Rests on {what}:", *(f"        {text}" for text in assumptions)]
         if derived:
             lines += ["", "    Its derivatives are those of the program as it was written."]
+        if self.program.policy.precision != HIGHEST:
+            lines += ["", f"    Products of float32 arrays are taken in precision {self.program.policy.precision}."]
         in_place = self.donation(True)
         if in_place and not donated:
             lines += [
@@ -325,7 +345,7 @@ class _Emitter:
         def variable(var: Var) -> Value:
             return Value(self.names.of(var), static=var in self.static, weak=True)
 
-        translator = Translator((), load, variable, self.helpers)
+        translator = self.translate((), load, variable, self.helpers)
         return translator.expr(expr).code
 
     # Statements and loops.
@@ -360,7 +380,7 @@ class _Emitter:
         def finite(node: ArrayStatement, e: Expr) -> bool:
             return self.finite.throughout(e, axes(node), scope.around)
 
-        result, gone = merged(nodes, outside, finite, self.target)
+        result, gone = merged(nodes, outside, finite, self.target, self.program.policy)
         self.report += [f"{_describe(statement)}: with the statement before it" for statement in gone]
         return result
 
@@ -390,8 +410,8 @@ class _Emitter:
         node = ArrayStatement(resolved, node.axes, scan)
         passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
         writer = StatementWriter(
-            job, node, bounds, scope, self.names, self.finite, self.target, self.only, self.keep_nan,
-            behind, passed_on, statement.position in self.pinned,
+            job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
+            self.keep_nan, behind, passed_on, statement.position in self.pinned,
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers

@@ -25,7 +25,7 @@ def inline_windows(program: Program) -> None:
     while (found := next((b for b in program.depth if _within_window(b, program)), None)) is not None:
         writer = writer_of(found, program.statements)
         assert writer is not None
-        rest = [having(found, writer.store.value, s) for s in program.statements if s is not writer]
+        rest = [having(found, writer.store.value, s, program.policy) for s in program.statements if s is not writer]
         program.statements[:] = [replace(s, position=k) for k, s in enumerate(rest)]
         del program.depth[found]
 
@@ -43,7 +43,7 @@ def _within_window(local: Buffer, program: Program) -> bool:
     read = {load.buffer for load in writer.reads()}
     if any(s.buffer in read for s in inside) or local in read_by_bounds(program.statements):
         return False
-    if any(_size(having(local, writer.store.value, r)) > LARGEST for r in readers):
+    if any(_size(having(local, writer.store.value, r, program.policy)) > LARGEST for r in readers):
         return False
     sums = _final(local, program, writer.position)
     return bool(sums) and all(_sums_windows(s, depth, writer, program) for s in sums)

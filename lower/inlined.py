@@ -16,12 +16,13 @@ from ir.nodes import Buffer, Expr, Load
 from ir.traverse import loads, map_expr
 from lower.absorption import always_unchanged
 from lower.choices import is_short
+from lower.freedoms import Policy
 from lower.normalize import Program, mapped, read_by_bounds, update_of
 
 
 def inline_values(program: Program) -> None:
     """Put values in place of locals where no store changes them, whatever the data are."""
-    found = inlined(program.statements, program.depth, always_unchanged)
+    found = inlined(program.statements, program.depth, lambda ss: always_unchanged(ss, program.policy), program.policy)
     for local in set(program.depth) - {b for s in found for b in s.buffers()}:
         if any(local in s.buffers() for s in program.statements):
             del program.depth[local]
@@ -29,12 +30,15 @@ def inline_values(program: Program) -> None:
 
 
 def inlined(
-    statements: Sequence[Statement], depth: Mapping[Buffer, int], idle: Callable[[Sequence[Statement]], Idle]
+    statements: Sequence[Statement],
+    depth: Mapping[Buffer, int],
+    idle: Callable[[Sequence[Statement]], Idle],
+    policy: Policy,
 ) -> list[Statement]:
     """The statements with values in place of locals; `idle` gives the instances that change nothing."""
     chosen = [b for b in depth if _may_go(b, statements, depth)]
     while chosen:
-        found = _without(chosen, statements)
+        found = _without(chosen, statements, policy)
         free = idle(found)
         kept = [b for b in chosen if _lasts(b, statements, found, free)]
         if kept == chosen:
@@ -43,9 +47,9 @@ def inlined(
     return list(statements)
 
 
-def all_inlined(statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> list[Statement]:
+def all_inlined(statements: Sequence[Statement], depth: Mapping[Buffer, int], policy: Policy) -> list[Statement]:
     """What the statements would be if nothing changed any value on the way."""
-    return _without([b for b in depth if _may_go(b, statements, depth)], statements)
+    return _without([b for b in depth if _may_go(b, statements, depth)], statements, policy)
 
 
 def writer_of(local: Buffer, statements: Sequence[Statement]) -> Statement | None:
@@ -78,24 +82,24 @@ def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffe
     )
 
 
-def _without(locals_: Sequence[Buffer], statements: Sequence[Statement]) -> list[Statement]:
+def _without(locals_: Sequence[Buffer], statements: Sequence[Statement], policy: Policy) -> list[Statement]:
     """The statements with values in place of locals, and without those that store them."""
     found = list(statements)
     for local in locals_:
         writer = writer_of(local, found)
         assert writer is not None
-        found = [having(local, writer.store.value, s) for s in found if s is not writer]
+        found = [having(local, writer.store.value, s, policy) for s in found if s is not writer]
     return found
 
 
-def having(local: Buffer, value: Expr, statement: Statement) -> Statement:
+def having(local: Buffer, value: Expr, statement: Statement, policy: Policy) -> Statement:
     """A statement with a value in place of a local."""
     if local not in statement.buffers():
         return statement
     found = mapped(
         statement, lambda e: map_expr(e, lambda x: value if isinstance(x, Load) and x.buffer == local else x)
     )
-    return replace(found, update=update_of(found.store, found.guards, found.loops))
+    return replace(found, update=update_of(found.store, found.guards, found.loops, policy))
 
 
 def _lasts(local: Buffer, before: Sequence[Statement], after: Sequence[Statement], idle: Idle) -> bool:

@@ -17,6 +17,7 @@ from ir.verify import check_entry
 from lower.calibration import price_line, user_target
 from lower.callable import Kernel, ShardedKernel
 from lower.donation import Donate
+from lower.freedoms import HIGHEST, precision_named
 from lower.function import emit_function
 from lower.pallas import emitted
 from lower.pallas_choice import preferred
@@ -39,11 +40,14 @@ def compile(
     donate: Donate = False,
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
+    precision: str = HIGHEST,
     verify: bool = True,
 ) -> Kernel:
     """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
 
     `floats` are the freedoms that forms may take, as for `optimize`: a `Floats`, names, or the default policy.
+    `precision` is that of products of float32 arrays on devices that have several: highest (all digits of the type,
+    which is the default), high or default, which is the fastest one.
 
     Where a choice between forms is one of prices, those that `loopsat calibrate` keeps for the target named decide, if
     there are any, and the report says so; a `Target` is taken with the prices that it has.
@@ -65,7 +69,7 @@ def compile(
     names in `donate` that the function does not write; VerifyError for a program that has no meaning.
     """
     check_entry(func, verify)
-    policy = floats_named(floats)
+    policy, digits = floats_named(floats), precision_named(precision)
     platform = platform_of(target)
     device, notes = _device(platform)
     prices = user_target(platform if isinstance(target, str) else target)
@@ -73,19 +77,20 @@ def compile(
     notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
     if mesh is not None:
         layout = mesh_layout(func, mesh, shardings, platform)
-        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy)
+        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy, digits)
         kernel.report += notes
         return kernel
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
     if pallas and not (checks or donate):
-        form, why = preferred(func, prices.target)
+        form, why = preferred(func, prices.target, policy)
         here = device.platform in (platform, *_ALIASES.get(platform, ()))
         elsewhere = f", but not on {device.platform}" if form is not None and not here else ""
         notes += [f"{why}{elsewhere}"] if why else []
         if form is not None and here:
             return Kernel(emitted(form), device, notes)
-    return Kernel(emit_function(func, checks, prices.target, donate, floats=policy), device, notes)
+    lowered = emit_function(func, checks, prices.target, donate, floats=policy, precision=digits)
+    return Kernel(lowered, device, notes)
 
 
 def platform_of(target: str | Target) -> str:
@@ -116,6 +121,7 @@ def emit(
     donate: Donate = False,
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
+    precision: str = HIGHEST,
     verify: bool = True,
 ) -> str:
     """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
@@ -126,7 +132,8 @@ def emit(
     check_entry(func, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
-        form, _ = preferred(func, prices.target)
+        form, _ = preferred(func, prices.target, floats_named(floats))
         if form is not None:
             return form.source
-    return emit_function(func, target=prices.target, donate=donate, floats=floats_named(floats)).source
+    policy, digits = floats_named(floats), precision_named(precision)
+    return emit_function(func, target=prices.target, donate=donate, floats=policy, precision=digits).source

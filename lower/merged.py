@@ -16,6 +16,7 @@ from ir.nodes import Binary, Expr, Load, Select, Unary, const
 from ir.traverse import factors, free_vars
 from lower.choices import conjunction
 from lower.deciding import cheaper
+from lower.freedoms import MERGED, Policy
 from lower.nest import ArrayStatement, Node
 from lower.padded_reads import PaddedRead, Use, read_price, uses
 from lower.views import reads_data
@@ -28,6 +29,7 @@ def merged(
     outside: Callable[[ArrayStatement, Load], bool],
     finite: Callable[[ArrayStatement, Expr], bool],
     target: Target,
+    policy: Policy,
 ) -> tuple[list[Node], list[Statement]]:
     """The nodes with updates taken into the statement before them, and the statements that are gone.
 
@@ -38,14 +40,13 @@ def merged(
     gone: list[Statement] = []
     for node in nodes:
         last = result[-1] if result else None
-        joint = None
         if isinstance(last, ArrayStatement) and isinstance(node, ArrayStatement) and _one_place(last, node):
             joint = _together(last, node, outside, finite, target)
-            if joint is not None:
+            if joint is not None and policy.may(MERGED, joint.statement.buffer.dtype):
                 result[-1] = joint
                 gone.append(node.statement)
-        if joint is None:
-            result.append(node)
+                continue
+        result.append(node)
     return result, gone
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
-from ir.nodes import Binary, Buffer, Expr, Load, Store, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import free_vars
 from lower.linear import Linear, Ranges, atom, interval, linear, number, to_expr
 from lower.normalize import relocated, relocated_expr
@@ -104,6 +104,18 @@ class Recurrence:
     factor: Expr | None
     previous: Load
 
+    @property
+    def value(self) -> Expr:
+        """What it stores, in terms of its parts."""
+        if self.factor is None:
+            return Binary(self.op, self.previous, self.term)
+        return _sum((self.factor,), (self.previous,), self.term)
+
+    @property
+    def earlier(self) -> tuple[Load, ...]:
+        """Elements that it stored before."""
+        return (self.previous,)
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -114,6 +126,29 @@ class Filter:
     factors: tuple[Expr, ...]
     term: Expr
     previous: tuple[Load, ...]
+
+    @property
+    def value(self) -> Expr:
+        """What it stores, in terms of its parts."""
+        return _sum(self.factors, self.previous, self.term)
+
+    @property
+    def earlier(self) -> tuple[Load, ...]:
+        """Elements that it stored before."""
+        return self.previous
+
+
+def _sum(factors: Sequence[Expr], terms: Sequence[Expr], rest: Expr) -> Expr:
+    """A sum of multiples, but for those that are zero, and a rest."""
+    for factor, term in zip(factors, terms, strict=True):
+        if not _is_zero(factor):
+            product = Binary("mul", factor, term)
+            rest = product if _is_zero(rest) else Binary("add", product, rest)
+    return rest
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,7 @@ from ir.traverse import (
 )
 from lower.choices import as_choices, as_extreme, as_one_store, conjuncts, is_large, overwritten
 from lower.collected import collected
+from lower.freedoms import EXTREMES, HIGHEST, UPDATES, Policy, Precision
 
 _DEEPEST = 120  # levels of a value that is one expression in source; sums of 100 terms are
 
@@ -72,12 +73,12 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does. `floats` are the freedoms that its forms may take. `source` is the
+    those that lie in memory as their parameter does. `policy` says which freedoms its forms may take. `source` is the
     program as it was written, where this is another.
     """
 
     func: PrimFunc
-    floats: Floats = DEFAULT_FLOATS
+    policy: Policy = field(default_factory=Policy)
     statements: list[Statement] = field(default_factory=list[Statement])
     depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
     checks: list[Check] = field(default_factory=list[Check])
@@ -86,6 +87,11 @@ class Program:
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
     source: Program | None = None
+
+    @property
+    def floats(self) -> Floats:
+        """The freedoms that are granted."""
+        return self.policy.floats
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
@@ -124,9 +130,12 @@ class Program:
         return tuple(b for b in self.func.buffers if b.name in names)
 
 
-def normalize(func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS) -> Program:
+def normalize(
+    func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS, precision: Precision = HIGHEST
+) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    program = Program(func, floats, source=None if func.origin is None else normalize(func.origin, floats=floats))
+    source = None if func.origin is None else normalize(func.origin, floats=floats)
+    program = Program(func, Policy(floats, precision), source=source)
     _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it
@@ -160,7 +169,7 @@ class _Builder:
         def go(s: Stmt) -> None:
             self.visit(s, loops, guards, values, buffers)
 
-        choices = as_choices(stmt)
+        choices = as_choices(stmt, self.program.policy)
         if choices is not None:
             for choice in choices:
                 go(choice)
@@ -208,12 +217,15 @@ class _Builder:
             return
         if nesting(value) > _DEEPEST:
             value = map_expr(value, lambda e: self._freeze(e, "part", set(), loops, guards, always=is_large(e)))
-        value = collected(value) if value.dtype.is_float else as_extreme(value)
+        policy = self.program.policy
+        value = collected(value, policy) if value.dtype.is_float else as_extreme(value, policy)
         store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
         if value.same(Load(store.buffer, indices)):
             return
         position = len(self.program.statements)
-        self.program.statements.append(Statement(position, loops, guards, store, update_of(store, guards, loops)))
+        self.program.statements.append(
+            Statement(position, loops, guards, store, update_of(store, guards, loops, policy))
+        )
 
     def _loop(
         self,
@@ -358,14 +370,19 @@ def negate(cond: Expr) -> Expr:
             return Unary("not", cond)
 
 
-def update_of(store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...]) -> tuple[UpdateOp, Expr] | None:
+def update_of(
+    store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...], policy: Policy
+) -> tuple[UpdateOp, Expr] | None:
     """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads that element.
 
     Reads of other elements of B are dependences like any other; only a place, a guard or a bound may not depend on B.
+    None too where it may not be combined in another order.
     """
     own = Load(store.buffer, store.indices)
     found = split_update(store.value, own)
     if found is None or has_load(found[1], own):
+        return None
+    if not policy.may(EXTREMES if found[0] in ("min", "max") else UPDATES, store.value.dtype):
         return None
     around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
     return None if any(load.buffer == store.buffer for e in around for load in loads(e)) else found

@@ -12,10 +12,13 @@ from math import prod
 
 from egraph_rules.cost import TPU, Target
 from ir.analysis.dependence import Loop
+from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.traverse import free_vars
 from lower.calls import without_bodies
 from lower.estimate import estimate, extent
+from lower.freedoms import PALLAS, Policy
 from lower.linear import linear
 from lower.nest import ArrayStatement, Box, Node, SequentialLoop, Versions
 from lower.normalize import normalize
@@ -29,11 +32,13 @@ ELEMENT = 4  # bytes of the elements in whose units prices are
 OPERATION = {TPU.name: 0.105}
 
 
-def preferred(func: PrimFunc, target: Target) -> tuple[PallasForm | None, str]:
+def preferred(func: PrimFunc, target: Target, floats: Floats = DEFAULT_FLOATS) -> tuple[PallasForm | None, str]:
     """The Pallas form of a program where that is much cheaper on a target, and why it is or is not taken.
 
     The reason is empty for targets that have no such forms.
     """
+    if target.name in PALLAS_TARGETS and not Policy(floats).may(PALLAS, DType.FLOAT32):
+        return None, "no Pallas kernel: the policy on floats withholds freedoms that it takes"
     form = find_form(func, target)
     if isinstance(form, str):
         return None, f"no Pallas kernel: {form}" if target.name in PALLAS_TARGETS else ""

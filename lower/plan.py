@@ -36,7 +36,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     """Schedule a program for a target."""
     static = static_names(program)
     boxes = loop_boxes(program, static)
-    deps = dependences(program.statements, program.depth, always_unchanged(program.statements))
+    deps = dependences(program.statements, program.depth, always_unchanged(program.statements, program.policy))
     flat = flat_ranges(program.statements, boxes, static, program.depth)
     prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
     masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target)

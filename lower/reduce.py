@@ -1,6 +1,7 @@
 """Reductions and contractions over array axes as JAX source.
 
-Contractions of float32 ask for full precision, which targets with narrow matrix units would not give by themselves.
+Contractions of float32 ask for a precision, by default the full one, which targets with narrow matrix units would not
+give by themselves.
 Narrow floats accumulate in float32.
 """
 
@@ -130,8 +131,9 @@ def einsum(
     dtype: DType,
     translator: Translator,
     result_dtype: DType | None = None,
+    precision: str | None = None,
 ) -> Value:
-    """The sum of a product over axes, which is never formed; in another dtype, if that is given."""
+    """The sum of a product over axes, which is never formed; in another dtype or precision, if these are given."""
     axes = union(translator.order, *(v.axes for v in values))
     letters: dict[Var, str] = {}
     for axis in axes:
@@ -148,7 +150,7 @@ def einsum(
     operands = ", ".join(typed(v, dtype).code for v in values)
     options = f"preferred_element_type={dtype_code(wide)}"
     if dtype is DType.FLOAT32:
-        options = 'precision="highest"'
+        options = f'precision="{precision or translator.precision}"'
     result = Value(f'jnp.einsum("{spec}", {operands}, {options})', kept)
     if narrow or result_dtype is not None:
         result = replace(result, code=f"{result.code}.astype({dtype_code(result_dtype or dtype)})", strength=POSTFIX)

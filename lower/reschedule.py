@@ -8,7 +8,7 @@ vectors. This is unimodular loop permutation with distribution and fusion (Wolf 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
@@ -23,6 +23,7 @@ from lower.components import components
 from lower.deciding import cheaper, cheapest
 from lower.delayed import delayed, may_delay
 from lower.estimate import estimate
+from lower.freedoms import DELAYED, SYSTEMS, Form, Policy
 from lower.linear import Linear, atom, least, linear, number, tidy, to_expr
 from lower.nest import (
     ArrayStatement,
@@ -49,6 +50,7 @@ def rescheduled(
     boxes: dict[Loop, Box],
     taken: set[str],
     target: Target,
+    policy: Policy,
     new: Fresh,
     blocks: bool = True,
 ) -> tuple[Node, ...] | None:
@@ -59,7 +61,7 @@ def rescheduled(
     """
     if any(loop not in boxes for s in statements for loop in s.loops[level:]):
         return None
-    builder = _Builder(boxes, taken, pending, target, new, blocks)
+    builder = _Builder(boxes, taken, pending, target, policy, new, blocks)
 
     def question() -> tuple[Node, ...] | None:
         order = relations(statements, level)
@@ -105,6 +107,7 @@ class _Builder:
         taken: set[str],
         pending: frozenset[Loop],
         target: Target,
+        policy: Policy,
         new: Fresh,
         blocking: bool,
     ) -> None:
@@ -112,6 +115,7 @@ class _Builder:
         self.taken = taken
         self.pending = pending
         self.target = target
+        self.policy = policy
         self.new = new
         self.blocking = blocking
         self.necessary: dict[Statement, Statement] = {}
@@ -235,7 +239,9 @@ class _Builder:
             return None
         node = SequentialLoop(loop, body, "its steps depend on each other")
         solution = solve(node)
-        return self._at_once(node) if solution is None else (solution,)
+        if solution is not None and self.policy.may(SYSTEMS, solution.statement.buffer.dtype):
+            return (solution,)
+        return self._at_once(node)
 
     def _at_once(self, node: SequentialLoop) -> tuple[Node, ...]:
         """A loop, or what does the same with its updates put off, where that is cheaper."""
@@ -244,7 +250,10 @@ class _Builder:
         form = delayed(tidied, self.boxes, self.new) if delays else None
         if form is None or not cheaper("updates put off", self._price(form), self._price((node,))):
             return (node,)
-        return form
+        return form if self._may_all(DELAYED, form) else (node,)
+
+    def _may_all(self, form: Form, nodes: Iterable[Node]) -> bool:
+        return all(self.policy.may(form, n.statement.buffer.dtype) for n in inner_statements(nodes))
 
     def tidied(self, node: Node) -> Node:
         """A node whose statements have no guards that say nothing."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ir.nodes import Buffer, Var
+from lower.exact_values import EXACT_HELPERS
 from lower.job import Job
 from lower.nest import ArrayStatement, Box
 from lower.start import Start
@@ -45,6 +46,7 @@ RESERVED = {
     "first_best",
     "last_best",
     "state",
+    *EXACT_HELPERS,
     *keyword.kwlist,
     *dir(builtins),
 }

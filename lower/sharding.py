@@ -23,6 +23,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, PrimFunc
 from ir.traverse import results_of
 from lower.extended import number
+from lower.freedoms import HIGHEST, Precision
 from lower.function import Emitted, emit_function
 from lower.padding import Padded, padded
 
@@ -199,13 +200,15 @@ def sharded(
     checks: bool = False,
     target: Target = CPU,
     floats: Floats = DEFAULT_FLOATS,
+    precision: Precision = HIGHEST,
 ) -> Sharded:
     """A function whose sizes are numbers on a mesh; with `checks`, no loop runs over padding."""
     unread = [b.name for b in emit_function(func).optional]
     wide = padded(func, layout.parts(), unread, keep_checks=checks)
     # Devices of a CPU exchange maxima by comparing them, which loses NaN (docs/devices.md).
     on_cpu = layout.mesh.devices.flat[0].platform == "cpu"
-    emitted = emit_function(wide.func, checks, target, keep_nan=on_cpu and bool(layout.parts()), floats=floats)
+    keep_nan = on_cpu and bool(layout.parts())
+    emitted = emit_function(wide.func, checks, target, keep_nan=keep_nan, floats=floats, precision=precision)
     return Sharded(layout, func, wide, emitted, len(emitted.checks))
 
 

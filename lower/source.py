@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from lower.cholesky import CHOLESKY
 from lower.chosen import BETWEEN, CHOSEN, GIVEN
 from lower.convolution import BANDED
+from lower.exact_values import EXACT_HELPERS
 from lower.filters import FILTER_HELPERS
 from lower.ragged import REDUCE_RANGES, REDUCE_ROWS
 from lower.scanning import HELPERS
@@ -23,6 +24,7 @@ _HELPERS = {
     "banded": BANDED,
     **HELPERS,
     **FILTER_HELPERS,
+    **EXACT_HELPERS,
     "reduce_ranges": REDUCE_RANGES,
     "reduce_rows": REDUCE_ROWS,
     "cholesky_factor": CHOLESKY,

@@ -15,7 +15,9 @@ from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
 from lower.deciding import cheaper
+from lower.exact_values import ExactTranslator
 from lower.finite import Finite, outside_unless
+from lower.freedoms import HIGHEST, MASKED, Policy
 from lower.job import (
     MAX_SLICES,
     MAX_TAPS,
@@ -60,6 +62,7 @@ class ValueWriter:
         names: Names,
         finite: Finite,
         target: Target,
+        policy: Policy,
         only: Collection[Buffer] = (),
         keep_nan: bool = False,
         behind: Collection[Buffer] = (),
@@ -69,6 +72,7 @@ class ValueWriter:
         self.behind = behind  # buffers that are read behind a barrier
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
         self.target = target
+        self.policy = policy
         self.keep_nan = keep_nan
         self.finite = finite
         self.recall = Recall(scope, names, only)
@@ -94,7 +98,8 @@ class ValueWriter:
         self.job = job
         self.bounds = self.around.with_axes(job.axes)
         order = tuple(a for a in job.axes if a not in apart)
-        self.translator = Translator(order, self._load, self._variable, self.helpers)
+        translate = ExactTranslator if self.policy.exact else Translator
+        self.translator = translate(order, self._load, self._variable, self.helpers, precision=self.policy.precision)
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.shape = buffer_shape(job.buffer, self.bounds)
@@ -377,8 +382,9 @@ class ValueWriter:
             codes.append(self.translator.expr(load).code)
         self._use(job, chosen)
         self.helpers.add("banded")
+        precision = "" if self.policy.precision == HIGHEST else f', precision="{self.policy.precision}"'
         self._note("banded product")
-        return ordered(f"banded({', '.join(codes)}, {what.width})", what.axes, self.translator.order)
+        return ordered(f"banded({', '.join(codes)}, {what.width}{precision})", what.axes, self.translator.order)
 
     def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
         """A convolution by the library's function."""
@@ -397,7 +403,7 @@ class ValueWriter:
         if any(w.dilation > 1 for w in what.windows):
             options.append(f"rhs_dilation={_tuple(w.dilation for w in what.windows)}")
         if dtype is DType.FLOAT32:
-            options.append('precision="highest"')
+            options.append(f'precision="{self.policy.precision}"')
         if narrow:
             options.append("preferred_element_type=jnp.float32")
         code = f"lax.conv_general_dilated({', '.join(options)})"
@@ -462,6 +468,7 @@ class ValueWriter:
             self._known,
             self.names.fresh,
             self.outside,
+            self.policy.floats,
         )
         if op is None:
             inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()
@@ -518,7 +525,8 @@ class ValueWriter:
                 case _:
                     return e
 
-        return map_expr(value, one) if self.job.op in (None, "add", "sub") else value
+        allowed = self.job.op in (None, "add", "sub") and self.policy.may(MASKED, value.dtype)
+        return map_expr(value, one) if allowed else value
 
     def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
         """Whether what a load finds is padding wherever one of the guards does not hold."""

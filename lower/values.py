@@ -189,7 +189,7 @@ def _is_count(expr: Expr) -> bool:
 class Translator:
     """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order.
 
-    Functions that the source calls are added to `helpers`.
+    Functions that the source calls are added to `helpers`. Products of float32 arrays are taken in `precision`.
 
     Array code works out both sides of a choice, and what a mask hides. Derivatives then come as zero times that of the
     side that is not taken, which is no number where that has an infinite one: so operations which may have such get
@@ -203,13 +203,15 @@ class Translator:
         variable: Callable[[Var], Value],
         helpers: set[str] | None = None,
         derivatives: bool = True,
+        precision: str = "highest",
     ) -> None:
         self.order = tuple(order)
         self.derivatives = derivatives
         self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
         self.load = load
         self.variable = variable
-        self.helpers = set[str]() if helpers is None else helpers
+        self.helpers: set[str] = set() if helpers is None else helpers
+        self.precision = precision  # of products of arrays
 
     def expr(self, expr: Expr) -> Value:
         match cast(AnyExpr, expr):

@@ -19,6 +19,7 @@ from ir.traverse import loads
 from lower.absorption import unchanged
 from lower.assumed import Bounds, holds, kept
 from lower.choices import conjunction
+from lower.freedoms import Policy
 from lower.nest import ArrayStatement, Box, Fresh, array_statement, loops_over
 from lower.reduce import neutral_number
 
@@ -41,9 +42,11 @@ class Assumption:
         return " and ".join(c for b, box in self.bounds.items() for c in _said(b.name, box))
 
 
-def assumptions(statements: Sequence[Statement], outside: Callable[[Buffer], bool]) -> Iterator[Assumption]:
+def assumptions(
+    statements: Sequence[Statement], outside: Callable[[Buffer], bool], policy: Policy
+) -> Iterator[Assumption]:
     """Assumptions that leave instances of statements idle; only buffers for which `outside` holds can be tested."""
-    found = {s.position: presburger.within_budget(lambda s=s: unchanged(s), []) for s in statements}
+    found = {s.position: presburger.within_budget(lambda s=s: unchanged(s, policy), []) for s in statements}
     read = {load.buffer for several in found.values() for u in several for c in u.conditions for load in loads(c)}
     if not read or not all(map(outside, read)):
         return

@@ -12,6 +12,7 @@ from dataclasses import replace
 from ir.analysis.dependence import Statement, common_loops, may_meet
 from ir.nodes import Buffer, Load, Store
 from ir.traverse import has_loads
+from lower.freedoms import Policy
 from lower.normalize import Program, read_by_bounds, relocated, update_of
 
 
@@ -23,7 +24,7 @@ def work_in_place(program: Program) -> None:
         if target is None:
             continue
         del program.depth[local]
-        moved = {s.position: _moved(s, local, target) for s in users}
+        moved = {s.position: _moved(s, local, target, program.policy) for s in users}
         kept = [moved.get(s.position, s) for s in program.statements]
         kept = [s for s in kept if s.position not in moved or not s.store.value.same(Load(s.buffer, s.store.indices))]
         program.statements[:] = [replace(s, position=k) for k, s in enumerate(kept)]
@@ -69,7 +70,7 @@ def _touches(s: Statement, last: Statement) -> bool:
     return any(may_meet(last, s, load, last.loops) for load in s.reads() if load.buffer == buffer)
 
 
-def _moved(s: Statement, local: Buffer, target: Store) -> Statement:
+def _moved(s: Statement, local: Buffer, target: Store, policy: Policy) -> Statement:
     """A statement that works in the element of a store."""
     moved = relocated(s, local, target.buffer, lambda _: target.indices)
-    return replace(moved, update=update_of(moved.store, moved.guards, moved.loops))
+    return replace(moved, update=update_of(moved.store, moved.guards, moved.loops, policy))

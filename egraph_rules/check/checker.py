@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from egraph_rules.check import conditions, repairs
+from egraph_rules.check.conditions import idle_condition
 from egraph_rules.check.draw import Source
 from egraph_rules.check.instances import Instances
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.proposals import Proposals
 from egraph_rules.check.searched import Searched
-from egraph_rules.check.trial import Tally, Trial, refutation, run_trials
-from egraph_rules.check.verdict import Verdict
+from egraph_rules.check.shrink import Retest, simpler_values
+from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
+from egraph_rules.check.verdict import Counterexample, Verdict
 from egraph_rules.rule import Rule
 from ir.presburger import exclusive
 
@@ -25,14 +28,17 @@ class _Test:
     noun: str
     make: Callable[[Source], list[Trial]]
     examples: int
+    run: Callable[..., Tally] = run_trials
+    idle: Callable[[], str | None] = lambda: None  # what of the rule the examples did not test, once they are run
 
 
 @exclusive
-def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
+def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0, smallest: bool = True) -> Verdict:
     """Prove a rule where z3 can, and test it on random instances and programs against the interpreter.
 
     `examples` is the number of instances or programs to try; whole searches, which cost more, are fewer. The same seed
-    gives the same verdict.
+    gives the same verdict. Without `smallest`, a counterexample is given as it was found: making it smaller, and
+    finding out which condition is missing, takes longer than finding it.
 
     Raises:
         RuleError: the rule's function fails on a program.
@@ -40,22 +46,43 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
     proof = attempt(rule)
     done: list[str] = []
     matched = 0
+    idle: str | None = None
     for test in _tests(rule, examples, seed):
-        tally = run_trials(test.make, test.examples, seed)
+        tally = test.run(test.make, test.examples, seed, smallest=smallest)
         matched += tally.matched
         if tally.counterexample is not None:
-            how = f"{tally.counterexample.difference.what} (after {_count(tally.examples, test.noun)})"
-            return Verdict(rule.name, "refuted", how, matched, tally.counterexample)
+            after = f"after {_count(tally.examples, test.noun)}"
+            missing = _missing(rule, tally.counterexample, seed, tally.again) if smallest else None
+            return _refuted(rule, tally.counterexample, after, matched, missing)
         done.append(_account(test.noun, tally))
+        idle = idle or test.idle()
     for trial in proof.trials:  # after the random ones, which are simpler
         found = refutation(trial)
         if found is not None:
-            return Verdict(rule.name, "refuted", f"{found.difference.what} (found by z3)", matched, found)
+            found = simpler_values(found)
+            return _refuted(rule, found, "found by z3", matched, _missing(rule, found, seed, None))
     tested = ", ".join(done) if done else "not tested"
     how = f"{proof.how}; {tested}" if proof.how else tested
-    if matched == 0:
-        how += "; never matched"
-    return Verdict(rule.name, "proven" if proof.proven else "tested", how, matched)
+    if proof.proven and (proof.possible or matched > 0):
+        return Verdict(rule.name, "proven", how, matched)
+    if proof.proven:
+        idle = "its conditions never hold"
+    elif matched == 0:
+        idle = "never matched"
+    elif rule.pattern is not None and (condition := idle_condition(rule, examples, seed)) is not None:
+        idle = f"the condition `{condition}` never made a difference"
+    return Verdict(rule.name, "tested" if idle is None else "not checked", how, matched, idle=idle)
+
+
+def _refuted(rule: Rule, found: Counterexample, after: str, matched: int, missing: str | None) -> Verdict:
+    return Verdict(rule.name, "refuted", f"{found.difference.what} ({after})", matched, found, missing=missing)
+
+
+def _missing(rule: Rule, found: Counterexample, seed: int, again: Retest | None) -> str | None:
+    """The side condition that a refuted rule lacks, if it can be told."""
+    if rule.pattern is not None:
+        return conditions.missing_condition(rule, found, seed)
+    return None if again is None else repairs.missing_condition(found, again)
 
 
 def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
@@ -63,14 +90,15 @@ def _tests(rule: Rule, examples: int, seed: int) -> Iterator[_Test]:
     searches = -(-examples // _SEARCHES)
     if rule.pattern is not None:
         instances = Instances(rule)
-        yield _Test("instance", instances.make, examples)
+        yield _Test("instance", instances.make, examples, search_instances)
         if rule.in_engine:
             yield _Test("searched program", Searched(rule, seed, searches, instances.make).make, searches)
     elif rule.in_engine:
         searches *= 3
         yield _Test("searched program", Searched(rule, seed, searches).make, searches)
     else:
-        yield _Test("program", Proposals(rule, seed, examples).make, examples)
+        proposals = Proposals(rule, seed, examples)
+        yield _Test("program", proposals.make, examples, idle=proposals.idle)
 
 
 def _account(noun: str, tally: Tally) -> str:

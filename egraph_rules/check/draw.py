@@ -36,7 +36,7 @@ class Source(ABC):
 
 
 class Dice(Source):
-    """Decisions by a seeded generator, for examples that need no shrinking."""
+    """Decisions by a seeded generator, for examples that are made smaller by other means."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -94,7 +94,6 @@ class Search(Generic[E, F]):
         self.tried = 0
         self.smallest: F | None = None
         self._error: Exception | None = None
-        self.shrinks = True  # whether hypothesis should look for smaller failures
         self._left = _SHRINKING
 
     def run(self, examples: int, seed: int) -> F | None:
@@ -155,4 +154,4 @@ class Search(Generic[E, F]):
             return
         if self.smallest is None or found.size < self.smallest.size:
             self.smallest = found
-        raise _Failed if self.shrinks else _Enough
+        raise _Failed

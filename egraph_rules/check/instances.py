@@ -8,8 +8,9 @@ from itertools import product
 from typing import cast
 
 from egraph_rules.check.draw import Source
+from egraph_rules.check.programs.values import ValueKind, interesting, pick_array, pick_value
+from egraph_rules.check.run import REACHED
 from egraph_rules.check.trial import Trial
-from egraph_rules.check.values import ValueKind, interesting, pick_array, pick_value
 from egraph_rules.rule import (
     ANY,
     BOOL,
@@ -30,8 +31,10 @@ from ir.dtypes import DType
 from ir.floats import Floats
 from ir.inputs import Inputs
 from ir.nodes import (
+    FALSE,
     SKIP,
     Alloc,
+    Assert,
     Assume,
     Binary,
     Buffer,
@@ -320,22 +323,22 @@ class _Instance:
         return 4 // var if dtype.is_integer else Binary("div", const(1.0, dtype), var)
 
     def trial(self, name: str, before: Expr, after: Expr, assumed: Expr | None) -> Trial:
-        """Programs that store one value or the other."""
+        """Programs that store one value or the other, and one that tells whether the store is reached."""
         shape = () if self.loop is None else (const(_EXTENT, DType.INT32),)
         out = Buffer("out", shape, before.dtype)
         guard = self.scalar("guard", DType.BOOL) if self.source.flag(6) else None
+        place = () if self.loop is None else (self.loop,)
         funcs: list[PrimFunc] = []
-        for value in (before, after):
-            store: Stmt = Store(out, () if self.loop is None else (self.loop,), value)
+        for store in (Store(out, place, before), Store(out, place, after), Assert(FALSE, REACHED)):
             if assumed is not None:
-                store = seq(Assume(assumed), store)
+                store: Stmt = seq(Assume(assumed), store)
             body = store if guard is None else If(guard, store, SKIP)
             if self.loop is not None:
                 body = For(self.loop, const(0, DType.INT32), const(_EXTENT, DType.INT32), body)
             funcs.append(self._function(name, body, before, after, assumed, guard, out))
         inputs = {n: v for n, v in self.inputs.items() if any(p.name == n for p in funcs[0].params)}
         inputs["out"] = pick_array(self.source, out_shape(out), out.dtype, self.floats)
-        return Trial(funcs[0], funcs[1], inputs, self.floats, equal=True)
+        return Trial(funcs[0], funcs[1], inputs, self.floats, equal=True, probe=lambda: funcs[2])
 
     def _function(
         self, name: str, body: Stmt, before: Expr, after: Expr, assumed: Expr | None, guard: Expr | None, out: Buffer

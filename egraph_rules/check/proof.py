@@ -25,10 +25,15 @@ Answer = Literal["proven", "refuted", "time-out"]
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What trying to prove a rule came to: in words, and as a test of what z3 takes for a counterexample."""
+    """What trying to prove a rule came to: in words, and as a test of what z3 takes for a counterexample.
+
+    `possible` says that z3 knows values for which the conditions hold and the pattern does not fault: a proof about no
+    values at all proves nothing.
+    """
 
     proven: bool = False
     how: str = ""
+    possible: bool = False
     trials: tuple[Trial, ...] = ()
 
 
@@ -41,6 +46,7 @@ def attempt(rule: Rule) -> Attempt:
         return Attempt()  # exact to the bit, of which real numbers tell nothing
     how: list[str] = []
     context = z3().Context()
+    possible = False
     try:
         for case in _cases(rule, context):
             answer, model = _ask(rule, case, context, real=real)
@@ -53,12 +59,13 @@ def attempt(rule: Rule) -> Attempt:
             if answer == "time-out":
                 return Attempt(how=f"z3: time-out for {case.name}")
             how.append(case.name)
+            possible = possible or _possible(rule, case, context, real=real)
     except Untranslatable as problem:
         return Attempt(how=f"not proven: z3 gets no {problem}")
     if real:
         return Attempt(how="proven by z3 over the reals, which do not round")
     scope = how[0] if len(how) == 1 else f"{how[0]}, signed of any width and {how[1]} to {how[-1]}"
-    return Attempt(proven=True, how=f"proven by z3 for {scope}")
+    return Attempt(proven=True, how=f"proven by z3 for {scope}", possible=possible)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +123,26 @@ def _each(rule: Rule, case: _Case, context: Formula) -> tuple[Answer, Any]:
 
 def _ask(rule: Rule, case: _Case, context: Formula, *, real: bool) -> tuple[Answer, Any]:
     lib = z3()
-    solver = lib.Solver(ctx=context)
-    solver.set("rlimit", _STEPS)
-    solver.set("random_seed", 0)
+    solver = _solver(context)
     solver.add(case.assume, lib.Not(claim(rule, context, case.bounds, real=real)))
     found = solver.check()
     if found == lib.unsat:
         return "proven", None
     return ("refuted", solver.model()) if found == lib.sat else ("time-out", None)
+
+
+def _possible(rule: Rule, case: _Case, context: Formula, *, real: bool) -> bool:
+    """Whether there are values for which a rule claims anything."""
+    solver = _solver(context)
+    solver.add(case.assume, _promise(rule, context, case.bounds, real=real)[0])
+    return bool(solver.check() == z3().sat)
+
+
+def _solver(context: Formula) -> Any:
+    solver = z3().Solver(ctx=context)
+    solver.set("rlimit", _STEPS)
+    solver.set("random_seed", 0)
+    return solver
 
 
 def claim(rule: Rule, context: Formula, bounds: Bounds | None = None, *, real: bool = False) -> Formula:
@@ -132,6 +151,11 @@ def claim(rule: Rule, context: Formula, bounds: Bounds | None = None, *, real: b
     Raises:
         Untranslatable: an operator has no translation.
     """
+    return z3().Implies(*_promise(rule, context, bounds, real=real))
+
+
+def _promise(rule: Rule, context: Formula, bounds: Bounds | None, *, real: bool) -> tuple[Formula, Formula]:
+    """When a rule claims something, and what."""
     assert rule.pattern is not None
     assert rule.replacement is not None
     lib = z3()
@@ -154,7 +178,7 @@ def claim(rule: Rule, context: Formula, bounds: Bounds | None = None, *, real: b
         before.undef == after.undef,
         lib.Implies(lib.Not(before.undef), before.value == after.value),
     )
-    return lib.Implies(lib.And(*given, lib.Not(before.fault)), same)
+    return lib.And(*given, lib.Not(before.fault)), same
 
 
 def _replacement(expr: Expr, exact: Translator, ranged: Translator, given: list[Formula]) -> Meaning:

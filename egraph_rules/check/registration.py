@@ -14,8 +14,8 @@ def register(rule: Rule, *, unchecked: bool = False) -> Rule:
     A registered rule of the same name is replaced. `unchecked=True` skips the check.
 
     Raises:
-        RuleError: the check refutes the rule, or finds nothing that it matches; the error shows the smallest
-            counterexample. Or a built-in rule has this name.
+        RuleError: the check refutes the rule, or cannot put it or one of its conditions to a test; the error shows the
+            smallest counterexample. Or a built-in rule has this name.
     """
     if not unchecked:
         verdict = check_rule(rule)

@@ -18,6 +18,7 @@ from ir.script.printer import to_script
 from ir.traverse import walk
 
 # Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
+REACHED = "the place is reached"  # the message of the assertion that tells so
 TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 1e-4, DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1}
 _STEPS = 20_000
 _SEEDS = tuple(range(3))  # of what bindings freeze
@@ -65,6 +66,12 @@ def execute(func: PrimFunc, inputs: Inputs, seed: int = 0) -> Outcome:
     except OverflowError as error:  # a literal that its dtype does not hold, as only a wrong rule makes it
         return Outcome({}, InterpretError("overflow", str(error)))
     return Outcome({b.name: (machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers})
+
+
+def reaches(probe: PrimFunc, inputs: Inputs) -> bool:
+    """Whether a run gets to the assertion that a probe holds."""
+    fault = execute(probe, inputs).fault
+    return fault is not None and fault.message == REACHED
 
 
 @dataclass(frozen=True, slots=True)

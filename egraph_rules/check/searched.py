@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from egraph_rules.check.draw import Source
-from egraph_rules.check.inputs import inputs_for
 from egraph_rules.check.places import Prepared
-from egraph_rules.check.pool import Pool
+from egraph_rules.check.programs.inputs import inputs_for
+from egraph_rules.check.programs.pool import Pool
 from egraph_rules.check.run import compare
-from egraph_rules.check.trial import Trial, refutation
-from egraph_rules.check.verdict import Counterexample
+from egraph_rules.check.shrink import Retested
+from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.cost import CPU, SEARCH_PRICES, Target
 from egraph_rules.optimize import optimize, search_within
 from egraph_rules.phases import Budget
@@ -30,6 +30,7 @@ _SCOUTED = 144  # programs that are looked at for such as the rule applies to
 _TRIES = 2  # programs to which the rule may not apply, until one is given up
 
 Instance = Callable[[Source], list[Trial]]
+Probe = Callable[[], PrimFunc]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Searched:
 
     def __post_init__(self) -> None:
         scouted = min(_SCOUTED, 4 * self.examples) if self.instance is None else 0
-        self.pool = Pool(self._applies, self.seed, scouted, max(2, self.examples // 5))
+        self.pool = Pool(self._applies, self.seed, scouted)
 
     def _applies(self, given: Prepared) -> bool:
         used = _Used(CPU, DEFAULT_FLOATS, self._others())
@@ -79,15 +80,15 @@ class Searched:
         return []
 
     def _trials(self, source: Source) -> list[Trial]:
-        func, inputs = self._program(source)
+        func, inputs, probe = self._program(source)
         if func is None:
             return []
         target, floats = prices(source), source.pick(DEFAULT_FLOATS, self.rule.floats)
         beside = not source.flag(3)  # most rules over statements need others to come to anything
         used = _Used(target, floats, self._others() if beside else ())
-        return self._variants(used, func, inputs_for(source, func, floats) if inputs is None else inputs)
+        return self._variants(used, func, inputs_for(source, func, floats) if inputs is None else inputs, probe)
 
-    def _variants(self, used: _Used, func: PrimFunc, inputs: Inputs) -> list[Trial]:
+    def _variants(self, used: _Used, func: PrimFunc, inputs: Inputs, probe: Probe | None = None) -> list[Trial]:
         """What a search makes of a program; nothing if the rule does not apply."""
         variants = self._search(func, used)
         if variants is None:
@@ -100,12 +101,13 @@ class Searched:
                 for f in search(func, used.others, used)[0]
             )
 
-        def again(smaller: PrimFunc, values: Inputs) -> Counterexample | None:
-            trials = self._variants(used, smaller, values)
-            return next((r for r in map(refutation, trials) if r is not None), None)
+        def again(smaller: PrimFunc, values: Inputs) -> Retested:
+            runs = [run_trial(trial) for trial in self._variants(used, smaller, values)]
+            failed = next((found for found, _ in runs if found is not None), None)
+            return Retested(any(tested for _, tested in runs), failed)
 
         return [
-            Trial(func, variant, inputs, used.floats, equal=False, blameless=blameless, again=again)
+            Trial(func, variant, inputs, used.floats, equal=False, blameless=blameless, again=again, probe=probe)
             for variant in variants
             if variant != func
         ]
@@ -126,11 +128,12 @@ class Searched:
         found, without = (search_within(func, None, r, used.target, used.floats) for r in rules)
         return found if found != without else None
 
-    def _program(self, source: Source) -> tuple[PrimFunc | None, Inputs | None]:
+    def _program(self, source: Source) -> tuple[PrimFunc | None, Inputs | None, Probe | None]:
+        """A program, inputs if they come with it, and what tells whether the rule's pattern is reached."""
         if self.instance is not None and not source.flag(4):
             trials = self.instance(source)
-            return (trials[0].original, trials[0].inputs) if trials else (None, None)
-        return self.pool.draw(source).func, None
+            return (trials[0].original, trials[0].inputs, trials[0].probe) if trials else (None, None, None)
+        return self.pool.draw(source).func, None, None
 
 
 def search(func: PrimFunc, rules: tuple[Rule, ...], used: _Used) -> tuple[list[PrimFunc], Counter[str]]:

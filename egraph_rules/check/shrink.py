@@ -1,13 +1,15 @@
-"""Smaller programs that may show the same mistake. Owns what a program can lose; whether it still fails is asked."""
+"""Smaller programs, sizes and values that may show the same mistake; whether they still do is asked."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from egraph_rules.check.verdict import Counterexample
+from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.inputs import Inputs
 from ir.nodes import (
@@ -34,15 +36,24 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import all_exprs, children, substitute, walk, with_children
+from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_children
 
-_TRIES = 150
+_TRIES = 400
 
-Retest = Callable[[PrimFunc, Inputs], Counterexample | None]
+
+@dataclass(frozen=True, slots=True)
+class Retested:
+    """What came of a rule on one program: whether it was put to a test at all, and what is wrong."""
+
+    tested: bool
+    failed: Counterexample | None = None
+
+
+Retest = Callable[[PrimFunc, Inputs], Retested]
 
 
 def shrink(found: Counterexample, retest: Retest) -> Counterexample:
-    """The smallest counterexample reached by leaving parts of the program out, and by simpler inputs."""
+    """The smallest counterexample reached by leaving parts of the program out, and by smaller sizes and values."""
     left = _TRIES
     smaller = True
     while smaller:
@@ -51,32 +62,151 @@ def shrink(found: Counterexample, retest: Retest) -> Counterexample:
             left -= 1
             if left < 0:
                 return found
-            new = retest(func, inputs)
-            if new is not None and (new.size, _weight(new.inputs)) < (found.size, _weight(found.inputs)):
+            new = retest(func, inputs).failed
+            if new is not None and _measure(new) < _measure(found):
                 found, smaller = new, True
                 break
     return found
 
 
-def _weight(inputs: Inputs) -> int:
-    """How many elements are not zero."""
-    return sum(int(np.count_nonzero(np.asarray(v))) for v in inputs.values())
+def simpler_values(found: Counterexample) -> Counterexample:
+    """A counterexample of the same programs with the simplest inputs that show it."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for inputs in _simpler_inputs(found.original, found.inputs):
+            new = replace(found, inputs=inputs)
+            again = new.again()
+            if again is not None and again.what == found.difference.what:
+                found, smaller = replace(new, difference=again), True
+                break
+    return found
+
+
+# Measures ------------------------------------------------------------------------------------------------------------
+
+
+def _measure(found: Counterexample) -> tuple[int, float]:
+    """What there is to read, and how far the numbers are from zero."""
+    numbers = [e.value for e in all_exprs(found.original.body) if isinstance(e, Const)]
+    values = [v for given in found.inputs.values() for v in np.asarray(given).flat]
+    return found.size, sum(map(complexity, numbers)) + sum(complexity(v) for v in values)
+
+
+def complexity(value: object) -> float:
+    """How far a number is from a simple one: 0, 1, 2, ... with negative ones, fractions and what is huge behind."""
+    number = float(value)  # pyright: ignore[reportArgumentType]  # a number of Python's or NumPy's
+    if not math.isfinite(number):
+        return 2000.0
+    sign = 0.25 if math.copysign(1.0, number) < 0 else 0.0
+    return math.log2(1 + abs(number)) + sign + (0.0 if number == int(number) else 20.0)
+
+
+def _simpler(value: Scalar, dtype: DType) -> Iterator[Scalar]:
+    """Simpler numbers in place of one, the simplest first."""
+    if dtype is DType.BOOL:
+        if value:
+            yield False
+        return
+    options: list[float] = [0, 1, 2]
+    if math.isfinite(value):
+        options += [-value, math.trunc(value), math.trunc(value / 2), value - 1 if value > 0 else value + 1]
+    seen: set[float] = set()
+    for option in options:
+        fits = dtype.is_float or dtype.min <= option <= dtype.max
+        if fits and option not in seen and complexity(option) < complexity(value):
+            seen.add(option)
+            yield float(option) if dtype.is_float else int(option)
+
+
+# Candidates ----------------------------------------------------------------------------------------------------------
 
 
 def _candidates(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inputs]]:
     for body in _smaller(func.body):
         new = tidy(replace(func, body=body))
         yield new, {p.name: inputs[p.name] for p in new.params}
+    yield from _smaller_buffers(func, inputs)
+    for values in _simpler_inputs(func, inputs):
+        yield func, values
+    yield from _simpler_constants(func, inputs)
+
+
+def _simpler_inputs(func: PrimFunc, inputs: Inputs) -> Iterator[Inputs]:
+    """Inputs with one thing simpler: a whole array zero, one value."""
+    dtypes = {p.name: p.dtype for p in func.params}
     for name, value in inputs.items():
-        array = np.asarray(value)
-        if not array.any():
-            continue
-        yield func, {**inputs, name: np.zeros_like(array) if isinstance(value, np.ndarray) else type(value)(0)}
-        if isinstance(value, np.ndarray) and array.size > 1:
-            for place in np.argwhere(array):
-                fewer = array.copy()
-                fewer[tuple(place)] = 0
-                yield func, {**inputs, name: fewer}
+        array, dtype = np.asarray(value), dtypes[name]
+        if isinstance(value, np.ndarray):
+            if np.count_nonzero(array) > 1:
+                yield {**inputs, name: np.zeros_like(array)}
+            for place in np.ndindex(array.shape):
+                for option in _simpler(array[place].item(), dtype):
+                    simpler = array.copy()
+                    simpler[place] = option
+                    yield {**inputs, name: simpler}
+        else:
+            for option in _simpler(value, dtype):
+                yield {**inputs, name: option}
+
+
+def _smaller_buffers(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inputs]]:
+    """One extent of the program less by one or more, in all buffers, loops and indices that have it.
+
+    Buffers of a program have few extents, and rules compare them: they shrink together.
+    """
+    extents = sorted({int(e.value) for b in _buffers(func) for e in b.shape if isinstance(e, Const) and e.value > 1})
+    for extent in extents:
+        for less in dict.fromkeys((1, 2, extent - 1)):
+            if less < extent:
+                yield _resized(func, inputs, extent, less, everywhere=True)
+                yield _resized(func, inputs, extent, less, everywhere=False)
+
+
+def _buffers(func: PrimFunc) -> list[Buffer]:
+    return [*func.buffers, *(s.buffer for s in walk(func.body) if isinstance(s, Alloc))]
+
+
+def _resized(func: PrimFunc, inputs: Inputs, extent: int, less: int, *, everywhere: bool) -> tuple[PrimFunc, Inputs]:
+    def size(expr: Expr) -> Expr:
+        fits = isinstance(expr, Const) and expr.dtype is DType.INT32 and expr.value == extent
+        return const(less, expr.dtype) if fits else expr
+
+    def buffer(old: Buffer) -> Buffer:
+        return replace(old, shape=tuple(size(e) for e in old.shape))
+
+    def expr(part: Expr) -> Expr:
+        if isinstance(part, Load):
+            return replace(part, buffer=buffer(part.buffer))
+        return size(part) if everywhere else part
+
+    def stmt(part: Stmt) -> Stmt:
+        return replace(part, buffer=buffer(part.buffer)) if isinstance(part, (Store, Alloc)) else part
+
+    params = tuple(buffer(p) if isinstance(p, Buffer) else p for p in func.params)
+    body = map_stmt(func.body, lambda e: map_expr(e, expr), stmt)
+    values = dict(inputs)
+    for old in func.buffers:
+        array = values[old.name]
+        assert isinstance(array, np.ndarray)
+        sizes = [int(e.value) for e in buffer(old).shape if isinstance(e, Const)]
+        if len(sizes) == array.ndim:
+            values[old.name] = array[tuple(slice(n) for n in sizes)]
+    return replace(func, params=params, body=body), values
+
+
+def _simpler_constants(func: PrimFunc, inputs: Inputs) -> Iterator[tuple[PrimFunc, Inputs]]:
+    """Programs with one constant simpler, wherever it occurs."""
+    numbers = dict.fromkeys(e for e in all_exprs(func.body) if isinstance(e, Const) and e.dtype is not DType.BOOL)
+    for number in numbers:
+        for option in _simpler(number.value, number.dtype):
+            new = const(option, number.dtype)
+
+            def other(part: Expr, number: Const = number, new: Const = new) -> Expr:
+                return new if part.same(number) else part
+
+            body = map_stmt(func.body, lambda e, other=other: map_expr(e, other))
+            yield replace(func, body=body), inputs
 
 
 def tidy(func: PrimFunc) -> PrimFunc:
@@ -107,14 +237,8 @@ def _smaller(stmt: Stmt) -> Iterator[Stmt]:
                 yield replace(stmt, other=new)
             for new in _smaller_expr(cond):
                 yield replace(stmt, cond=new)
-        case For(var=var, start=start, extent=extent, body=body):
-            yield substitute(body, {var: start})
-            if isinstance(extent, Const) and extent.value > 1:
-                yield replace(stmt, extent=const(int(extent.value) - 1, extent.dtype))
-            for new in _smaller(body):
-                yield replace(stmt, body=new)
-            for new in _smaller_expr(extent):
-                yield replace(stmt, extent=new)
+        case For():
+            yield from _smaller_loop(stmt)
         case Let(var=var, value=value, body=body):
             yield substitute(body, {var: const(0, var.dtype)})
             for new in _smaller(body):
@@ -143,14 +267,25 @@ def _smaller(stmt: Stmt) -> Iterator[Stmt]:
             pass
 
 
+def _smaller_loop(loop: For) -> Iterator[Stmt]:
+    yield substitute(loop.body, {loop.var: loop.start})
+    for new in _smaller(loop.body):
+        yield replace(loop, body=new)
+    for name, bound in (("start", loop.start), ("extent", loop.extent)):
+        for new in _smaller_expr(bound):
+            yield replace(loop, **{name: new})
+
+
 def _smaller_expr(expr: Expr) -> Iterator[Expr]:
     """Parts of an expression that can stand for it, and the expression with smaller parts."""
-    if isinstance(expr, (Const, Var, Undef)):
+    if isinstance(expr, (Const, Undef)):
+        return
+    if expr.dtype is not DType.BOOL and not isinstance(expr, Binary):
+        yield const(0, expr.dtype)
+    if isinstance(expr, Var):
         return
     parts = children(expr)
     yield from (part for part in parts if part.dtype is expr.dtype and not isinstance(expr, Load))
-    if expr.dtype is not DType.BOOL and not isinstance(expr, Binary):
-        yield const(0, expr.dtype)
     for k, part in enumerate(parts):
         for new in _smaller_expr(part):
             yield with_children(expr, (*parts[:k], new, *parts[k + 1 :]))

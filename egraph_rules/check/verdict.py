@@ -17,7 +17,7 @@ from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.traverse import stmt_exprs, walk, walk_expr
 
-Status = Literal["proven", "tested", "refuted"]
+Status = Literal["proven", "tested", "not checked", "refuted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,13 @@ class Counterexample:
         exprs = sum(1 for s in stmts for e in stmt_exprs(s) for _ in walk_expr(e))
         return 4 * len(stmts) + exprs + sum(np.size(v) for v in self.inputs.values()) + len(self.original.params)
 
+    def again(self) -> Difference | None:
+        """How the two programs differ when they are run again."""
+        return compare(self.original, self.rewritten, self.inputs, self.floats, equal=self.equal).difference
+
     def holds(self) -> bool:
         """Whether the two programs still differ when they are run again."""
-        again = compare(self.original, self.rewritten, self.inputs, self.floats, equal=self.equal)
-        return again.difference is not None
+        return self.again() is not None
 
     def __str__(self) -> str:
         values = "\n".join(f"    {name} = {_shown(v)}" for name, v in self.inputs.items())
@@ -62,9 +65,10 @@ class Counterexample:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a rule holds: proven for all values, tested on examples, or refuted by a counterexample.
+    """Whether a rule holds: proven for all values, tested on examples, not checked, or refuted by a counterexample.
 
-    `how` says in one line what was done; `matched` is how often the rule applied in testing.
+    `how` says in one line what was done; `matched` is how often the rule was put to a test, and `idle` what of it never
+    was, for which it counts as not checked. `missing` names the side condition that a refuted rule lacks, if known.
     """
 
     rule: str
@@ -72,6 +76,8 @@ class Verdict:
     how: str
     matched: int = 0
     counterexample: Counterexample | None = None
+    idle: str | None = None
+    missing: str | None = None
 
     @property
     def refuted(self) -> bool:
@@ -83,28 +89,33 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        """Whether the rule may be relied on: proven, or tested on examples to which it applied."""
-        return self.proven or (not self.refuted and self.matched > 0)
+        """Whether the rule may be relied on: proven, or tested on examples that could have shown it wrong."""
+        return self.status in ("proven", "tested")
 
     def __bool__(self) -> bool:
-        return not self.refuted
+        return self.ok
 
     def __str__(self) -> str:
         head = f"{self.rule}: {self.status}: {self.how}"
+        if self.idle is not None:
+            head += f"; {self.idle}"
+        if self.missing is not None:
+            head += f"\nwhat seems to be missing: {self.missing}"
         return head if self.counterexample is None else f"{head}\n{self.counterexample}"
 
 
 def refuse(verdict: Verdict) -> RuleError:
-    """The error for a rule that may not be relied on: refuted, or never tested by any example."""
+    """The error for a rule that may not be relied on: refuted, or not checked."""
     if verdict.counterexample is None:
         message = f"rule {verdict.rule} could not be checked: {verdict.how}"
         help = "register it with `unchecked=True` if you know that it holds"
-        return RuleError("rule-unchecked", message, help=help)
+        return RuleError("rule-unchecked", message, notes=[] if verdict.idle is None else [verdict.idle], help=help)
+    missing = "the side condition that excludes this" if verdict.missing is None else f"a condition: {verdict.missing}"
     return RuleError(
         "rule-refuted",
         f"rule {verdict.rule} does not hold",
         notes=[str(verdict.counterexample)],
-        help="add the side condition that excludes this, or register it with `unchecked=True` if you know better",
+        help=f"add {missing}; or register it with `unchecked=True` if you know better",
     )
 
 

@@ -65,12 +65,12 @@ def neg_neg(x: Term):
 
 @rule(on=FLOAT, because="a value is its own minimum")
 def min_self(x: Term):
-    return binary("min", x, x), x, defined(x)
+    return binary("min", x, x), x
 
 
 @rule(on=FLOAT, because="a value is its own maximum")
 def max_self(x: Term):
-    return binary("max", x, x), x, defined(x)
+    return binary("max", x, x), x
 
 
 @rule(on=FLOAT, because="minimum commutes up to the sign of zero", floats=Floats.NO_SIGNED_ZEROS)

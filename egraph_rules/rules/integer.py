@@ -168,12 +168,12 @@ def remainder_of_quotient(x: Term, c: Number):
 
 @rule(on=INTEGER, because="a value is its own minimum")
 def min_self(x: Term):
-    return binary("min", x, x), x, defined(x)
+    return binary("min", x, x), x
 
 
 @rule(on=INTEGER, because="a value is its own maximum")
 def max_self(x: Term):
-    return binary("max", x, x), x, defined(x)
+    return binary("max", x, x), x
 
 
 @rule(on=INTEGER, because="minimum commutes")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Literal, assert_never, cast
 
 import islpy as isl
@@ -122,16 +123,15 @@ class _Checker:
 
     def _entry(self) -> _Facts:
         """Scalars have values of their dtypes, and no parameter has a negative extent."""
-        known = pb.always()
-        for var in (*self.func.scalars, *shape_vars(self.func)):
-            if not var.dtype.is_float:
-                known = known.intersect(values_of(var.dtype, var.name))
-        for buffer in self.func.buffers:
-            for extent in buffer.shape:
-                size = self._affine(extent)
-                if size is not None:
-                    known = known.intersect(size.ge_set(pb.number(0)))
-        return _Facts(known)
+        scalars = [v for v in (*self.func.scalars, *shape_vars(self.func)) if not v.dtype.is_float]
+        sizes = [self._affine(extent) for buffer in self.func.buffers for extent in buffer.shape]
+
+        def known() -> isl.Set:
+            ranges = [values_of(var.dtype, var.name) for var in scalars]
+            extents = [size.ge_set(pb.number(0)) for size in sizes if size is not None]
+            return reduce(isl.Set.intersect, (*ranges, *extents), pb.always())
+
+        return _Facts(pb.within_budget(known, pb.always()))
 
     # Translation -----------------------------------------------------------------------------------------------------
 
@@ -349,14 +349,16 @@ class _Checker:
         """Where an index leaves an axis; None when that cannot be expressed."""
         key = (index, extent)
         if key not in self._outsides:
-            place, size = self._affine(index), self._affine(extent)
-            found = None
-            if place is not None and size is not None:
-                low, high = place.lt_set(pb.number(0)), place.ge_set(size)
-                both = low.union(high)
-                found = _Outside(low, high, both, frozenset(pb.variables(both)))
-            self._outsides[key] = found
+            self._outsides[key] = pb.within_budget(lambda: self._beyond(index, extent), None)
         return self._outsides[key]
+
+    def _beyond(self, index: Expr, extent: Expr) -> _Outside | None:
+        place, size = pb.affine(index, self.opaque), pb.affine(extent, self.opaque)
+        if place is None or size is None:
+            return None
+        low, high = place.lt_set(pb.number(0)), place.ge_set(size)
+        both = low.union(high)
+        return _Outside(low, high, both, frozenset(pb.variables(both)))
 
     def _access(
         self,

@@ -18,12 +18,12 @@ from egraph_rules.rules import all_rules
 from ir.errors import LoopsatError, RuleError, suggest
 from lower.scripts import execute
 
-_STYLES = {"proven": "green", "tested": "green", "refuted": "bold red"}
-REFUTED = 1
+_STYLES = {"proven": "green", "tested": "green", "not checked": "bold yellow", "refuted": "bold red"}
+FAILED = 1
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check rules and print what came of it; the exit status is 1 if one is refuted.
+    """Check rules and print what came of it; the exit status is 1 if one is refuted or not checked.
 
     Raises:
         LoopsatError: the file fails or defines no rule, or there is no rule of that name.
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
     console.print(Text(summary(verdicts)))
     if options.record:
         record(rules, chosen, verdicts)
-    return REFUTED if any(v.refuted for v in verdicts) else 0
+    return 0 if all(v.ok for v in verdicts) else FAILED
 
 
 def rules_of(names: Mapping[str, object], path: Path) -> tuple[Rule, ...]:
@@ -87,7 +87,5 @@ def named(rules: tuple[Rule, ...], name: str | None) -> tuple[Rule, ...]:
 
 def summary(verdicts: list[Verdict]) -> str:
     """One line on all of them."""
-    counts = {status: sum(v.status == status for v in verdicts) for status in ("proven", "tested", "refuted")}
-    idle = sum(not v.ok and not v.refuted for v in verdicts)
-    text = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    return f"{len(verdicts)} rules: {text}" + (f" ({idle} of them never matched)" if idle else "")
+    counts = {status: sum(v.status == status for v in verdicts) for status in _STYLES}
+    return f"{len(verdicts)} rules: " + ", ".join(f"{count} {status}" for status, count in counts.items() if count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -112,15 +113,16 @@ def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimF
     output: Path | None = options.output
     floats = floats_of(options)
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
-        write_atomically(output, export(best, floats=floats), script)
+        write_atomically(output, export(best, floats=floats, precision=options.precision), script)
         return
     match form:
         case "ir":
             text = to_script(best, header=True)
         case "jax":
-            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options), floats=floats)
+            donate, digits = donation_of(options), options.precision
+            text = emit(best, prices, donate=donate, pallas=_pallas(options), floats=floats, precision=digits)
         case _:
-            text = stablehlo_text(best, floats=floats)
+            text = stablehlo_text(best, floats=floats, precision=options.precision)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
@@ -170,13 +172,14 @@ class _Presenter:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
         floats = self.result.settings.floats
-        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), floats=floats)
+        how: dict[str, Any] = {"floats": floats, "precision": options.precision}
+        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), **how)
         page.title("JAX source")
         page.code(kernel.source)
         for note in kernel.report:
             page.line(f"- {note}")
         if not options.no_run and (self.tuned is None or self.tuned.complete):
-            self._check_and_time(best, compile(func, target=self.prices.target, floats=floats), kernel)
+            self._check_and_time(best, compile(func, target=self.prices.target, **how), kernel)
 
     def _found(self) -> None:
         page, report = self.page, self.result.report
@@ -230,7 +233,8 @@ class _Presenter:
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
-            kernel = compile(variant, target=self.prices.target, floats=self.result.settings.floats)
+            floats, digits = self.result.settings.floats, self.options.precision
+            kernel = compile(variant, target=self.prices.target, floats=floats, precision=digits)
             shown = self.tuned is not None or rank < (self.options.variants or 1)
             if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))

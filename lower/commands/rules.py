@@ -41,7 +41,8 @@ def run(options: argparse.Namespace) -> None:
             console.print(f"      because {rule.reason}", markup=False)
             console.print(f"      {verdict_on(rule) or 'not checked since it was changed'}", markup=False)
         for idiom in tensor_rules() if name == TENSOR else ():
-            console.print(f"  {idiom.name}: {idiom.law}", markup=False)
+            freedoms = f"  [needs {freedom_names(idiom.floats)}]" if idiom.floats else ""
+            console.print(f"  {idiom.name}: {idiom.law}{freedoms}", markup=False)
             console.print(f"      because {idiom.reason}", markup=False)
 
 

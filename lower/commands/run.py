@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     limits = budget_of(options)
     whole = pricing(func, prices.target, floats)
     result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole)
-    kernel = compile(result.best, target=prices.target, floats=floats)
+    kernel = compile(result.best, target=prices.target, floats=floats, precision=options.precision)
     inputs = program.inputs(np.random.default_rng(options.seed))
     outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))
     console = Console(highlight=False, soft_wrap=True)

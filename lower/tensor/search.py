@@ -8,24 +8,30 @@ from dataclasses import dataclass, field
 
 from egraph_rules.cost import Target
 from egraph_rules.engine import Engine, Row, kept
+from egraph_rules.rounds import Program, Rounds
+from ir.floats import Floats
 from lower.deciding import cheapest as cheapest_of
 from lower.tensor.rules import RULES
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
 _ROUNDS = 6
 _NODES = 500  # rows after which no further round begins
+_CEILING = 5_000  # rows that no round passes
 _LEAVES = 14  # terms with more leaves are left as they are
 
+_FACTS = "(saturate (run facts))"
 _OPEN = "(set (axes e) (& (| x y) (^ -1 k)))"
 _BINARY = ("Add", "Sub", "Mul", "Div", "Where")
 
 
-def _program() -> tuple[str, ...]:
+def _program(granted: Floats | None) -> Program:
+    """Terms, their facts, and the rules; over floats only those whose freedoms are granted."""
     constructors = " ".join(f"({op}{' i64' * (op in NUMBERED)}{' T' * arity})" for op, arity in ARITY.items())
     analysis = [
         "(function axes (T) i64 :merge (& old new))",
         "(relation finite (T))",
-        "(ruleset facts) (ruleset idioms)",
+        "(relation rounds (T))",
+        "(ruleset facts)",
         *(
             f"(rule ((= e ({op} a b)) (= x (axes a)) (= y (axes b))) ((set (axes e) (| x y))) :ruleset facts)"
             for op in _BINARY
@@ -38,23 +44,33 @@ def _program() -> tuple[str, ...]:
         "(rule ((= e (Neg a)) (finite a)) ((finite e)) :ruleset facts)",
         "(rule ((= e (Where m a)) (finite a)) ((finite e)) :ruleset facts)",
         "(rule ((= e (Flag m))) ((finite e)) :ruleset facts)",
+        "(rule ((= e (Neg a)) (rounds a)) ((rounds e)) :ruleset facts)",
+        "(rule ((= e (Where m a)) (rounds a)) ((rounds e)) :ruleset facts)",
     ]
-    return (f"(datatype T {constructors})", *analysis, *(r.program for r in RULES))
+    rules = (r.program for r in RULES if granted is None or r.floats in granted)
+    return Program.of((f"(datatype T {constructors})", *analysis), rules)
 
 
-_engine = kept(Engine)
+def _engine_of(key: tuple[int, Floats | None]) -> Engine:
+    """An engine that knows the rules, of which there were so many, as far as freedoms are granted."""
+    program = _program(key[1])
+    return Engine(program.texts, program.growth)
+
+
+_engine = kept(_engine_of)
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
-    a set of axes; whether elements are floats, which alone have fast products of arrays; where a product with ones is
-    as fast as a sum; which leaves equal other terms, and which of these would be made for this term only."""
+    a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
+    others; where a product with ones is as fast as a sum; which leaves equal other terms, and which of these would be
+    made for this term only."""
 
     axes: tuple[int, ...]
     finite: tuple[bool, ...]
     size: Callable[[int], float]
-    floats: bool
+    floats: Floats | None
     rows: Callable[[int], bool]
     equal: Mapping[int, Term] = field(default_factory=dict[int, Term])
     only: frozenset[int] = frozenset()
@@ -64,21 +80,33 @@ def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
     if sum(t.op == "Leaf" for whole in (term, *facts.equal.values()) for t in whole.walk()) > _LEAVES:
         return term
-    with _engine(_program()) as engine, engine.scratch():
+    with _engine((len(RULES), facts.floats)) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")
         for k, other in facts.equal.items():
             engine.run(f"(union (Leaf {k}) {_text(other)})")
-        changed = True
+        for product in dict.fromkeys(t for whole in (term, *facts.equal.values()) for t in whole.walk() if _rounds(t)):
+            engine.run(f"(rounds {_text(product)})")
+        rounds = Rounds(engine, tuple(ARITY), _CEILING, _CEILING)
         for _ in range(_ROUNDS):
-            engine.saturate("(saturate (run facts))")
-            if not changed or engine.sizes(ARITY) > _NODES:
+            changed, _ = rounds.run(_FACTS)
+            if not (changed or rounds.waiting) or engine.sizes(ARITY) > _NODES:
                 break
-            changed, _ = engine.saturate("(run idioms)")
-        engine.saturate("(saturate (run facts))")
+        engine.saturate(_FACTS)
         extractor = _Extractor(engine.tables((*ARITY, "axes")), facts, target)
         return extractor.best(term)
+
+
+def _rounds(term: Term) -> bool:
+    """Whether a term of a program is rounded to what its terms are large: there is a product in it, or a quotient."""
+    match term.op:
+        case "Mul" | "Div" | "Contract" | "Times":
+            return True
+        case "Add" | "Sub" | "Neg" | "Where":
+            return any(map(_rounds, term.args))
+        case _:
+            return False
 
 
 def _text(term: Term) -> str:
@@ -160,7 +188,7 @@ class _Extractor:
             case "Leaf":
                 return math.inf if node.number in self.facts.only else here * t.load
             case "Ones":
-                return 0.0 if self.facts.floats and self.facts.rows(node.number) else math.inf
+                return 0.0 if self.facts.floats is not None and self.facts.rows(node.number) else math.inf
             case "Where":
                 return below + here * t.mask
             case "Flag":
@@ -175,7 +203,7 @@ class _Extractor:
             case "Contract":
                 formed = sum(self.size(self.axes[a]) * self._formed(a) for a in node.args)
                 work = self.size(self.axes[node.args[0]] | self.axes[node.args[1]])
-                price = t.contraction if self.facts.floats else t.arith
+                price = t.contraction if self.facts.floats is not None else t.arith
                 return below + formed + work * price + here * t.store + t.product
             case _:
                 return below + here * t.arith

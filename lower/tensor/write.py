@@ -7,8 +7,10 @@ from contextlib import contextmanager
 
 from egraph_rules.cost import Target
 from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Expr, Load, Var
 from lower.deciding import cheaper
+from lower.freedoms import HIGHEST, Precision
 from lower.linear import Linear
 from lower.reduce import einsum, in_floats, reduction
 from lower.tensor.exact import EXACT, largest
@@ -40,6 +42,7 @@ class SumWriter:
         known: Callable[[Load], Known | None],
         fresh: Callable[[str], str],
         outside: Sequence[Expr] | None = None,
+        floats: Floats = DEFAULT_FLOATS,
     ) -> None:
         self.translator = translator
         self.order = translator.order
@@ -50,6 +53,7 @@ class SumWriter:
         self.known = known
         self.fresh = fresh
         self.outside = outside  # conditions without which nothing of a sum is used; None where it is not to be cut
+        self.floats = floats
         self.forms: list[str] = []
 
     def sum(
@@ -150,7 +154,7 @@ class SumWriter:
             tuple(self._bits(v.axes) for v in self.values),
             tuple(self.are_finite),
             self._positions,
-            self.dtype.is_float,
+            self.floats if self.dtype.is_float else None,
             self._long_rows,
             self.equal,
             frozenset(self.only),
@@ -268,7 +272,8 @@ class SumWriter:
             cut = self._in_blocks(term, values, over)
             if cut is not None:
                 return cut
-        value = self._in_floats(term, values, over) or einsum(values, over, self.dtype, self.translator)
+        own = _precision(term)
+        value = self._in_floats(term, values, over) or einsum(values, over, self.dtype, self.translator, precision=own)
         if term in self.shared:
             value = self.made[term] = Value(self.named(value.code, "product"), value.axes)
         return value
@@ -282,7 +287,7 @@ class SumWriter:
         if most is None or most > EXACT or not cheaper("in floats", t.contraction, t.integer_contraction):
             return None
         self.forms.append("in float32, exactly")
-        return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype)
+        return einsum([in_floats(v) for v in values], over, DType.FLOAT32, self.translator, self.dtype, HIGHEST)
 
     def _in_blocks(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
         """A contraction in blocks, where only a part of it counts and that is cheaper."""
@@ -299,6 +304,11 @@ class SumWriter:
 
     def _reduced(self, value: Value, bits: int) -> Value:
         return reduction("add", value, None, self._axes(bits), self.dtype, self.translator, self.size)
+
+
+def _precision(term: Term) -> Precision | None:
+    """The precision of a contraction that is no product of arrays in the program, but a sum."""
+    return HIGHEST if any(a.op in ("Ones", "Flag") for a in term.args) else None
 
 
 def _same(axes: Sequence[Axis], others: Sequence[Axis]) -> bool:

@@ -5,11 +5,26 @@ from __future__ import annotations
 import itertools
 import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from wrong_rules import WRONG, and_commutes, any_offset, stale_assumption, sub_self, undef_store_is_skip
+from wrong_rules import (
+    WRONG,
+    add_sub_same,
+    and_commutes,
+    any_offset,
+    cancel_factor,
+    cancel_symbol,
+    eq_self,
+    min_plus,
+    not_lt,
+    select_swapped,
+    stale_assumption,
+    sub_self,
+    undef_store_is_skip,
+)
 
 from egraph_rules.check import check_rule, refuse
 from egraph_rules.check.record import verdict_on
@@ -19,9 +34,10 @@ from egraph_rules.proposal import Here, rewrite
 from egraph_rules.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
 from egraph_rules.rules import all_rules
 from ir import parse
+from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.floats import Floats
-from ir.nodes import Const, For, PrimFunc, Stmt
+from ir.nodes import SKIP, Binary, Const, For, If, PrimFunc, Stmt, Store, const
 from lower.cli import main
 
 BUILT_IN = all_rules()
@@ -29,14 +45,14 @@ BUILT_IN = all_rules()
 
 @pytest.mark.parametrize("item", BUILT_IN, ids=lambda r: r.name)
 def test_built_in_rules_pass(item: Rule) -> None:
-    assert check_rule(item, examples=6)
+    assert not check_rule(item, examples=6).refuted
 
 
 def test_recorded_verdicts_are_of_the_rules_as_they_are() -> None:
     recorded = {r.name: verdict_on(r) for r in BUILT_IN}
     assert [name for name, verdict in recorded.items() if verdict is None] == [], "run `loopsat check-rules --record`"
     assert [name for name, verdict in recorded.items() if "refuted" in str(verdict)] == []
-    assert [name for name, verdict in recorded.items() if "never matched" in str(verdict)] == []
+    assert [name for name, verdict in recorded.items() if "not checked" in str(verdict)] == []
 
 
 @pytest.mark.fuzz
@@ -49,7 +65,7 @@ def test_built_in_rules_pass_many_examples(item: Rule) -> None:
 
 @pytest.mark.parametrize("item", WRONG, ids=lambda r: r.name)
 def test_wrong_rules_are_refuted(item: Rule) -> None:
-    verdict = check_rule(item)
+    verdict = check_rule(item, smallest=False)
     assert verdict.refuted, str(verdict)
     assert not verdict
     assert not verdict.ok
@@ -102,6 +118,7 @@ def test_a_rule_that_never_matches_is_not_ok() -> None:
         yield from ()
 
     verdict = check_rule(never, examples=3)
+    assert verdict.status == "not checked"
     assert not verdict.ok
     assert not verdict.refuted
     assert "never matched" in str(verdict)
@@ -144,6 +161,122 @@ def test_a_rule_that_fails_is_named_with_the_program() -> None:
 
     with pytest.raises(RuleError, match=r"odd\.broken fails: IndexError"):
         check_rule(broken, examples=5)
+
+
+# What was put to a test -----------------------------------------------------------------------------------------------
+
+
+def test_conditions_that_never_hold_prove_nothing() -> None:
+    @rule(on=SIGNED, because="wrong, but nothing is smaller than itself", family="odd")
+    def vacuous(x: Term, y: Term):
+        return x * y, x + y, x < y, y < x
+
+    verdict = check_rule(vacuous, examples=30)
+    assert verdict.status == "not checked"
+    assert "its conditions never hold" in str(verdict)
+
+
+def test_a_rare_condition_that_z3_knows_to_be_possible_is_no_obstacle_to_a_proof() -> None:
+    @rule(on=SIGNED, because="what has the value 77 is odd", family="odd")
+    def rare(x: Term):
+        return x % 2, 1, Binary("eq", x, const(77, x.dtype)), defined(x)
+
+    verdict = check_rule(rare, examples=5)
+    assert verdict.proven, str(verdict)
+
+
+def test_a_condition_that_never_made_a_difference_is_not_checked() -> None:
+    @rule(on=FLOAT, because="a double is twice the value", family="odd")
+    def idle(x: Term):
+        return x + x, x * 2.0, defined(x)
+
+    @rule(on=FLOAT, because="a double is twice the value", family="odd")
+    def doubled(x: Term):
+        return x + x, x * 2.0
+
+    assert check_rule(doubled, examples=40).ok
+    verdict = check_rule(idle, examples=40)
+    assert verdict.status == "not checked", str(verdict)
+    assert "`x defined` never made a difference" in str(verdict)
+
+
+def test_a_condition_speaks_of_the_pattern() -> None:
+    with pytest.raises(RuleError, match="speaks of y, which is not in its pattern"):
+
+        @rule(on=SIGNED, because="a double is twice the value", family="odd")
+        def stray(x: Term, y: Term):
+            return x + x, x * 2, y < 0
+
+
+def test_what_is_never_reached_is_not_tested() -> None:
+    @rewrite(law="if false: s  =  if false: t", because="neither runs", family="odd")
+    def unreached(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        if isinstance(stmt, Store) and here.in_loop and here.domain.is_empty():
+            yield replace(stmt, value=stmt.value)
+
+    assert check_rule(unreached, examples=30).status == "not checked"
+
+
+def test_every_way_in_which_a_rule_applies_is_tested() -> None:
+    @rewrite(law="if c: s else: t  =  if not c: t else: s", because="the arms exchange", family="odd")
+    def half_tested(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        if isinstance(stmt, If) and stmt.other != SKIP:
+            yield If(~stmt.cond, stmt.other, stmt.then)
+        if isinstance(stmt, For) and stmt.var.name == "no such name":
+            yield SKIP
+
+    verdict = check_rule(half_tested, examples=30)
+    assert verdict.status == "not checked"
+    assert "was never put to a test" in str(verdict)
+
+
+def test_what_a_rule_asks_must_make_a_difference() -> None:
+    @rewrite(law="if c: s else: t  =  if not c: t else: s", because="the arms exchange", family="odd")
+    def asks(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        if isinstance(stmt, If) and stmt.other != SKIP and here.decided(const(1, DType.INT32)):
+            yield If(~stmt.cond, stmt.other, stmt.then)
+
+    verdict = check_rule(asks, examples=30)
+    assert verdict.status == "not checked"
+    assert "never made a difference" in str(verdict)
+
+
+# Counterexamples ------------------------------------------------------------------------------------------------------
+
+
+@rule(on=SIGNED, because="wrong: the negative of the least value overflows", family="wrong")
+def negated_difference(x: Term, y: Term):
+    return x - y, -(y - x)
+
+
+@rule(on=SIGNED, because="wrong: needs y other than 0", family="wrong")
+def quotient_of_itself(x: Term, y: Term):
+    return x * (y - y), x * (y // y - 1), defined(x), defined(y)
+
+
+@pytest.mark.parametrize(
+    ("item", "condition"),
+    [
+        (sub_self, "defined(x)"),
+        (eq_self, "defined(x)"),
+        (add_sub_same, "defined(y)"),
+        (quotient_of_itself, "y != 0"),
+        (cancel_symbol, "m >= 0"),
+        (any_offset, "c != 0 and (a % c) == 0"),
+    ],
+    ids=lambda x: x if isinstance(x, str) else x.name,
+)
+def test_the_missing_condition_is_named(item: Rule, condition: str) -> None:
+    verdict = check_rule(item)
+    assert verdict.missing == condition
+    assert condition in str(refuse(verdict))
+
+
+@pytest.mark.parametrize("item", [not_lt, any_offset, cancel_factor, select_swapped, min_plus], ids=lambda r: r.name)
+def test_values_of_counterexamples_are_small(item: Rule) -> None:
+    found = check_rule(item).counterexample
+    assert found is not None
+    assert all(np.all(np.abs(np.asarray(v, np.int64)) <= 8) for v in found.inputs.values()), str(found)
 
 
 # Comparing programs ---------------------------------------------------------------------------------------------------
@@ -200,6 +333,7 @@ def test_floats_compare_by_the_freedoms_that_are_taken() -> None:
 # The command ----------------------------------------------------------------------------------------------------------
 
 RULES = """
+from egraph_rules.proposal import rewrite
 from egraph_rules.rule import SIGNED, Term, defined, rule
 
 @rule(on=SIGNED, because="zero is neutral", family="mine")
@@ -209,6 +343,10 @@ def right(x: Term):
 @rule(on=SIGNED, because="wrong: x may be undef", family="mine")
 def wrong(x: Term):
     return x - x, 0
+
+@rewrite(law="s  =  s", because="never applied", family="mine")
+def unmatched(stmt, here):
+    return ()
 """
 
 
@@ -220,8 +358,10 @@ def test_the_command_checks_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "mine.right: " in out
     assert "mine.wrong: refuted" in out
     assert "becomes" in out
-    assert "2 rules" in out
+    assert "3 rules" in out
     assert main(["check-rules", str(path), "--examples", "60", "--rule", "mine.right"]) == 0
+    assert main(["check-rules", str(path), "--examples", "20", "--rule", "mine.unmatched"]) == 1
+    assert "mine.unmatched: not checked" in capsys.readouterr().out
 
 
 def test_the_command_checks_built_in_rules(capsys: pytest.CaptureFixture[str]) -> None:

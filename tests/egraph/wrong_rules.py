@@ -438,6 +438,15 @@ select_first = statement_rule(
     "wrong.select_first", "select(c, a, b)  =  a", "wrong", "(= x (Ate f e)) (e_sel e t c a b)", "(union x (Ate f a))"
 )
 
+overcompute_unlike = statement_rule(
+    "wrong.overcompute_unlike", "if c: s else: t  =  s   if s cannot fault", "wrong: s and t differ where c is false",
+    "(= x (At f k d)) (p_if k c s t) (= n (f_else f c)) (may_run n s)", "(union x (At f s d))",
+)  # fmt: skip
+stored_something_known = statement_rule(
+    "wrong.stored_something_known", "A[i] = v  =  skip   if A[i] is known", "wrong: A[i] need not be v",
+    "(= x (At f k d)) (p_store k b i e) (= v (old_int f k))", "(noop x)",
+)  # fmt: skip
+
 EXPRESSIONS = (
     sub_self, eq_self, add_sub_same, select_to_sum, half_of_negative, truncating, any_offset, cancel_factor,
     cancel_symbol, min_plus, not_lt, and_commutes, lt_to_le, successor, midpoint, divide_self, rounds_to_itself,
@@ -451,5 +460,8 @@ PROPOSALS = (
     merge_loops, inline_without_predicate, unguarded_init, guard_dropped, one_iteration_less, interchange, reverse,
     local_stores_are_dead,
 )  # fmt: skip
-TABLES = (always_then, any_store_is_noop, last_loop, select_first)
+TABLES = (
+    always_then, any_store_is_noop, last_loop, select_first, overcompute_unlike,
+    stored_something_known,
+)  # fmt: skip
 WRONG = (*EXPRESSIONS, *PROPOSALS, *TABLES)

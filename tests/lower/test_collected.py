@@ -10,16 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir import interpret, parse, parse_expr, to_script
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Const, Expr, Unary, Var
 from ir.traverse import walk_expr
 from lower import compile, emit
 from lower.collected import collected
+from lower.freedoms import Policy
 
 NAMES = ("a", "b", "c", "d")
 
 
 def form(text: str, dtype: str = "float32") -> str:
-    return to_script(collected(parse_expr(text, dict.fromkeys(NAMES, dtype))))
+    return to_script(collected(parse_expr(text, dict.fromkeys(NAMES, dtype)), Policy()))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +44,7 @@ def form(text: str, dtype: str = "float32") -> str:
 )
 def test_forms(text: str, expected: str) -> None:
     whole = parse_expr(text, dict.fromkeys(NAMES, "float32"))
-    got = collected(whole)
+    got = collected(whole, Policy())
     assert operations(got) <= operations(whole)
     assert (operations(got) == operations(whole)) == (text == expected)
     if text == expected:
@@ -56,14 +58,14 @@ def operations(expr: Expr) -> int:
 
 @pytest.mark.parametrize("text", ["a + a * 3.0e38 + a * 3.0e38", "a + 1.0e-45 * b - 1.5 * a + 0.25 * (1.0e-45 * b)"])
 def test_coefficients_stay_in_their_range(text: str) -> None:
-    for e in walk_expr(collected(parse_expr(text, dict.fromkeys(NAMES, "float32")))):
+    for e in walk_expr(collected(parse_expr(text, dict.fromkeys(NAMES, "float32")), Policy())):
         assert not isinstance(e, Const) or (np.isfinite(e.value) and e.value != 0)
 
 
 def test_half_precision_and_integers_stay_as_they_are() -> None:
     for dtype in ("float16", "int32"):
         whole = parse_expr("2 * a + 3 * a", {"a": dtype}) if dtype == "int32" else parse_expr("a + a + a", {"a": dtype})
-        assert collected(whole).same(whole)
+        assert collected(whole, Policy()).same(whole)
 
 
 variables = st.sampled_from([parse_expr(n, {n: "float64"}) for n in NAMES])
@@ -80,10 +82,10 @@ def joined(parts: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
 @given(st.recursive(variables, joined, max_leaves=12), st.lists(st.integers(-4, 4), min_size=4, max_size=4))
 def test_random_combinations_keep_their_values(expr: Expr, values: list[int]) -> None:
     env: dict[str, float] = {n: float(v) for n, v in zip(NAMES, values, strict=True)}
-    new = collected(expr)
+    new = collected(expr, Policy())
     assert value(new, env) == value(expr, env)
     assert operations(new) <= operations(expr)
-    assert collected(new).same(new) or operations(collected(new)) < operations(new)
+    assert collected(new, Policy()).same(new) or operations(collected(new, Policy())) < operations(new)
 
 
 def value(expr: Expr, env: dict[str, float]) -> float:
@@ -107,7 +109,7 @@ def test_a_stencil_with_its_parts_written_down_one_by_one() -> None:
 @T.prim_func
 def f(A: T.Buffer((12, 12), "float32"), B: T.Buffer((12, 12), "float32")):
     for i, j in T.grid(10, 10):
-        B[i + 1, j + 1] = B[i + 1, j + 1] + A[i + 1, j + 1] + (
+        B[i + 1, j + 1] = A[i + 1, j + 1] + (
             0.25 * (A[i, j + 1] - 2.0 * A[i + 1, j + 1] + A[i + 2, j + 1])
             + 0.25 * (A[i + 1, j] - 2.0 * A[i + 1, j + 1] + A[i + 1, j + 2])
         )
@@ -119,3 +121,17 @@ def f(A: T.Buffer((12, 12), "float32"), B: T.Buffer((12, 12), "float32")):
     a, b = (rng.normal(size=(12, 12)).astype(np.float32) for _ in range(2))
     (got,), (want,) = compile(func)(a, b), interpret(func, a, b)
     assert np.allclose(np.asarray(got), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "0.5 * (a - b) + 0.25 * (b - c)",  # differences only are rounded
+        "0.3 * (a - b) + 0.2 * (c - b) + 0.1 * (d - b)",
+        "0.25 * (a - 2.0 * b + c) + 0.25 * (d - 2.0 * b + c)",
+    ],
+)
+def test_differences_are_kept_unless_products_may_be_distributed(text: str) -> None:
+    whole = parse_expr(text, dict.fromkeys(NAMES, "float32"))
+    assert collected(whole, Policy()).same(whole)
+    assert not collected(whole, Policy(DEFAULT_FLOATS | Floats.DISTRIBUTE)).same(whole)

@@ -7,6 +7,7 @@ import pytest
 
 from egraph_rules.cost import CPU
 from ir import parse
+from ir.floats import DEFAULT_FLOATS
 from lower import compile
 from lower.tensor.check import check_tensor_rule
 from lower.tensor.rules import (
@@ -89,7 +90,10 @@ def leaf(number: int) -> Term:
 
 
 def facts(*leaves: int, finite: bool = True) -> Facts:
-    return Facts(leaves, (finite,) * len(leaves), lambda bits: 100.0 ** bits.bit_count(), True, lambda bits: True)
+    def size(bits: int) -> float:
+        return 100.0 ** bits.bit_count()
+
+    return Facts(leaves, (finite,) * len(leaves), size, DEFAULT_FLOATS, lambda bits: True)
 
 
 def test_sums_of_products_become_contractions() -> None:

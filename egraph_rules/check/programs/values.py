@@ -45,8 +45,8 @@ def extreme(dtype: DType, floats: Floats) -> tuple[Scalar, ...]:
     if dtype is DType.BOOL:
         return (False, True)
     if dtype.is_float:
-        return (*interesting(dtype, floats)[len(_FLOATS) - 1 :], 0.0, -0.0)
-    return tuple(dict.fromkeys((dtype.max, dtype.min, 0, 1, -1 if dtype.is_signed else 2)))
+        return (0.0, -0.0, *interesting(dtype, floats)[len(_FLOATS) - 1 :])
+    return tuple(dict.fromkeys((0, 1, -1 if dtype.is_signed else 2, dtype.max, dtype.min)))
 
 
 def pick_value(source: Source, dtype: DType, floats: Floats, *, kind: ValueKind = "any") -> Scalar:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from egraph_rules.check.calling import with_calls
 from egraph_rules.check.draw import Source
-from egraph_rules.check.writer import INDEX, Scope, Writer, number
+from egraph_rules.check.programs.calling import with_calls
+from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,

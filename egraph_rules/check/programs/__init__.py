@@ -1,0 +1,1 @@
+"""Random programs that rules apply to, and inputs for them."""
