@@ -18,7 +18,7 @@ from egraph_rules.cost import CPU, Target
 from ir import PrimFunc, to_script
 from ir.inputs import Inputs
 from ir.interpret import interpret_with_undef
-from ir.traverse import buffers_written
+from ir.traverse import results_of
 from lower.deciding import deciding, least
 from lower.function import Emitted, emit_function
 
@@ -84,7 +84,7 @@ def assert_same(
     space: dict[str, Any] = {}
     exec(emitted.source, space)
     found = space[emitted.name](**{emitted.names[name]: value for name, value in inputs.items()})
-    written = [b for b in func.buffers if b in buffers_written(func.body)]
+    written = [b for b in func.buffers if b in results_of(func)]
     for buffer, (values, undef), got in zip(written, expected, found, strict=True):
         want, have = np.asarray(values)[~undef].astype(float), np.asarray(got)[~undef].astype(float)
         close = TOLERANCE.get(buffer.dtype, 0.0) if tolerance is None else tolerance

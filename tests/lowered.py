@@ -57,7 +57,11 @@ def exact_source(func: PrimFunc, inputs: Mapping[str, np.ndarray], target: Targe
 
     With `symbols`, those of the function over symbolic sizes too.
     """
-    kernels = [(compile(f, target), sizes) for f, sizes in with_numbers_and_with_symbols(func) if symbols or not sizes]
+    kernels = [
+        (compile(f, target, verify=not sizes), sizes)
+        for f, sizes in with_numbers_and_with_symbols(func)
+        if symbols or not sizes
+    ]
     expected = interpret(func, **inputs)
     for kernel, sizes in kernels:
         for want, found in zip(expected, kernel(**inputs, **sizes), strict=True):

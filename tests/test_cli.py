@@ -166,6 +166,17 @@ def test_faulty_kernels(body: str, code: str, line: int, tmp_path: Path, capsys:
     assert f"{path}:{line}:" in message
 
 
+@pytest.mark.parametrize("command", ["optimize", "run", "bench"])
+def test_inputs_that_do_not_fit_are_refused_before_anything_is_done(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = script(tmp_path, "A[0, 0] = 1.0", 'A: T.Buffer((2000000, 1000000), "float32")')
+    assert main([command, str(path)]) == 2
+    printed = capsys.readouterr()
+    assert "error[too-large]" in printed.err and "7,451 GiB" in printed.err and "kernel f" not in printed.out
+    assert main(["optimize", str(path), "--no-run"]) == 0
+
+
 def test_unknown_target_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["optimize", str(SMALL), "--target", "npu"])

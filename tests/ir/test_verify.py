@@ -249,7 +249,6 @@ DATA = 'A: T.Buffer(16, "float32"), B: T.Buffer(16, "float32"), idx: T.Buffer(16
         ("for i in range(idx[0]):\n    B[i] = 0.0", "B[i]", "the range of i is not known"),
         ("for i in range(16):\n    if idx[i] < 16:\n        B[idx[i]] = 0.0", "B[idx[i]]", "contents of idx"),
         ("for i in range(4):\n    B[i * n] = 0.0", "B[i * n]", "not linear"),
-        ("x = T.undef('int32')\nB[x] = 0.0", "B[x]", "the value of x is not known"),
     ],
 )
 def test_what_depends_on_data_is_listed(body: str, text: str, reason: str):
@@ -257,6 +256,14 @@ def test_what_depends_on_data_is_listed(body: str, text: str, reason: str):
     assert access.text == text and reason in access.reason
     assert access.kind == ("store" if text.startswith("B") else "load")
     assert access.span is not None and access.span.file == "kernel.py" and text in str(access)
+
+
+@pytest.mark.parametrize("place", ["x", "x + 1", "y"])
+def test_a_name_of_undef_is_any_number(place: str):
+    start = "x = T.undef('int32')\ny = x * 2\n"
+    with pytest.raises(VerifyError, match="store to B may leave its shape"):
+        check(f"{start}B[{place}] = 0.0", DATA)
+    assert check(f"{start}if {place} >= 0 and {place} < 16:\n    B[{place}] = 0.0", DATA) == Verified(())
 
 
 @pytest.mark.parametrize(

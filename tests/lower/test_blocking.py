@@ -18,6 +18,7 @@ from lower import reschedule
 from lower.blocking import width
 from lower.function import emit_function
 from lower.kernel import Kernel
+from symbolic import with_numbers_and_with_symbols
 
 EAGER = replace(CPU, launch=0.0, step=300.0)  # cuts short loops too, which the interpreter can run
 HEAD = "import numpy as np\nfrom ir import script as T\n\n@T.prim_func\n"
@@ -295,11 +296,11 @@ def small(func: PrimFunc) -> None:
         expected = interpret(func, **{k: v.copy() for k, v in given_.items()})
     if not all(np.isfinite(e).all() and np.abs(e).max() < 1e4 for e in expected):
         return
-    for want, have in zip(expected, eager(func)(**given_), strict=True):
-        scale = max(1.0, float(np.abs(want).max()))
-        np.testing.assert_allclose(
-            np.asarray(have), want, rtol=2e-3, atol=2e-3 * scale, err_msg=emit_function(func, target=EAGER).source
-        )
+    for same, sizes in with_numbers_and_with_symbols(func):
+        kernel = eager(same)
+        for want, have in zip(expected, kernel(**given_, **sizes), strict=True):
+            atol = 2e-3 * max(1.0, float(np.abs(want).max()))
+            np.testing.assert_allclose(np.asarray(have), want, rtol=2e-3, atol=atol, err_msg=kernel.source)
 
 
 @given(triangles())

@@ -28,7 +28,7 @@ def check(func: PrimFunc, seed: int) -> None:
     written = results_of(func)
     buffers = [b for b in func.buffers if b in written]
     for same, sizes in with_numbers_and_with_symbols(func):
-        kernel = compile(same)
+        kernel = compile(same, verify=not sizes)  # nothing says how symbols relate to numbers
         found = kernel(**inputs, **sizes)
         for buffer, (values, undef), got in zip(buffers, expected, found, strict=True):
             want, have = values[~undef], np.asarray(got)[~undef]

@@ -345,3 +345,31 @@ def test_a_column_is_no_vector_of_rows() -> None:
         "    for i in T.serial(2):\n        B[i] = B[i] + A[i, 0]\n"
     )
     assert isinstance(find_form(func(text), "tpu"), str)
+
+
+def test_a_program_that_only_its_locals_see_has_no_stages() -> None:
+    program = func(
+        """def f(A: T.Buffer((16, 128), "float32")):
+    L = T.alloc_buffer((16, 128), "float32")
+    for i, j in T.grid(16, 128):
+        L[i, j] = A[i, j]
+"""
+    )
+    assert "nothing that callers see" in str(find_form(program))
+    assert emit_pallas(program) is None
+
+
+def test_stages_keep_a_result_that_nothing_is_stored_to() -> None:
+    program = func(
+        """def f(A: T.Buffer((16, 128)), B: T.Buffer((16, 128)), C: T.Buffer((16, 128))):
+    for i, j in T.grid(16, 128):
+        if i > i:
+            B[i, j] = A[i, j]
+        C[i, j] = A[i, j] + 1.0
+"""
+    )
+    inputs = random_inputs(program, np.random.default_rng(0))
+    for (want, undef), have in zip(
+        interpret_with_undef(program, **inputs), pallas_kernel(program, interpret=True)(**inputs), strict=True
+    ):
+        np.testing.assert_allclose(np.asarray(have)[~undef], want[~undef], rtol=1e-6)
