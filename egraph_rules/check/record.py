@@ -42,7 +42,7 @@ def record(rules: Iterable[Rule], checked: Iterable[Rule], verdicts: Iterable[Ve
     """
     found = {r.name: _known()[r.name] for r in rules if verdict_on(r) is not None}
     for r, v in zip(checked, verdicts, strict=True):
-        found[r.name] = {"fingerprint": fingerprint(r), "checked": f"{v.status}: {v.how}"}
+        found[r.name] = {"fingerprint": fingerprint(r), "checked": ": ".join(filter(None, (v.status, v.idle, v.how)))}
     PATH.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
