@@ -43,7 +43,12 @@ def floats_named(names: Floats | str | Iterable[str] | None) -> Floats:
         return names
     policies = {**FREEDOMS, "strict": Floats.STRICT, "default": DEFAULT_FLOATS}
     granted = Floats.STRICT
-    for name in [names] if isinstance(names, str) else names:
+    try:
+        given = [names] if isinstance(names, str) else list(names)
+    except TypeError as error:
+        message = f"floats must be a list of freedoms, not {names!r}"
+        raise LoopsatError("argument", message, help=f"use {', '.join(FREEDOMS)}") from error
+    for name in given:
         if name not in policies:
             help = suggest(name, policies) or f"use {', '.join(policies)}"
             raise LoopsatError("unknown-freedom", f"there is no float freedom `{name}`", help=help)

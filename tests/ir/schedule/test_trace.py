@@ -8,7 +8,7 @@ import pytest
 from egraph_rules import transforms
 from ir import parse
 from ir import script as T
-from ir.errors import ScheduleError
+from ir.errors import LoopsatError, ScheduleError
 from ir.nodes import Module, PrimFunc
 from ir.schedule import LoopRef, Schedule, Trace
 
@@ -95,7 +95,7 @@ def test_a_step_that_does_not_exist():
 
 def test_wrong_arguments_in_a_trace():
     trace = Trace.from_json('{"steps": [{"step": "split", "arguments": {"loop": 3}, "outputs": []}]}')
-    with pytest.raises(ScheduleError):
+    with pytest.raises(LoopsatError):
         trace.replay(Schedule(kernel()))
 
 
@@ -111,7 +111,7 @@ def test_wrong_arguments_in_a_trace():
     ],
 )
 def test_wrong_values_in_a_trace(step: str):
-    with pytest.raises(ScheduleError):
+    with pytest.raises(LoopsatError):
         Trace.from_json(f'{{"steps": [{{"step": {step}, "outputs": []}}]}}').replay(Schedule(kernel()))
 
 
@@ -123,10 +123,10 @@ def test_a_schedule_starts_from_a_program(program: object):
 
 def test_refused_steps_are_not_recorded():
     sch = Schedule(kernel())
-    with pytest.raises(ScheduleError):
+    with pytest.raises(LoopsatError):
         sch.split("i", [2, 3])
     assert not sch.trace.steps
-    with pytest.raises(ScheduleError):
+    with pytest.raises(LoopsatError):
         sch.work_on("g")
     assert not sch.trace.steps
 
@@ -166,7 +166,7 @@ def test_refused_steps_are_not_recorded():
 )
 def test_arguments_of_a_wrong_kind(step):
     sch = Schedule(kernel())
-    with pytest.raises(ScheduleError):
+    with pytest.raises(LoopsatError):
         step(sch)
     assert sch.func == Schedule(kernel()).func
 
