@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, Span, suggest
 from ir.nodes import Expr, Function, Module, PrimFunc, Var
+from ir.presburger import exclusive
 from ir.script.definition import parse_definition
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.function import FunctionParser
@@ -23,6 +24,7 @@ _NOTHING: Mapping[str, Constant] = {}
 _DIALECTS = ("script", "tir", "ir", "tirx")  # what `T` may be imported from
 
 
+@exclusive  # Python 3.11 counts the depth of its own trees over all threads (cpython issue 106905)
 def parse(text: str, file: str = "<string>") -> Module:
     """All kernels in a Python text: functions under `@T.prim_func`, also inside classes under `@T.module`.
 
@@ -113,6 +115,7 @@ def parse_function(node: ast.FunctionDef, source: Source, constants: Mapping[str
         ) from error
 
 
+@exclusive
 def parse_expr(text: str, names: Mapping[str, str | DType | Function]) -> Expr:
     """An expression over variables whose dtypes are given by name, e.g. `{"x": "int32"}`, and functions given likewise.
 
