@@ -18,6 +18,7 @@ from typing import NoReturn
 from ir.errors import LoopsatError, Span, VerifyError
 from ir.nodes import Binary, Call, Expr, Function, Load, PrimFunc, Select, Stmt, Undef, Var
 from ir.pure import impurity
+from ir.syntax import python_syntax
 from ir.traverse import all_exprs, children, free_vars, map_expr, substitute_expr, walk_expr
 
 MAX_INLINED = 5_000  # operations of a body with the calls in it expanded: functions of functions grow exponentially
@@ -201,4 +202,4 @@ def template(function: Function) -> ast.expr:
             known = ", ".join(f"{{{n}}}" for n in params)
             raise ValueError(f"`{{{shown}}}` does not name a parameter; there are {known if known else 'none'}")
         parts.append(placeholder(params[name]))
-    return ast.parse("".join(parts).strip(), mode="eval").body
+    return python_syntax("".join(parts).strip(), "eval").body

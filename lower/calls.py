@@ -25,6 +25,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
 from ir.interpret import Machine, Undefined
 from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
+from ir.syntax import python_code, python_syntax
 from ir.traverse import children, map_stmt, walk, with_children
 
 MAX_SIZE = 100_000  # nodes of an expression with its calls expanded; XLA would take minutes for more
@@ -86,7 +87,7 @@ def _expanded(expr: Expr, *, keep: bool) -> Expr:
 
 def call_code(function: Function, args: Sequence[str]) -> tuple[str, bool]:
     """The JAX expression of a function with source for its parameters, and whether it binds like a call."""
-    given = {placeholder(p): ast.parse(a, mode="eval").body for p, a in zip(function.params, args, strict=True)}
+    given = {placeholder(p): python_syntax(a, "eval").body for p, a in zip(function.params, args, strict=True)}
     tree = _Filler(given).visit(template(function))
     return ast.unparse(tree), isinstance(tree, (ast.Call, ast.Attribute, ast.Subscript, ast.Name))
 
@@ -174,7 +175,7 @@ def _meaning(function: Function, sample: tuple[Scalar, ...]) -> Scalar | None:
 def _computed(function: Function, columns: Sequence[Array]) -> Array:
     """What the JAX expression gives, element by element; arguments are also tried as arrays that broadcast."""
     names = [placeholder(p) for p in function.params]
-    code = compile(ast.Expression(ast.fix_missing_locations(template(function))), "<jax>", "eval")
+    code = python_code(ast.Expression(template(function)), "<jax>")
 
     def run(args: Sequence[Array]) -> Array:
         given = {n: jnp.asarray(a) for n, a in zip(names, args, strict=True)}

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ir.syntax import python_syntax
+
 
 def without_dead_lines(lines: Sequence[str]) -> list[str]:
     """The body of a function, one statement a line besides nested functions, without assignments that nothing reads."""
-    function = ast.parse("\n".join(["def f():", *lines])).body[0]
+    function = python_syntax("\n".join(["def f():", *lines])).body[0]
     assert isinstance(function, ast.FunctionDef)
     dead: set[int] = set()
     _mark(function.body, dead)

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
+from ir.syntax import python_syntax
+
 _ELEMENTWISE = {"where", "minimum", "maximum", "abs", "sqrt", "exp", "log", "arange", "int32", "float32", "float64"}
 _Along = tuple[str, int]  # an array, and which of its dimensions the step is in
 
@@ -30,7 +32,7 @@ def handed_on(
 ) -> Handed:
     """The body of a step, a statement a line, with what it reads of `arrays` in row or column `variable` handed on."""
     found = Handed(list(lines))
-    function = ast.parse("\n".join(["def f():", *lines])).body[0]
+    function = python_syntax("\n".join(["def f():", *lines])).body[0]
     assert isinstance(function, ast.FunctionDef)
     if not all(isinstance(s, ast.Assign) for s in function.body):
         return found

@@ -28,6 +28,7 @@ from ir.inputs import Inputs, random_inputs
 from ir.interpret import Machine
 from ir.nodes import PrimFunc
 from ir.specialize import specialize
+from ir.syntax import python_syntax
 from ir.traverse import free_vars, shape_vars
 from lower.cli import read_text
 from lower.normalize import normalize
@@ -110,7 +111,7 @@ def _executed(path: Path) -> Mapping[str, object]:
 
 
 def _defines_inputs(path: Path) -> bool:
-    return any(isinstance(s, ast.FunctionDef) and s.name == "inputs" for s in ast.parse(read_text(path)).body)
+    return any(isinstance(s, ast.FunctionDef) and s.name == "inputs" for s in python_syntax(read_text(path)).body)
 
 
 def _set_of(names: Mapping[str, object], name: str, path: Path) -> dict[str, int]:

@@ -33,6 +33,7 @@ from ir.schedule.index_map import IndexMap
 from ir.schedule.padding import after_writes, assumption, filler, index_names, padding_stage
 from ir.script.parser import parse_expr
 from ir.script.printer import to_script
+from ir.syntax import python_syntax
 from ir.traverse import all_exprs, free_vars, results_of, shape_vars, walk
 
 
@@ -197,8 +198,8 @@ def record_of(func: PrimFunc, name: str) -> tuple[tuple[Expr, ...], IndexMap] | 
         return None
     try:
         shape, _, rest = str(text).partition(" -> ")
-        function = ast.parse(rest, mode="eval").body
-        extents = ast.parse(shape, mode="eval").body
+        function = python_syntax(rest, "eval").body
+        extents = python_syntax(shape, "eval").body
         if not isinstance(function, ast.Lambda) or not all(isinstance(e, ast.Tuple) for e in (extents, function.body)):
             raise ValueError("found no `shape -> lambda`")
         sizes = {v.name: v.dtype for v in (*func.scalars, *shape_vars(func))}

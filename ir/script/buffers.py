@@ -8,6 +8,7 @@ from ir.dtypes import DType, from_name
 from ir.nodes import Buffer, Const, Expr
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Source
+from ir.syntax import python_syntax
 
 _POSITIONAL = ("shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type")
 _IGNORED = ("align", "offset_factor", "buffer_type")  # notes for code generation: they change no contents
@@ -19,7 +20,7 @@ def annotation(arg: ast.arg, source: Source) -> ast.expr:
     note = arg.annotation
     if isinstance(note, ast.Constant) and isinstance(note.value, str):
         try:
-            quoted = ast.parse(note.value.strip(), mode="eval").body
+            quoted = python_syntax(note.value.strip(), "eval").body
         except (SyntaxError, ValueError):
             raise source.error("annotation", f"the type of `{arg.arg}` cannot be read", arg, help=_EXAMPLE) from None
         for part in ast.walk(quoted):

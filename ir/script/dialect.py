@@ -18,6 +18,7 @@ from ir.script.definition import parse_definition
 from ir.script.parser import parse_function
 from ir.script.scope import Constant, Source
 from ir.script.values import Typer, Value
+from ir.syntax import python_syntax
 from ir.verify import check_entry
 
 _NOWHERE = ast.Pass()  # a node without a place
@@ -79,7 +80,7 @@ def _syntax(function: object, decorator: str) -> tuple[ast.FunctionDef, Source]:
     indented = lines[0][:1].isspace()
     text = "".join(["if True:\n", *lines] if indented else lines)
     source = Source.of(text, inspect.getsourcefile(function) or "<unknown>", first - 1 - indented)
-    node = ast.parse(text).body[0]
+    node = python_syntax(text).body[0]
     node = node.body[0] if isinstance(node, ast.If) else node
     if not isinstance(node, ast.FunctionDef):
         raise ParseError(

@@ -32,6 +32,7 @@ from ir.script.buffers import annotation, buffer_param, declared, is_handle, sca
 from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name, suggest_name
 from ir.script.intervals import extent_of
 from ir.script.scope import Constant, Scope, Source
+from ir.syntax import python_syntax
 from ir.traverse import all_exprs, shape_vars
 
 ALLOC = ("alloc_buffer", "sblock_alloc_buffer", "decl_buffer")
@@ -410,7 +411,7 @@ class FunctionParser:
         """An attribute's value; what is no plain literal is kept as its text."""
         try:
             value = _hashable(ast.literal_eval(node))
-            same = ast.literal_eval(repr(value)) == value
+            same = ast.literal_eval(python_syntax(repr(value), "eval")) == value
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
             same, value = False, None
         return value if same else ast.unparse(node)

@@ -13,18 +13,17 @@ from collections.abc import Iterator, Mapping
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, Span, suggest
 from ir.nodes import Expr, Function, Module, PrimFunc, Var
-from ir.presburger import exclusive
 from ir.script.definition import parse_definition
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.function import FunctionParser
 from ir.script.scope import Constant, Scope, Source
+from ir.syntax import python_syntax
 
 MAX_BYTES = 2_000_000  # a hand-written kernel has a few thousand; Python's own parser needs seconds beyond this
 _NOTHING: Mapping[str, Constant] = {}
 _DIALECTS = ("script", "tir", "ir", "tirx")  # what `T` may be imported from
 
 
-@exclusive  # Python 3.11 counts the depth of its own trees over all threads (cpython issue 106905)
 def parse(text: str, file: str = "<string>") -> Module:
     """All kernels in a Python text: functions under `@T.prim_func`, also inside classes under `@T.module`.
 
@@ -115,7 +114,6 @@ def parse_function(node: ast.FunctionDef, source: Source, constants: Mapping[str
         ) from error
 
 
-@exclusive
 def parse_expr(text: str, names: Mapping[str, str | DType | Function]) -> Expr:
     """An expression over variables whose dtypes are given by name, e.g. `{"x": "int32"}`, and functions given likewise.
 
@@ -136,7 +134,7 @@ def parse_expr(text: str, names: Mapping[str, str | DType | Function]) -> Expr:
         scope = scope.bind(name, Var(name, found))
     try:
         with warnings.catch_warnings(action="ignore"):
-            node = ast.parse(text, mode="eval").body
+            node = python_syntax(text, "eval").body
         return ExprParser(source, scope).any(node)
     except SyntaxError as error:
         raise ParseError("syntax", f"this is not an expression: {error.msg}", _syntax_span(error, source)) from error
@@ -150,7 +148,7 @@ def _python_tree(text: str, file: str) -> ast.Module:
     """Python's syntax tree of a text, with syntax errors in our form."""
     try:
         with warnings.catch_warnings(action="ignore"):  # of odd escapes, which Python code around kernels may have
-            return ast.parse(text, file)
+            return python_syntax(text, file=file)
     except SyntaxError as error:
         span = _syntax_span(error, Source.of(text, file))
         message = f"{file} line {error.lineno or 1} is not Python: {error.msg}"

@@ -78,8 +78,6 @@ def test_wherever_a_question_ends_its_answer_is_right_or_none() -> None:
 def test_the_steps_of_questions_are_counted() -> None:
     costly()  # what it translates is remembered
     before = pb.steps()
-    pb.within_budget(costly, None)
-    assert pb.steps() == before  # few are not worth it
     pb.within_budget(lambda: [costly() for _ in range(8)], None)
     some = pb.steps() - before
     pb.within_budget(lambda: [costly() for _ in range(64)], None)

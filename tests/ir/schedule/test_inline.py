@@ -260,7 +260,7 @@ def test_a_consumer_that_is_not_covered_is_refused_with_a_witness() -> None:
 
 def test_sizes_count_in_what_is_covered() -> None:
     body = """
-B = T.alloc_buffer((8,), "int32")
+B = T.alloc_buffer((16,), "int32")
 {assumed}
 for i in range(8):
     with T.block("P"):

@@ -592,7 +592,7 @@ def f(A: T.Buffer((8,), "float32"), L: T.Buffer((8,), "float32"), B: T.Buffer((8
 @pytest.mark.parametrize("step", [lambda s: s.fuse("i", "j"), lambda s: s.reorder("j", "i")])
 def test_ranges_stay_where_they_have_a_value(bound: str, step):
     text = """
-def f(A: T.Buffer((8, 8), "int32"), N: T.Buffer((4,), "int32"), n: T.int32, m: T.int32):
+def f(A: T.Buffer((8, 8), "int32"), N: T.Buffer((8,), "int32"), n: T.int32, m: T.int32):
     T.assume(n >= 0 and n < 8 and m {1} 0 and m < 8)
     for i in T.serial(m):
         for j in T.serial({0}):
