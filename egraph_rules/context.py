@@ -10,7 +10,7 @@ location is given to one side wherever a context is split, by the `Priority` of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeVar, assert_never, cast
@@ -19,8 +19,10 @@ import islpy as isl
 
 import egraph_rules.intervals as intervals
 from ir import presburger as pb
+from ir.analysis import contents as held
 from ir.analysis import effects as fx
-from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
+from ir.analysis.contents import Contents, Regions
+from ir.analysis.effects import EffectAnalysis, LoopSets, before
 from ir.dtypes import DType
 from ir.fold import folded
 from ir.functions import inlined
@@ -56,7 +58,7 @@ IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
 NO_PERMISSION = 0
 _MAX_PIECES = 16
 
-Known = dict[tuple[Buffer, Value], isl.Set]
+Known = Contents
 K = TypeVar("K")
 
 
@@ -149,6 +151,7 @@ class Contexts:
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
         self._asked_of: dict[int, Stmt] = {}
+        self._chased: set[Expr] = set()  # loads whose values are being looked up
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
@@ -278,8 +281,7 @@ class Contexts:
         domain = f.domain.intersect(holds.may if truth else holds.negated().may)
         known = dict(f.known)
         if truth:
-            for key, region in fx.assumed_values(cond):
-                known[key] = known[key].union(region) if key in known else region
+            known = held.joined(known, self.effects.assumed(cond))
         parts = _conjuncts(cond, truth)
         data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
         assumed = (*f.assumed, (cond, truth))
@@ -290,17 +292,19 @@ class Contexts:
     def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
         f, d = self._facts[facts], self._permissions[permissions]
         done, rest = self.effects.of(first), self.effects.of(second)
-        dead = fx.subtract(fx.unite(d, rest.must), rest.reads)
+        # Rewrites of a statement spoil nothing but what it may write: of all else, permission would permit nothing.
+        permitted = {b: r for b, r in fx.unite(d, rest.must).items() if b in done.may}
+        dead = fx.subtract(permitted, rest.reads)
         conditions = (*f.conditions, *_assumed_conditions(first))
         kept = replace(
             f,
             domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
-            known=fx.after(f.known, done),
+            known=_wanted(fx.after(f.known, done), {*rest.reads, *rest.may}),
             conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        kept, dead = self._reconcile(kept, dead, dead, kept.known)
+        kept, dead = self._reconcile(kept, dead, dead, list(_relied(kept.known, dead, kept.domain)))
         return self._add_facts(kept), self._add_permissions(dead)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
@@ -310,16 +314,17 @@ class Contexts:
         domain = f.domain.intersect(sets.may)
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        held = {b for b, _ in f.known}
-        changed = sets.others({b: r for b, r in body.may.items() if b in held}, before(early, name), sets.may, early)
-        known = {(b, v): r.subtract(changed[b]) if b in changed else r for (b, v), r in f.known.items()}
+        f = replace(f, known=_wanted(f.known, {*body.reads, *body.may}))
+        about = {b for b, _ in f.known}.union(*(held.reads(v) for _, v in f.known))
+        changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
+        known = held.without(f.known, changed)
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
-        dead = _dead_after_iteration(sets, body, d, early, late)
+        dead = {b: r for b, r in _dead_after_iteration(sets, body, d, early, late).items() if b in body.may}
         # What an earlier iteration may spoil, and what a later one relies on.
-        matters = {b for b, _ in known} | {load.buffer for cond, _ in conditions for load in loads(cond)}
+        matters = about | {load.buffer for cond, _ in conditions for load in loads(cond)}
         at_stake = {b: r for b, r in dead.items() if b in matters}
         spoiled = sets.others(at_stake, before(early, name), sets.may, early)
-        relied = {k: sets.other(r, before(name, late), sets.may, late) for k, r in known.items() if k[0] in dead}
+        relied = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in _relied(known, dead, f.domain)]
         trips = (*f.trips, Trip.of(loop))
         inside = replace(
             f, domain=domain, known=known, conditions=conditions, scope=(*f.scope, loop.var), trips=trips, assumed=()
@@ -341,32 +346,31 @@ class Contexts:
         inside = self._add_facts(replace(f, known=known))
         return inside, self._add_permissions({**d, buffer: everything})
 
-    def _reconcile(self, facts: Facts, dead: Regions, spoiled: Regions, relied: Known) -> tuple[Facts, Regions]:
+    def _reconcile(
+        self, facts: Facts, dead: Regions, spoiled: Regions, relied: Sequence[tuple[Buffer, isl.Set]]
+    ) -> tuple[Facts, Regions]:
         """Give every location that is both known and dead to one side.
 
         `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where
-        the permissions are used; in a sequence these are `dead` and `facts.known` themselves. "Arbitrary contents" is a
-        fact only about contents nobody has written, so it always yields.
+        the permissions are used; in a sequence these are `dead` and what `facts.known` is about. "Arbitrary contents"
+        is a fact only about contents nobody has written, so it always yields.
         """
         if not dead:
             return facts, dead
         needed = {load.buffer for cond, _ in facts.conditions for load in loads(cond)}
-        constant = [(b, r) for (b, v), r in relied.items() if isinstance(v, Const) and b in dead]
-        disputed = [(b, r) for b, r in constant if not r.intersect_params(facts.domain).is_disjoint(dead[b])]
+        disputed = [b for b, r in relied if not r.intersect_params(facts.domain).is_disjoint(dead[b])]
         if disputed or any(b in needed for b in dead):
             self.conflicts += 1
-        undef_yields = facts.priority is Priority.FACTS
-        known = {
-            (b, v): _less(r, spoiled[b]) if b in spoiled and (isinstance(v, Undef) or not undef_yields) else r
-            for (b, v), r in facts.known.items()
-        }
-        conditions = facts.conditions
+        known, conditions = facts.known, facts.conditions
         if facts.priority is Priority.FACTS:
+            arbitrary: Known = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
+            known = {**known, **_less(arbitrary, spoiled)}
             dead = {b: r for b, r in dead.items() if b not in needed}
-            for buffer, region in constant:
+            for buffer, region in relied:
                 if buffer in dead:
                     dead[buffer] = dead[buffer].subtract(region)
         else:
+            known = _less(known, spoiled)
             conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
         return replace(facts, known=known, conditions=conditions), dead
 
@@ -420,18 +424,20 @@ class Contexts:
 
         return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
 
-    def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Value | None:
-        """What is known to be stored at a location: a constant, or `Undef` for arbitrary contents."""
+    def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
+        """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
         f = self._facts[facts]
         candidates = [(v, r) for (b, v), r in f.known.items() if b == buffer]
         if not candidates:
             return None
+        candidates.sort(key=lambda pair: held.is_function(pair[0]))
 
-        def prove() -> Value | None:
+        def prove() -> Expr | None:
             spot = self._spot(f, indices)
-            return None if spot is None else next((v for v, r in candidates if spot.is_subset(r)), None)
+            value = None if spot is None else next((v for v, r in candidates if spot.is_subset(r)), None)
+            return None if value is None else held.at(value, indices)
 
-        return cast("Value | None", self._ask(("contents", facts, buffer, indices), prove, None))
+        return cast("Expr | None", self._ask(("contents", facts, buffer, indices), prove, None))
 
     def _spot(self, f: Facts, indices: tuple[Expr, ...]) -> isl.Set | None:
         spot = pb.point(indices)
@@ -578,13 +584,20 @@ class Contexts:
                 return True
         return False
 
-    def _value(self, facts: int, expr: Expr) -> Value | None:
+    def _value(self, facts: int, expr: Expr) -> Const | Undef | None:
         """A constant or undef that an operand is known to be."""
         match expr:
             case Const() | Undef():
                 return expr
             case Load(buffer=buffer, indices=indices):
-                return self.contents(facts, buffer, indices)
+                value = self.contents(facts, buffer, indices)
+                if value is None or expr in self._chased:  # elements may be known to equal each other
+                    return None
+                self._chased.add(expr)
+                try:
+                    return self._value(facts, value)
+                finally:
+                    self._chased.remove(expr)
             case Binary(op="add" | "sub" | "mul", lhs=a, rhs=b):
                 parts = (self._value(facts, a), self._value(facts, b))
                 if any(isinstance(p, Const) and p.value == 0 for p in parts) and expr.op == "mul":
@@ -618,11 +631,37 @@ def _same_regions(one: Mapping[K, isl.Set], other: Mapping[K, isl.Set]) -> bool:
     return one.keys() == other.keys() and all(r is other[k] or r.plain_is_equal(other[k]) for k, r in one.items())
 
 
-def _less(region: isl.Set, taken: isl.Set) -> isl.Set:
-    """A region without another; without anything where that would fall into many pieces, since less may be known."""
-    if region.n_basic_set() * taken.n_basic_set() > _MAX_PIECES:
-        return region.subtract(region)
-    return region.subtract(taken)
+def _less(known: Known, taken: Regions) -> Known:
+    """Contents without what was taken; none where they would fall into many pieces, since less may be known."""
+    out: Known = {}
+    for (buffer, value), region in known.items():
+        hit = held.touching(value, len(buffer.shape), taken) if held.is_function(value) else None
+        for gone in (taken.get(buffer), hit):
+            if gone is not None and region.n_basic_set() * gone.n_basic_set() > _MAX_PIECES:
+                region = pb.nothing(len(buffer.shape))
+            elif gone is not None:
+                region = region.subtract(gone)
+        out[buffer, value] = region
+    return out
+
+
+def _wanted(known: Known, buffers: Collection[Buffer]) -> Known:
+    """What is known of buffers, and of those that their values read."""
+    wanted = set(buffers)
+    while more := {r for b, v in known if b in wanted for r in held.reads(v)} - wanted:
+        wanted |= more
+    return {(b, v): r for (b, v), r in known.items() if b in wanted}
+
+
+def _relied(known: Known, dead: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
+    """What facts rely on among buffers that may be spoiled: where they know a value, and what that value reads."""
+    for (buffer, value), region in known.items():
+        if buffer in dead and not isinstance(value, Undef):
+            yield buffer, region
+        if held.is_function(value) and any(b in dead for b in held.reads(value)):
+            for read, spots in held.read_by(value, region.intersect_params(domain)):
+                if read in dead:
+                    yield read, spots
 
 
 def bound_to(var: Var, value: Expr) -> isl.Set:

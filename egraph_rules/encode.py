@@ -51,6 +51,7 @@ from ir.traverse import substitute_expr
 
 T = TypeVar("T")
 Tables = dict[str, list[tuple[Cell, ...]]]
+MAX_FOLLOWED = 8  # elements known to equal others, these known to equal others, ...
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
 
@@ -258,13 +259,14 @@ class Expander:
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
+    _followed: int = 0  # from how many buffers to the next the expression at hand came
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
-    _settling: dict[str, Callable[[Stmt], bool]] = field(init=False)
+    _settling: dict[str, Callable[[Stmt, Stmt], bool]] = field(init=False)
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
 
@@ -375,7 +377,7 @@ class Expander:
                     self.applied[facts, part.number, permissions].append((other, name))
                     self.matches[name] += 1
                     self.expand(facts, other, permissions)
-                    settled = settled or (name in self._settling and self._settling[name](part.stmt))
+                    settled = settled or (name in self._settling and self._settling[name](part.stmt, other.stmt))
         return settled
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
@@ -421,6 +423,20 @@ class Expander:
         old = self.contexts.contents(facts, store.buffer, store.indices)
         if isinstance(old, Const):
             self._value_row("old", facts, number, old)
+        elif old is not None and not isinstance(old, Undef):
+            self.expand_expr(facts, Load(store.buffer, store.indices))  # what the store would write back
+
+    def _known(self, facts: int, number: int, value: Expr | None) -> None:
+        """Say what an element holds: a number, or another expression for it."""
+        if isinstance(value, Const):
+            self._value_row("k", facts, number, value)
+        elif value is not None and not isinstance(value, Undef) and self._followed < MAX_FOLLOWED:
+            other = self.numbering.expr(value)
+            if other != number:
+                self.tables["same_expr"].append((facts, number, other))
+                self._followed += 1
+                self.expand_expr(facts, value)
+                self._followed -= 1
 
     def _value_row(self, table: str, facts: int, number: int, value: Const) -> None:
         if value.dtype.is_float:
@@ -449,9 +465,7 @@ class Expander:
         match cast(AnyExpr, expr):
             case Load(buffer=buffer, indices=indices):
                 self._exprs(facts, *indices)
-                value = self.contexts.contents(facts, buffer, indices)
-                if isinstance(value, Const):
-                    self._value_row("k", facts, number, value)
+                self._known(facts, number, self.contexts.contents(facts, buffer, indices))
             case Call(args=args):
                 self._exprs(facts, *args)
                 if expr.dtype.is_integer:

@@ -32,8 +32,8 @@ from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
-from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var
-from ir.traverse import loads, map_stmt, shape_vars, walk
+from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
+from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
 from ir.verify import check_entry
 
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
@@ -282,7 +282,8 @@ class _Session:
 
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
-        self.contexts = Contexts(EffectAnalysis(self._over), over=self._over)
+        followed = {e.buffer for e in all_exprs(self.body) if isinstance(e, Load)}
+        self.contexts = Contexts(EffectAnalysis(self._over, followed), over=self._over)
         self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
         self.part = part = self.numbering.number(self.body)
         self.roots = []
@@ -399,16 +400,33 @@ def entry_facts(func: PrimFunc) -> pb.isl.Set:
     return pb.within_budget(holds, pb.always())
 
 
-def _stores(stmt: Stmt) -> list[tuple[str, str, list[str]]]:
-    """What effects depend on: the buffer of each store, its value if that is a constant, and what it reads."""
-    stores = [s for s in walk(stmt) if isinstance(s, Store)]
+def _stores(stmt: Stmt) -> list[tuple[object, ...]]:
+    """What effects depend on: of each store the buffer, its value if that is a constant, what it reads, and, if other
+    statements read the buffer, the conditions around it."""
+    found: list[tuple[Store, tuple[Expr, ...]]] = []
+
+    def visit(stmt: Stmt, conditions: tuple[Expr, ...]) -> None:
+        match stmt:
+            case Store():
+                found.append((stmt, conditions))
+            case If(cond=cond, then=yes, other=no):
+                visit(yes, (*conditions, cond))
+                visit(no, (*conditions, ~cond))
+            case _:
+                for part in stmt_children(stmt):
+                    visit(part, conditions)
+
+    visit(stmt, ())
+    read = [{e.buffer for e in (*loads(s.value), *(e for c in cs for e in loads(c)))} for s, cs in found]
+    shared = {b for (s, _), buffers in zip(found, read, strict=True) for b in buffers if b != s.buffer}
     return [
         (
-            s.buffer.name,
-            repr(s.value) if isinstance(s.value, Const) else "",
-            sorted(e.buffer.name for e in loads(s.value)),
+            store.buffer.name,
+            repr(store.value) if isinstance(store.value, Const) else "",
+            sorted(b.name for b in buffers),
+            repr(conditions) if store.buffer in shared else "",
         )
-        for s in stores
+        for (store, conditions), buffers in zip(found, read, strict=True)
     ]
 
 

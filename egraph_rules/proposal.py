@@ -12,7 +12,7 @@ A rule sees a statement in its context and yields statements that equal it there
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -22,7 +22,7 @@ from ir import presburger as pb
 from ir.analysis.effects import Effects, Regions
 from ir.errors import RuleError
 from ir.floats import Floats
-from ir.nodes import Buffer, Expr, For, Let, Seq, Stmt, Var
+from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Var
 
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
 ExprProposal = Callable[[Expr, "Here"], Iterable[Expr]]
@@ -102,17 +102,31 @@ class Here:
         facts, permissions = self.contexts.loop(self.facts, self.permissions, stmt)
         return None if facts == IMPOSSIBLE else Here(self.contexts, facts, permissions)
 
+    def between(self, first: Stmt, second: Stmt) -> tuple[Here, Here]:
+        """The places of the two parts of a sequence of the program; `facts` of the second may be IMPOSSIBLE."""
+        facts, permissions = self.contexts.sequence(self.facts, self.permissions, first, second)
+        return replace(self, permissions=permissions), replace(self, facts=facts)
+
+    def within(self, stmt: Alloc) -> Here:
+        """The place in the scope of a local buffer."""
+        facts, permissions = self.contexts.alloc(self.facts, self.permissions, stmt)
+        return replace(self, facts=facts, permissions=permissions)
+
+    def contents(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
+        """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
+        return self.contexts.contents(self.facts, buffer, indices)
+
     def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
         """A set computed by isl, or None when that takes too many steps."""
         return None if self.contexts.over() else pb.within_budget(question, None)
 
 
 def rewrite(
-    *, law: str, because: str, family: str = "", settles: Callable[[Stmt], bool] | None = None
+    *, law: str, because: str, family: str = "", settles: Callable[[Stmt, Stmt], bool] | None = None
 ) -> Callable[[Proposal], Rule]:
     """Make a `Rule` of a function from a statement and its place to equal statements.
 
-    Statements that it `settles` are not looked into: what it makes of them is better in any program.
+    A statement that `settles` (with what the rule made of it) is not looked into: the other is better in any program.
 
     Raises:
         RuleError: no reason is given.

@@ -95,7 +95,7 @@ class Rule:
     dtype: DType | None = None
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
-    settles: Callable[[Stmt], bool] | None = None
+    settles: Callable[[Stmt, Stmt], bool] | None = None
 
     @property
     def in_engine(self) -> bool:

@@ -165,6 +165,8 @@ def _tidy(op: BinaryOp, lhs: Expr, rhs: Expr) -> Expr:
             return _less(b, a)
         case ("le", Binary(op="add", lhs=a, rhs=Const(value=1)), b):
             return _less(a, b)
+        case ("add", Binary(op="mul", lhs=Const(value=int() as c), rhs=b), a) if c < 0:
+            return _tidy("sub", a, Binary("mul", const(-c, a.dtype), b))
         case ("add", Unary(op="neg", operand=a), b):
             return _tidy("sub", b, a)
         case ("sub", a, Binary(op="mul", lhs=Const(value=c), rhs=Binary(op="floordiv", lhs=b, rhs=Const(value=d)))):

@@ -7,6 +7,7 @@ from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES
+from egraph_rules.rules.contents import CONTENTS_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
 from egraph_rules.rules.functions import FUNCTION_RULES
 from egraph_rules.rules.index_terms import TERM_RULES
@@ -29,6 +30,7 @@ FAMILIES: dict[str, str] = {
     "branch": "branches whose condition is known, or whose arms are the same",
     "noop": "statements that change nothing, or nothing that is looked at afterwards",
     "padding": "indices kept inside their buffer, so that a guard may go",
+    "contents": "buffers that need not exist, since what they hold is known where it is read",
     "loops": "loops shortened, grouped by a layout, split, merged and removed",
     "hoist": "conditions and bindings that no iteration changes, taken out of their loop",
     "let": "names for values, taken out and brought in",
@@ -48,6 +50,6 @@ def all_rules() -> tuple[Rule, ...]:
 def search_rules() -> tuple[Rule, ...]:
     """The built-in rules that a search uses unless told otherwise."""
     return (
-        *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *BRANCH_RULES, *LOOP_RULES, *SPLITTING_RULES,
-        *INVARIANT_RULES, inline_index, unused, symbolic_terms,
+        *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES,
+        *SPLITTING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
     )  # fmt: skip

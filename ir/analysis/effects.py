@@ -6,7 +6,7 @@ over-approximate, `must` and `established` under-approximate, so every use errs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import assert_never, cast
@@ -14,6 +14,8 @@ from typing import assert_never, cast
 import islpy as isl
 
 from ir import presburger as pb
+from ir.analysis import contents as held
+from ir.analysis.contents import Contents, Regions, Value
 from ir.nodes import (
     Alloc,
     AnyStmt,
@@ -22,7 +24,6 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
-    Const,
     Evaluate,
     Expr,
     For,
@@ -37,10 +38,17 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import all_exprs, buffers_written, children, stmt_children, walk
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    children,
+    free_vars,
+    stmt_children,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
 
-Regions = dict[Buffer, isl.Set]
-Value = Const | Undef
 _MAX_PIECES = 32  # regions with more pieces make every later question slow
 
 
@@ -49,14 +57,14 @@ class Effects:
     """Effects of one statement.
 
     `reads`: locations whose value on entry may matter. `may`, `must`: locations written possibly, certainly.
-    `established`: (value, region) pairs that hold on exit whatever held on entry; an `Undef` value says "arbitrary".
+    `established`: contents that hold on exit whatever held on entry; an `Undef` value says "arbitrary".
     `holds`: a params set that holds on exit because an assumption or assertion inside said so.
     """
 
     reads: Regions = field(default_factory=dict)
     may: Regions = field(default_factory=dict)
     must: Regions = field(default_factory=dict)
-    established: dict[tuple[Buffer, Value], isl.Set] = field(default_factory=dict)
+    established: Contents = field(default_factory=dict)
     holds: isl.Set = field(default_factory=pb.always)
 
     @property
@@ -119,9 +127,14 @@ def read_regions(expr: Expr, where: isl.Set | None = None) -> Regions:
 class EffectAnalysis:
     """Effects by statement, remembered by object identity for the life of the analysis."""
 
-    def __init__(self, over: Callable[[], bool] = lambda: False) -> None:
-        """Once there is no time left (`over`), what has not been worked out yet may do anything."""
+    def __init__(self, over: Callable[[], bool] = lambda: False, followed: Collection[Buffer] = ()) -> None:
+        """Once there is no time left (`over`), what has not been worked out yet may do anything.
+
+        Of `followed` buffers, contents are known as functions of the place; of others, as constants only.
+        """
         self._over = over
+        self._followed = frozenset(followed)
+        self._scope: dict[str, Var] = {}  # variables by name; a name of two dtypes is left out
         self._known: dict[int, tuple[Stmt, Effects]] = {}
 
     def of(self, stmt: Stmt) -> Effects:
@@ -140,24 +153,26 @@ class EffectAnalysis:
     def _compute(self, stmt: Stmt) -> Effects:
         match cast(AnyStmt, stmt):
             case Store() as store:
-                return _store(store)
+                self._meet(*store.indices, store.value)
+                return self._store(store)
             case Seq(stmts=stmts):
                 result = Effects()
                 for part in stmts:
                     result = then(result, self.of(part))
                 return result
             case If(cond=cond, then=a, other=b):
+                self._meet(cond)
                 return _branch(cond, self.of(a), self.of(b))
             case For() as loop:
-                return _loop(loop, self.of(loop.body))
+                self._meet(loop.var, loop.start, loop.extent)
+                return _loop(loop, self.of(loop.body), self._scope)
             case Let(var=var, value=value, body=body):
                 return _let(var, value, self.of(body))
             case Alloc(buffer=buffer, body=body):
                 return _alloc(buffer, self.of(body))
             case Assume(cond=cond):
-                return Effects(
-                    reads=read_regions(cond), established=dict(assumed_values(cond)), holds=pb.condition(cond).may
-                )
+                self._meet(cond)
+                return Effects(reads=read_regions(cond), established=self.assumed(cond), holds=pb.condition(cond).may)
             case Assert(cond=cond):
                 return Effects(reads=read_regions(cond), holds=pb.condition(cond).may)
             case Evaluate(value=value):
@@ -168,6 +183,26 @@ class EffectAnalysis:
                 raise ValueError("axes of blocks are lowered before effects are analysed")
             case other:
                 assert_never(other)
+
+    def assumed(self, cond: Expr) -> Contents:
+        """Buffer contents that a true condition fixes."""
+        return {(b, v): r for (b, v), r in assumed_values(cond) if b in self._followed or not held.is_function(v)}
+
+    def _meet(self, *exprs: Expr) -> None:
+        """Remember the variables of expressions by name."""
+        for var in (v for e in exprs for v in free_vars(e)):
+            known = self._scope.setdefault(var.name, var)
+            if known.dtype is not var.dtype:
+                self._scope[var.name] = Var("", var.dtype)
+
+    def _store(self, stmt: Store) -> Effects:
+        spot = pb.point(stmt.indices)
+        reads = unite(*(read_regions(e) for e in (*stmt.indices, stmt.value)))
+        if spot is None:
+            return Effects(reads=reads, may={stmt.buffer: pb.whole(len(stmt.indices))})
+        told = stmt.buffer in self._followed or not held.is_function(stmt.value)
+        known = held.of_store(stmt, spot) if told else {}
+        return Effects(reads=reads, may={stmt.buffer: spot}, must={stmt.buffer: spot}, established=known)
 
 
 def _simple(effects: Effects) -> Effects:
@@ -210,23 +245,9 @@ def then(first: Effects, second: Effects) -> Effects:
     )
 
 
-def after(values: dict[tuple[Buffer, Value], isl.Set], effects: Effects) -> dict[tuple[Buffer, Value], isl.Set]:
+def after(values: Contents, effects: Effects) -> Contents:
     """What is known of buffers once a statement has run: what it leaves alone, and what it establishes."""
-    out = {(b, v): region.subtract(effects.may[b]) if b in effects.may else region for (b, v), region in values.items()}
-    for key, region in effects.established.items():
-        out[key] = out[key].union(region) if key in out else region
-    return {key: region for key, region in out.items() if not region.plain_is_empty()}
-
-
-def _store(stmt: Store) -> Effects:
-    spot = pb.point(stmt.indices)
-    reads = unite(*(read_regions(e) for e in (*stmt.indices, stmt.value)))
-    if spot is None:
-        return Effects(reads=reads, may={stmt.buffer: pb.whole(len(stmt.indices))})
-    known: dict[tuple[Buffer, Value], isl.Set] = {}
-    if isinstance(stmt.value, (Const, Undef)):
-        known[stmt.buffer, stmt.value] = spot
-    return Effects(reads=reads, may={stmt.buffer: spot}, must={stmt.buffer: spot}, established=known)
+    return held.joined(held.without(values, effects.may), effects.established)
 
 
 def _branch(cond: Expr, yes: Effects, no: Effects) -> Effects:
@@ -234,11 +255,12 @@ def _branch(cond: Expr, yes: Effects, no: Effects) -> Effects:
     fails = holds.negated()
     must = unite(restrict(yes.must, holds.must), restrict(no.must, fails.must))
     both = {b: yes.must[b].intersect(no.must[b]) for b in yes.must if b in no.must}
-    established: dict[tuple[Buffer, Value], isl.Set] = {}
-    for part, where in ((yes, holds.must), (no, fails.must)):
-        for key, region in part.established.items():
-            piece = region.intersect_params(where)
-            established[key] = established[key].union(piece) if key in established else piece
+    established = held.joined(
+        *(
+            {key: region.intersect_params(where) for key, region in part.established.items()}
+            for part, where in ((yes, holds.must), (no, fails.must))
+        )
+    )
     return Effects(
         reads=unite(read_regions(cond), restrict(yes.reads, holds.may), restrict(no.reads, fails.may)),
         may=unite(restrict(yes.may, holds.may), restrict(no.may, fails.may)),
@@ -286,7 +308,7 @@ def before(first: str, second: str) -> isl.Set:
     return pb.symbol(first).lt_set(pb.symbol(second))
 
 
-def _loop(loop: For, body: Effects) -> Effects:
+def _loop(loop: For, body: Effects, scope: Mapping[str, Var]) -> Effects:
     sets = LoopSets.of(loop)
     name, early = loop.var.name, f"{loop.var.name}'"
     read = {b: r for b, r in body.must.items() if b in body.reads}
@@ -298,19 +320,32 @@ def _loop(loop: For, body: Effects) -> Effects:
         reads=unite(entry_reads, sets.whole(subtract(body.reads, written_before), sets.may)),
         may=sets.whole(body.may, sets.may),
         must=sets.whole(body.must, sets.must),
-        established=dict(_established_by_loop(sets, body)),
+        established=_established_by_loop(sets, loop.var, body, scope),
         holds=holds,
     )
 
 
-def _established_by_loop(sets: LoopSets, body: Effects) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """Values that some iteration leaves and no later one overwrites with something else."""
-    late = f"{sets.name}'"
+def _established_by_loop(sets: LoopSets, var: Var, body: Effects, scope: Mapping[str, Var]) -> Contents:
+    """Values that some iteration leaves and no later one overwrites with something else.
+
+    First the loop's variable leaves the values, then they are compared: two iterations that store the same expression
+    in that variable store different values.
+    """
+    order = before(sets.name, late := f"{sets.name}'")
+    left: list[Contents] = []
     for (buffer, value), region in body.established.items():
-        changed = get(body.may, buffer).intersect_params(sets.may).subtract(region.intersect_params(sets.must))
-        killed = sets.other(changed, before(sets.name, late), sets.may, late)
-        left = region.intersect_params(sets.must).subtract(killed)
-        yield (buffer, value), pb.forget(left, (sets.name,))
+        here = region.intersect_params(sets.must)
+        whole = held.closed(value, here, var, scope)
+        if whole is not None:
+            left.append({(buffer, whole): here})
+    out: Contents = {}
+    for (buffer, value), region in held.joined(*left).items():
+        changed = get(body.may, buffer).intersect_params(sets.may).subtract(region)
+        kept = region.subtract(sets.other(changed, order, sets.may, late))
+        read = {b: r for b, r in body.may.items() if b in held.reads(value)} if held.is_function(value) else {}
+        spoiled = held.touching(value, len(buffer.shape), sets.others(read, order, sets.may, late)) if read else None
+        out[buffer, value] = pb.forget(kept if spoiled is None else kept.subtract(spoiled), (sets.name,))
+    return out
 
 
 def _let(var: Var, value: Expr, body: Effects) -> Effects:
@@ -329,9 +364,24 @@ def _let(var: Var, value: Expr, body: Effects) -> Effects:
         reads=unite(read_regions(value), _apply(body.reads, union)),
         may=_apply(body.may, union),
         must=_apply(body.must, common),
-        established={key: common(region) for key, region in body.established.items()},
+        established=held.joined(*_named(var, value, body, common)),
         holds=union(body.holds),
     )
+
+
+def _named(var: Var, value: Expr, body: Effects, common: Callable[[isl.Set], isl.Set]) -> Iterator[Contents]:
+    """What a body establishes, without the name that was bound around it.
+
+    A name is one value where what it was bound to may be undef, and two readings of that are not: elements of buffers
+    are not put in its place.
+    """
+    for (buffer, held_value), region in body.established.items():
+        whole = held_value
+        if any(v.name == var.name for v in free_vars(held_value)):
+            if any(isinstance(e, (Load, Undef)) for e in walk_expr(value)):
+                continue
+            whole = substitute_expr(held_value, {var: value})
+        yield {(buffer, whole): common(region)}
 
 
 def _alloc(buffer: Buffer, body: Effects) -> Effects:
@@ -342,7 +392,9 @@ def _alloc(buffer: Buffer, body: Effects) -> Effects:
         reads=drop(body.reads),
         may=drop(body.may),
         must=drop(body.must),
-        established={key: region for key, region in body.established.items() if key[0] != buffer},
+        established={
+            (b, v): r for (b, v), r in body.established.items() if b != buffer and buffer not in held.reads(v)
+        },
         holds=body.holds,
     )
 
@@ -351,17 +403,13 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
     """Buffer contents that an assumption fixes: `c or A[i] == v` says A[i] is v wherever c is certainly false."""
     match cond:
         case Binary(op="and", lhs=a, rhs=b):
-            merged: dict[tuple[Buffer, Value], isl.Set] = {}
-            for key, region in (*assumed_values(a), *assumed_values(b)):
-                merged[key] = merged[key].union(region) if key in merged else region
-            yield from merged.items()
+            yield from held.joined(*({key: region} for part in (a, b) for key, region in assumed_values(part))).items()
         case _:
             parts = list(disjuncts(cond))
             for k, part in enumerate(parts):
-                claim = _claim(part)
-                if claim is not None:
-                    others = (p for n, p in enumerate(parts) if n != k)
-                    yield claim[0], claim[1].intersect_params(_all_false(others))
+                where = _all_false(p for n, p in enumerate(parts) if n != k)
+                for key, region in _claims(part):
+                    yield key, region.intersect_params(where)
 
 
 def disjuncts(cond: Expr) -> Iterator[Expr]:
@@ -379,16 +427,19 @@ def disjuncts(cond: Expr) -> Iterator[Expr]:
             yield cond
 
 
-def _claim(cond: Expr) -> tuple[tuple[Buffer, Value], isl.Set] | None:
+def _claims(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """What `A[i] == v` says of A at i, and `A[i] == B[j]` of both."""
     match cond:
-        case (
-            Binary(op="eq", lhs=Load() as load, rhs=Const() | Undef() as value)
-            | Binary(op="eq", lhs=Const() | Undef() as value, rhs=Load() as load)
-        ):
-            spot = pb.point(load.indices)
-            return None if spot is None else ((load.buffer, value), spot)
+        case Binary(op="eq", lhs=a, rhs=b):
+            # of two elements of one buffer the first is told by the second, or they would tell each other for ever
+            both = not (isinstance(a, Load) and isinstance(b, Load) and a.buffer == b.buffer)
+            for place, value in ((a, b), (b, a)) if both else ((a, b),):
+                spot = pb.point(place.indices) if isinstance(place, Load) else None
+                known = held.stored(place.indices, value) if isinstance(place, Load) else None
+                if isinstance(place, Load) and spot is not None and known is not None:
+                    yield (place.buffer, known), spot
         case _:
-            return None
+            pass
 
 
 def _all_false(conds: Iterable[Expr]) -> isl.Set:

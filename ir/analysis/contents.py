@@ -1,0 +1,166 @@
+"""What buffers hold: values as functions of the place, each with the region where it is held.
+
+A value is a constant, `Undef` for arbitrary contents, or an expression over the coordinates of the element (`$0`, `$1`,
+...), over scalars, and over elements of other buffers: where `B[i, j] = T.max(A[j, i], 0)` ran, B holds
+`T.max(A[$1, $0], 0)`. Such a value holds as long as nothing that it reads is written. Where a loop ends, its variable
+leaves the values: the places that it wrote tell which iteration wrote them (value-based data flow, Feautrier,
+"Dataflow Analysis of Array and Scalar References").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir import readback
+from ir.dtypes import DType
+from ir.nodes import Buffer, Const, Expr, Load, Store, Undef, Var
+from ir.traverse import free_vars, loads, substitute_expr, walk_expr
+
+Regions = dict[Buffer, isl.Set]
+Value = Expr
+Contents = dict[tuple[Buffer, Value], isl.Set]
+
+MAX_NODES = 60  # of a value; a larger one is nothing that anybody would compute again
+_PARAM, _SET = isl.dim_type.param, isl.dim_type.set
+
+
+def coordinate(axis: int, dtype: DType) -> Var:
+    """The coordinate of an element on an axis, in the dtype of the indices that name it."""
+    return Var(f"${axis}", dtype)
+
+
+def is_function(value: Value) -> bool:
+    """Whether a value is neither a constant nor `Undef`, so that it depends on the place or on a state."""
+    return not isinstance(value, (Const, Undef))
+
+
+def stored(indices: tuple[Expr, ...], value: Expr) -> Value | None:
+    """What `B[indices] = value` leaves there, over coordinates as far as indices are variables; None for no value."""
+    if not is_function(value):
+        return value
+    nodes = list(walk_expr(value))
+    if len(nodes) > MAX_NODES or any(isinstance(e, Undef) for e in nodes):
+        return None
+    names: dict[Var, Expr] = {}
+    for axis, index in enumerate(indices):
+        if isinstance(index, Var):
+            names.setdefault(index, coordinate(axis, index.dtype))
+    return substitute_expr(value, names)
+
+
+def at(value: Value, indices: tuple[Expr, ...]) -> Expr | None:
+    """A value at a place; None where the place is named in other dtypes than those it was stored by."""
+    names: dict[Var, Expr] = {}
+    for var in free_vars(value):
+        if var.name.startswith("$"):
+            index = indices[int(var.name[1:])]
+            if index.dtype is not var.dtype:
+                return None
+            names[var] = index
+    return substitute_expr(value, names)
+
+
+def places(where: isl.Set, rank: int) -> isl.Set:
+    """The region of the elements whose coordinates satisfy a params set."""
+    region = isl.Set.from_params(where).add_dims(_SET, rank)
+    for axis in range(rank):
+        position = region.find_dim_by_name(_PARAM, f"${axis}")
+        if position >= 0:
+            region = region.equate(_PARAM, position, _SET, axis).project_out(_PARAM, position, 1)
+    return region
+
+
+def coordinates(region: isl.Set) -> isl.Set:
+    """A region as a params set over coordinates; the inverse of `places`."""
+    rank, first = region.dim(_SET), region.dim(_PARAM)
+    region = region.move_dims(_PARAM, first, _SET, 0, rank)
+    for axis in range(rank):
+        region = region.set_dim_name(_PARAM, first + axis, f"${axis}")
+    return region.params()
+
+
+def touching(value: Value, rank: int, written: Mapping[Buffer, isl.Set]) -> isl.Set | None:
+    """The elements at which a value reads something that is `written`; None if it reads none of these buffers."""
+    found: isl.Set | None = None
+    for load in loads(value):
+        if load.buffer in written:
+            spot = pb.point(load.indices)
+            hit = pb.always() if spot is None else spot.intersect(written[load.buffer]).params()
+            region = places(hit, rank)
+            found = region if found is None else found.union(region)
+    return found
+
+
+def read_by(value: Value, region: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
+    """What a value reads when it is evaluated at all elements of a region."""
+    where = coordinates(region)
+    names = [f"${axis}" for axis in range(region.dim(_SET))]
+    for load in loads(value):
+        spot = pb.point(load.indices)
+        seen = pb.whole(len(load.indices)) if spot is None else pb.forget(spot.intersect_params(where), names)
+        yield load.buffer, seen
+
+
+def without(contents: Contents, written: Mapping[Buffer, isl.Set]) -> Contents:
+    """What is still known once something may have been written."""
+    out: Contents = {}
+    for (buffer, value), region in contents.items():
+        if buffer in written:
+            region = region.subtract(written[buffer])
+        hit = touching(value, len(buffer.shape), written) if is_function(value) else None
+        out[buffer, value] = region if hit is None else region.subtract(hit)
+    return out
+
+
+def joined(*parts: Contents) -> Contents:
+    """What any of several says; nothing of empty regions."""
+    out: Contents = {}
+    for part in parts:
+        for key, region in part.items():
+            out[key] = out[key].union(region) if key in out else region
+    return {key: region for key, region in out.items() if not region.plain_is_empty()}
+
+
+def closed(value: Value, region: isl.Set, var: Var, scope: Mapping[str, Var]) -> Value | None:
+    """A value without a loop's variable: the iteration that wrote an element of `region`, as a function of the place.
+
+    `scope` gives the variables by name. None where a place does not tell the iteration.
+    """
+    mentioned = free_vars(value)
+    if all(v.name != var.name for v in mentioned):
+        return value
+    if any(v.dtype is not var.dtype for v in mentioned if v.name == var.name or v.name.startswith("$")):
+        return None
+    where = coordinates(region)
+    position = where.find_dim_by_name(_PARAM, var.name)
+    if position < 0:
+        return None
+    iterations = isl.Set.from_params(where).move_dims(_SET, 0, _PARAM, position, 1)
+    if iterations.is_empty() or not isl.Map.from_range(iterations).is_single_valued():
+        return None
+    function = iterations.dim_min(0)
+    known = {**scope, **{f"${axis}": coordinate(axis, var.dtype) for axis in range(region.dim(_SET))}}
+    if any(name not in known or known[name].name != name for name in pb.variables(function.domain())):
+        return None
+    iteration = readback.expression(function, known, pb.forget(where, (var.name,)))
+    if iteration.dtype is not var.dtype:
+        return None
+    found = substitute_expr(value, {var: iteration})
+    return found if sum(1 for _ in walk_expr(found)) <= MAX_NODES else None
+
+
+def reads(value: Value) -> set[Buffer]:
+    """The buffers that a value reads."""
+    return {e.buffer for e in walk_expr(value) if isinstance(e, Load)}
+
+
+def of_store(store: Store, spot: isl.Set) -> Contents:
+    """What is known right after a store, of which `spot` is the place."""
+    value = stored(store.indices, store.value)
+    if value is None:
+        return {}
+    own = touching(value, len(store.indices), {store.buffer: spot}) if is_function(value) else None
+    return {(store.buffer, value): spot if own is None else spot.subtract(own)}
