@@ -76,9 +76,26 @@ class Choice:
     parts: tuple[Choice, ...] = ()
     origin: ClassId = None
     size: int = field(init=False, compare=False)  # statements; of equally cheap ways the smallest is taken
+    shape: tuple[int, ...] = field(init=False, compare=False)  # equal for ways that come to one program
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "size", 1 + sum(part.size for part in self.parts))
+        object.__setattr__(self, "shape", self._shape())
+
+    def _shape(self) -> tuple[int, ...]:
+        """A hash of each statement in sequence; nothing for what comes to nothing once assumptions are erased."""
+        inner = tuple(part.shape for part in self.parts)
+        match self.kind:
+            case "skip":
+                return ()
+            case "seq":
+                return (*inner[0], *inner[1])
+            case "leaf" | "store":
+                return (hash((self.kind, *self.payload)),)
+            case "for" | "let":  # without the place
+                return (hash((self.kind, *self.payload[2:], inner)),) if any(inner) else ()
+            case _:
+                return (hash((self.kind, *self.payload, inner)),) if any(inner) else ()
 
 
 @dataclass(slots=True)
@@ -221,7 +238,10 @@ class Extractor:
         found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
         for kind, row in self._nodes[at]:
             found += self._realise(at, kind, row)
-        return sorted(found, key=lambda c: (round(c.cost, 6), c.size))
+        distinct: dict[tuple[int, ...], Choice] = {}
+        for choice in sorted(found, key=lambda c: (round(c.cost, 6), c.size)):
+            distinct.setdefault(choice.shape, choice)
+        return list(distinct.values())
 
     def _realise(self, at: ClassId, kind: str, row: Row) -> list[Choice]:
         f = cast(int, row.inputs[0])

@@ -21,6 +21,7 @@ from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import Effects, Regions
 from ir.dtypes import DType
+from ir.fold import fold
 from ir.nodes import (
     SKIP,
     Assert,
@@ -44,6 +45,7 @@ from ir.nodes import (
 from ir.schedule.edit import plus
 from ir.schedule.edit import with_children as with_parts
 from ir.traverse import (
+    all_exprs,
     bound_var,
     children,
     free_vars,
@@ -194,6 +196,46 @@ def _tidy(expr: Expr, new: set[Var], place: Here) -> Expr:
         for form in affine_form.propose_expr(expr, place):
             return form
     return with_children(expr, tuple(_tidy(e, new, place) for e in children(expr)))
+
+
+# Nests that walk along one position ---------------------------------------------------------------------------------
+
+
+@rewrite(
+    law="for o in n: for r in k: s  =  for i in n * k: s with o = i // k, r = i % k   where s only uses k * o + r",
+    because="the same iterations run in the same order",
+    family="loops",
+)
+def coalesced(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Coalesce two loops whose body needs no more than the position that both together count: one may be shortened."""
+    match stmt:
+        case For(kind="serial", start=Const(value=0), body=For(kind="serial", start=Const(value=0)) as inner):
+            extents = pb.affine(stmt.extent), here.constant(inner.extent)
+            if extents[0] is None or extents[1] is None or extents[1] < 1 or inner.var.dtype is not stmt.var.dtype:
+                return
+            new = pb.within_budget(lambda: _coalesced(stmt, inner, extents[1] or 1, here), None)
+            if new is not None:
+                yield new
+        case _:
+            pass
+
+
+def _coalesced(outer: For, inner: For, count: int, here: Here) -> Stmt | None:
+    dtype = outer.var.dtype
+    position, size = Var(outer.var.name, dtype), const(count, dtype)
+    extent = fold(Binary("mul", outer.extent, size))
+    loop = For(position, const(0, dtype), extent, inner.body, span=outer.span)
+    if (dtype.bits < 32 or isinstance(extent, Const)) and not _stays_within(dtype, (extent,), here):
+        return None
+    place = here.at(here.domain.intersect(pb.loop_domain(position, loop.start, extent).may))
+    parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
+    body = _tidied(substitute(inner.body, parts), {position}, place)
+    divided = any(
+        isinstance(e, Binary) and e.op in ("floordiv", "floormod") and position in free_vars(e)
+        for whole in all_exprs(body)
+        for e in walk_expr(whole)
+    )
+    return None if divided else replace(loop, body=body)
 
 
 # Loops split where a condition changes --------------------------------------------------------------------------------
@@ -387,4 +429,4 @@ def _meeting(one: Regions, other: Regions) -> isl.Set:
     return result
 
 
-SPLITTING_RULES = (by_layout, at_condition, merged)
+SPLITTING_RULES = (by_layout, coalesced, at_condition, merged)

@@ -87,14 +87,22 @@ CHEAP_GUARDS = Target("cheap guards", mask=0.0, select=0.0, reduction_mask=0.0, 
 
 
 def test_padding_is_either_written_or_guarded() -> None:
-    """Writing zeros is dead if the reader has a guard; the guard is needless if the zeros are written."""
+    """Writing zeros is dead if the reader has a guard; the guard is needless if the zeros are written.
+
+    Both are variants, and the program without the buffer, in whose place its source is read, is cheaper than either.
+    """
     func = only(programs.INTERNAL_BUFFER)
     for target in ("cpu", "gpu", "tpu", CHEAP_GUARDS):
         for variant, _ in optimize(func, target=target, k=8).variants:
             assert_refines(func, variant, np.random.default_rng(5))
-    guarded = optimize(func, target=CHEAP_GUARDS).best
-    stores = [s for s in walk(guarded.body) if isinstance(s, Store) and s.buffer.name == "A_local"]
-    assert len(stores) == 1, "the cheapest program writes no padding, since it has a guard instead"
+    found = [v for target in ("cpu", CHEAP_GUARDS) for v, _ in optimize(func, target=target, k=8).variants]
+    counted = {(count_stores(v, "A_local"), count(v.body, If)) for v in found}
+    assert {(0, 0), (2, 0), (1, 1)} <= counted
+    assert count_stores(optimize(func, target=CHEAP_GUARDS).best, "A_local") == 0
+
+
+def count_stores(func: PrimFunc, buffer: str) -> int:
+    return sum(isinstance(s, Store) and s.buffer.name == buffer for s in walk(func.body))
 
 
 def test_loop_carried_facts_and_permissions_are_reconciled() -> None:
@@ -154,8 +162,9 @@ def f(A: T.Buffer((16,), "int32"), B: T.Buffer((1,), "int32")):
 def test_two_undefs_do_not_cancel() -> None:
     best = optimized("""
 @T.prim_func
-def f(B: T.Buffer((4,), "float32")):
-    A = T.alloc_buffer((4,), "float32")
+def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in T.serial(4):
+        A[i] = T.undef()
     for i in T.serial(4):
         B[i] = B[i] + (A[i] - A[i])
 """)

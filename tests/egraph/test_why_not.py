@@ -245,7 +245,7 @@ def test_a_match_that_costs_more() -> None:
     assert f"the cheapest one that uses the rule {using:,.0f}, {more:,.0f} more" in found
 
 
-@pytest.mark.parametrize("text", [texts.ROW_SUM, texts.CONV_PRODUCER, texts.INTERNAL_BUFFER])
+@pytest.mark.parametrize("text", [texts.ROW_SUM, texts.CONV_PRODUCER])
 def test_the_cheapest_program_with_a_rule_is_the_best_where_the_rule_is_part_of_it(text: str) -> None:
     result = optimize(func_of(text))
     prices = Prices(result.settings.target)
