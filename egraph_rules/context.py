@@ -427,17 +427,26 @@ class Contexts:
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
         f = self._facts[facts]
-        candidates = [(v, r) for (b, v), r in f.known.items() if b == buffer]
+        candidates = [(v, r) for (b, v), r in f.known.items() if b == buffer and not held.is_condition(b, v)]
         if not candidates:
             return None
         candidates.sort(key=lambda pair: held.is_function(pair[0]))
 
         def prove() -> Expr | None:
             spot = self._spot(f, indices)
-            value = None if spot is None else next((v for v, r in candidates if spot.is_subset(r)), None)
-            return None if value is None else held.at(value, indices)
+            values = (v for v, r in candidates if spot is not None and spot.is_subset(r))
+            found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
+            return next((v for v in found if v is not None), None)
 
         return cast("Expr | None", self._ask(("contents", facts, buffer, indices), prove, None))
+
+    def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
+        """What is said of an element, where that is more than that it is itself."""
+        match value:
+            case Select(cond=cond, then=then, other=other) if then.same(element):
+                return other if self.truth(facts, cond) is False else None
+            case _:
+                return value
 
     def _spot(self, f: Facts, indices: tuple[Expr, ...]) -> isl.Set | None:
         spot = pb.point(indices)

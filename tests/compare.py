@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ir import to_script
@@ -45,6 +47,13 @@ def assert_refines(
             _compare(original, optimized, expected, found, inputs, bool(exact))
         compared += 1
     return compared
+
+
+def assert_same(original: PrimFunc, optimized: Sequence[PrimFunc], inputs: Inputs) -> None:
+    """Check that programs without bindings do what `original` allows, on inputs on which it does not fault."""
+    expected = [_run(original, inputs, 0)]
+    for func in optimized:
+        _compare(original, func, expected, _run(func, inputs, 0), inputs, False)
 
 
 def _seeds(func: PrimFunc) -> tuple[int, ...]:

@@ -5,6 +5,9 @@ A value is a constant, `Undef` for arbitrary contents, or an expression over the
 `T.max(A[$1, $0], 0)`. Such a value holds as long as nothing that it reads is written. Where a loop ends, its variable
 leaves the values: the places that it wrote tell which iteration wrote them (value-based data flow, Feautrier,
 "Dataflow Analysis of Array and Scalar References").
+
+What is assumed of elements without saying what they are, such as `A[i] >= 0`, is known in the same way: a condition in
+the place of the value (`is_condition`).
 """
 
 from __future__ import annotations
@@ -35,6 +38,11 @@ def coordinate(axis: int, dtype: DType) -> Var:
 def is_function(value: Value) -> bool:
     """Whether a value is neither a constant nor `Undef`, so that it depends on the place or on a state."""
     return not isinstance(value, (Const, Undef))
+
+
+def is_condition(buffer: Buffer, value: Value) -> bool:
+    """Whether a value is none, but a condition that holds of the elements."""
+    return value.dtype is DType.BOOL and buffer.dtype is not DType.BOOL
 
 
 def stored(indices: tuple[Expr, ...], value: Expr) -> Value | None:

@@ -6,9 +6,9 @@ over-approximate, `must` and `established` under-approximate, so every use errs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, reduce
 from typing import assert_never, cast
 
 import islpy as isl
@@ -17,6 +17,7 @@ from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.nodes import (
+    COMPARE_OPS,
     Alloc,
     AnyStmt,
     Assert,
@@ -43,6 +44,8 @@ from ir.traverse import (
     buffers_written,
     children,
     free_vars,
+    has_loads,
+    loads,
     stmt_children,
     substitute_expr,
     walk,
@@ -400,15 +403,21 @@ def _alloc(buffer: Buffer, body: Effects) -> Effects:
 
 
 def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """Buffer contents that an assumption fixes: `c or A[i] == v` says A[i] is v wherever c is certainly false."""
+    """Buffer contents that an assumption fixes: `c or A[i] == v` says A[i] is v wherever c is certainly false.
+
+    Where c hangs on data, A[i] is `select(c, A[i], v)`: that is v for whoever knows c to be false.
+    """
     match cond:
         case Binary(op="and", lhs=a, rhs=b):
             yield from held.joined(*({key: region} for part in (a, b) for key, region in assumed_values(part))).items()
         case _:
             parts = list(disjuncts(cond))
             for k, part in enumerate(parts):
-                where = _all_false(p for n, p in enumerate(parts) if n != k)
-                for key, region in _claims(part):
+                others = [p for n, p in enumerate(parts) if n != k]
+                on_data = [p for p in others if has_loads(p)]
+                where = _all_false(p for p in others if not has_loads(p))
+                claims = [*_claims(part, on_data), *([] if on_data else _conditions(part))]
+                for key, region in claims:
                     yield key, region.intersect_params(where)
 
 
@@ -427,19 +436,32 @@ def disjuncts(cond: Expr) -> Iterator[Expr]:
             yield cond
 
 
-def _claims(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """What `A[i] == v` says of A at i, and `A[i] == B[j]` of both."""
+def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """What `A[i] == v` says of A at i, and `A[i] == B[j]` of both, unless one of some conditions holds."""
     match cond:
         case Binary(op="eq", lhs=a, rhs=b):
             # of two elements of one buffer the first is told by the second, or they would tell each other for ever
             both = not (isinstance(a, Load) and isinstance(b, Load) and a.buffer == b.buffer)
             for place, value in ((a, b), (b, a)) if both else ((a, b),):
                 spot = pb.point(place.indices) if isinstance(place, Load) else None
+                if isinstance(place, Load) and unless:
+                    value = Select(reduce(lambda p, q: Binary("or", p, q), unless), place, value)
                 known = held.stored(place.indices, value) if isinstance(place, Load) else None
                 if isinstance(place, Load) and spot is not None and known is not None:
                     yield (place.buffer, known), spot
         case _:
             pass
+
+
+def _conditions(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """A comparison, as a condition on each integer element that it reads."""
+    if not (isinstance(cond, Binary) and cond.op in COMPARE_OPS and cond.op != "eq" and cond.lhs.dtype.is_integer):
+        return
+    for load in dict.fromkeys(loads(cond)):
+        spot = pb.point(load.indices)
+        known = held.stored(load.indices, cond)
+        if spot is not None and known is not None and held.is_condition(load.buffer, known):
+            yield (load.buffer, known), spot
 
 
 def _all_false(conds: Iterable[Expr]) -> isl.Set:

@@ -1,0 +1,206 @@
+"""What buffers hold, as functions of the place: what the search makes of it, and what it must not make of it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import compare
+import stages
+from compare import assert_refines
+from egraph_rules import Floats, optimize
+from egraph_rules.cost import Target
+from ir import PrimFunc, parse, to_script
+from ir.nodes import Alloc, If, Select
+from ir.traverse import all_exprs, walk
+
+ASSUMED = """for i, j in T.grid(4, 4):
+    T.assume(4 * i + j < 14 or A[i, j] == 0.0)"""
+READER = """C[0] = 0.0
+for i, j in T.grid(4, 4):
+    if 4 * i + j < 14:
+        C[0] = C[0] + {}"""
+A44, C1 = 'A: T.Buffer((4, 4), "float32")', 'C: T.Buffer((1,), "float32")'
+
+
+def program(*body: str, params: str = f"{A44}, {C1}") -> PrimFunc:
+    lines = [line for part in body for line in part.splitlines()]
+    return parse(f"@T.prim_func\ndef f({params}):\n" + "".join(f"    {line}\n" for line in lines))["f"]
+
+
+def local(*names: str, shape: str = "(4, 4)") -> str:
+    return "\n".join(f'{name} = T.alloc_buffer({shape}, "float32")' for name in names)
+
+
+def nest(store: str, guard: str = "") -> str:
+    return "for i, j in T.grid(4, 4):\n" + (f"    if {guard}:\n        {store}" if guard else f"    {store}")
+
+
+def guards(func: PrimFunc) -> int:
+    return sum(isinstance(s, If) for s in walk(func.body)) + sum(isinstance(e, Select) for e in all_exprs(func.body))
+
+
+def locals_of(func: PrimFunc) -> list[str]:
+    return [s.buffer.name for s in walk(func.body) if isinstance(s, Alloc)]
+
+
+INSIDE = "4 * i + j < 14"
+CHAINS = {
+    "one stage": program(ASSUMED, local("Q"), nest("Q[i, j] = A[i, j] * 2.0"), READER.format("Q[i, j]")),
+    "two stages": program(
+        ASSUMED, local("Q", "R"), nest("Q[i, j] = A[i, j] * 2.0"), nest("R[i, j] = T.max(Q[i, j], T.float32(0))"),
+        READER.format("R[i, j]"),
+    ),
+    "five stages": program(
+        ASSUMED, local("Q", "R", "S", "U", "V"), nest("Q[i, j] = A[i, j] * 2.0"), nest("R[i, j] = T.abs(Q[i, j])"),
+        nest("S[i, j] = R[i, j] * A[i, j]"), nest("U[i, j] = S[i, j] + Q[i, j]"), nest("V[i, j] = T.sqrt(U[i, j])"),
+        READER.format("V[i, j]"),
+    ),
+    "guarded stages": program(
+        ASSUMED, local("Q", "R"), nest("Q[i, j] = A[i, j] * 2.0", INSIDE),
+        nest("R[i, j] = T.max(Q[i, j], T.float32(0))", INSIDE), READER.format("R[i, j]"),
+    ),
+    "transposed": program(ASSUMED, local("Q"), nest("Q[j, i] = A[i, j] * 2.0"), READER.format("Q[j, i]")),
+    "another layout": program(
+        ASSUMED, local("Q", shape="(16,)"), nest("Q[4 * i + j] = A[i, j] * 2.0"), READER.format("Q[4 * i + j]")
+    ),
+    "a copy of a part": program(
+        ASSUMED, local("Q"), nest("Q[i, j] = A[i, j]", "i < 3"), nest("Q[i, j] = A[i, j] * 3.0", "i >= 3"),
+        READER.format("Q[i, j]"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_padding_is_derived_through_stages(name: str) -> None:
+    best = optimize(CHAINS[name]).best
+    assert guards(best) == 0, to_script(best)
+    assert_refines(CHAINS[name], best, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("name", ["one stage", "two stages", "five stages", "guarded stages", "transposed"])
+def test_stages_that_only_hand_on_need_no_buffer(name: str) -> None:
+    assert locals_of(optimize(CHAINS[name]).best) == []
+
+
+TRAPS = {
+    "a stage that is not zero on zero": program(
+        ASSUMED, local("Q"), nest("Q[i, j] = T.exp(A[i, j])"), READER.format("Q[i, j]")
+    ),
+    "overwritten padding": program(
+        ASSUMED, local("Q"), nest("Q[i, j] = A[i, j] * 2.0"), "for k in range(2):\n    Q[3, k + 2] = 7.0",
+        READER.format("Q[i, j]"),
+    ),
+    "another value before": program(
+        ASSUMED, nest("A[i, j] = A[i, j] + 1.0"), READER.format("A[i, j]")
+    ),
+    "elements of other places": program(
+        ASSUMED, local("Q"), nest("Q[i, j] = A[3 - i, 3 - j]"), READER.format("Q[i, j]")
+    ),
+    "the same expression of another iteration": program(
+        ASSUMED, local("Q"), nest("Q[0, j] = A[i, j]"), READER.format("Q[0, j]")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_guards_that_matter_stay(name: str) -> None:
+    """A guard may become the bound of a loop, or the bounds of two; that the padding is looked at would be seen."""
+    best = optimize(TRAPS[name]).best
+    assert_refines(TRAPS[name], best, np.random.default_rng(1), runs=5)
+
+
+def test_what_a_value_reads_may_not_be_written_in_between() -> None:
+    func = program(
+        'Q = T.alloc_buffer((4,), "float32")', "for i in range(4):\n    Q[i] = A[0, i]",
+        "for i in range(2):\n    A[0, i] = 5.0", "for i in range(4):\n    A[1, i] = Q[i]", params=A44,
+    )  # fmt: skip
+    stays = replace(func, params=(*func.params, next(s.buffer for s in walk(func.body) if isinstance(s, Alloc))))
+    for one in (func, replace(stays, body=next(s.body for s in walk(func.body) if isinstance(s, Alloc)))):
+        assert_refines(one, optimize(one).best, np.random.default_rng(2))
+
+
+def test_crop_and_equal_pad_cancel() -> None:
+    func = program(
+        'P = T.alloc_buffer((16,), "float32")', 'Q = T.alloc_buffer((12,), "float32")',
+        "for i in range(16):\n    P[i] = T.if_then_else(i >= 2 and i < 14, X[i - 2], T.float32(0))",
+        "for i in range(12):\n    Q[i] = P[i + 2]", "for i in range(12):\n    Y[i] = Q[i]",
+        params='X: T.Buffer((12,), "float32"), Y: T.Buffer((12,), "float32")',
+    )  # fmt: skip
+    best = optimize(func).best
+    assert to_script(best).splitlines()[2:] == ["    for i in T.serial(12):", "        Y[i] = X[i]"]
+
+
+def test_wrapped_borders_are_what_they_repeat() -> None:
+    func = program(
+        "for i in range(4):\n    T.assume(X[16 + i] == X[i])",
+        "for i in range(16):\n    Y[i] = T.if_then_else(i + 4 < 16, X[i + 4], X[i - 12])",
+        params='X: T.Buffer((20,), "float32"), Y: T.Buffer((16,), "float32")',
+    )
+    best = optimize(func).best
+    assert guards(best) == 0, to_script(best)
+    assert_refines(func, best, np.random.default_rng(3))
+
+
+LENGTHS = 'A: T.Buffer((4, 16), "float32"), lens: T.Buffer((4,), "int32"), C: T.Buffer((4,), "float32")'
+ROWS = """for i in range(4):
+    C[i] = 0.0
+    for p in range(16):
+        if {}:
+            C[i] = C[i] + {}"""
+
+
+@pytest.mark.parametrize("unless", ["p < lens[i]", "lens[i] > p", "p + 1 <= lens[i]"])
+def test_padding_that_begins_where_data_say(unless: str) -> None:
+    assumed = f"for i, p in T.grid(4, 16):\n    T.assume({unless} or A[i, p] == 0.0)"
+    func = program(assumed, ROWS.format("p < lens[i]", "A[i, p]"), params=LENGTHS)
+    best = optimize(func).best
+    assert guards(best) == 0, to_script(best)
+    trap = program(assumed, ROWS.format("p < lens[i]", "T.exp(A[i, p])"), params=LENGTHS)
+    assert guards(optimize(trap).best) == 1
+    for one in (func, trap):
+        assert_refines(one, optimize(one).best, np.random.default_rng(4), runs=2)
+
+
+def test_strict_floats_forward_what_is_stored() -> None:
+    func = program(local("Q"), nest("Q[i, j] = A[i, j] * 2.0"), nest("A[i, j] = Q[i, j] + 1.0"), params=A44)
+    best = optimize(func, floats=Floats.STRICT).best
+    assert locals_of(best) == []
+    assert_refines(func, best, np.random.default_rng(5), exact=True)
+
+
+def test_variants_are_as_many_as_there_are() -> None:
+    variants = optimize(CHAINS["two stages"], k=4).variants
+    assert len({to_script(v) for v, _ in variants}) == 4
+
+
+TARGETS = (
+    Target("cheap guards", mask=0.0, select=0.0, reduction_mask=0.0, kernel=0.0),
+    Target("dear guards", mask=100.0, select=100.0, reduction_mask=100.0),
+    Target("dear loads", load=50.0, store=50.0),
+)
+
+
+def check(seed: int) -> None:
+    func = parse(stages.staged(random.Random(seed)))["f"]
+    found = optimize(func, target=TARGETS[seed % 3], k=2).variants
+    for n in range(2):
+        inputs = stages.inputs(func, np.random.default_rng(seed + n))
+        if inputs is not None:
+            compare.assert_same(func, [v for v, _ in found], inputs)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_stages_keep_their_meaning(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.fuzz
+@given(st.integers(0, 2**32))
+def test_many_random_stages_keep_their_meaning(seed: int) -> None:
+    check(seed)
