@@ -22,7 +22,8 @@ from ir import presburger as pb
 from ir.analysis import effects as fx
 from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
 from ir.dtypes import DType
-from ir.fold import folded
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.fold import computed, folded
 from ir.functions import inlined
 from ir.nodes import (
     Alloc,
@@ -50,7 +51,8 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import buffers_written, free_vars, has_loads, loads, walk, walk_expr
+from ir.operators import Special, special
+from ir.traverse import buffers_written, free_vars, has_loads, loads, map_expr, walk, walk_expr
 
 IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
 NO_PERMISSION = 0
@@ -131,13 +133,15 @@ class Contexts:
         prover: Prover | None = None,
         operations: int = pb.MAX_OPERATIONS,
         over: Callable[[], bool] = lambda: False,
+        floats: Floats = DEFAULT_FLOATS,
     ) -> None:
-        """Start without any context; `operations` of isl are the budget of a question.
+        """Start without any context; `operations` of isl are the budget of a question, `floats` the policy.
 
         Once there is no time left (`over`), what has not been answered yet is unknown, and new contexts are weak.
         """
         self.effects = effects
         self.over = over
+        self.floats = floats
         self.prover = prover
         self.operations = operations
         self._facts: list[Facts] = []
@@ -400,6 +404,10 @@ class Contexts:
         if found is None and self.prover is not None:
             prover = self.prover
             found = self._ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        if found is None:
+            value = self.value(facts, cond)
+            if isinstance(value, Const):
+                return bool(value.value)
         return found if isinstance(found, bool) else None
 
     def constant(self, facts: int, expr: Expr) -> int | None:
@@ -514,7 +522,7 @@ class Contexts:
 
     def decided(self, facts: int, expr: Expr) -> bool:
         """Whether an expression cannot fault and cannot be undef: what indices, extents and conditions need."""
-        return self.total(facts, expr) and not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
+        return self.total(facts, expr) and self._defined(facts, expr)
 
     def total(self, facts: int, expr: Expr) -> bool:
         """Whether evaluating an expression cannot fault."""
@@ -524,20 +532,22 @@ class Contexts:
             case Load(indices=indices):
                 return all(self.decided(facts, i) for i in indices)
             case Call() as call:
-                return all(self.total(facts, a) for a in call.args) and self.total(facts, inlined(_for_any_data(call)))
+                body = inlined(_for_any_data(call, [self.value(facts, a) for a in call.args]))
+                return all(self.total(facts, a) for a in call.args) and self.total(facts, body)
             case Select(cond=c, then=a, other=b):
                 return self.decided(facts, c) and all(
                     inside == IMPOSSIBLE or self.total(inside, arm)
                     for inside, arm in ((self.assume(facts, c, True), a), (self.assume(facts, c, False), b))
                 )
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-                inside = self.assume(facts, a, op == "and")
-                return self.decided(facts, a) and (inside == IMPOSSIBLE or self.total(inside, b))
+                inside = self.assume(facts, a, op == "and") if self._defined(facts, a) else facts  # undef decides nothing
+                return self.total(facts, a) and (inside == IMPOSSIBLE or self.total(inside, b))
             case Cast(dtype=dtype, operand=a):
-                return self.total(facts, a) and (dtype.is_float or not a.dtype.is_float)
+                fits = dtype.is_float or not a.dtype.is_float or isinstance(self.value(facts, expr), Const)
+                return fits and self.total(facts, a)
             case Unary(op=op, operand=a):
                 fits = expr.dtype.is_float or op in ("not", "bitnot") or self._fits(facts, expr)
-                return self.total(facts, a) and fits
+                return fits and self.total(facts, a)
             case Binary() as node:
                 key = ("total", facts, node)
                 if key not in self._answers:
@@ -555,46 +565,154 @@ class Contexts:
             or expr.op in ("min", "max", "bitand", "bitor", "bitxor")
         ):
             return True
+        if self._operand_decides(facts, expr):
+            return True
         if expr.op in ("shl", "shr", "pow"):
-            return isinstance(b, Const) and expr.op == "shr" and 0 <= b.value < a.dtype.bits
+            by = self.value(facts, b)
+            return isinstance(by, Const) and expr.op == "shr" and 0 <= by.value < a.dtype.bits
         if expr.op in ("floordiv", "floormod", "truncdiv", "truncmod"):
             nonzero = self.truth(facts, b != 0) is True
             return nonzero and (expr.op in ("floormod", "truncmod") or self._cannot_be(facts, b, -1))
-        if not expr.dtype.is_signed:
-            return True  # wraps
-        return self._operand_decides(facts, expr) or self._fits(facts, expr)
+        return not expr.dtype.is_signed or self._fits(facts, expr)  # unsigned arithmetic wraps
 
     def _cannot_be(self, facts: int, expr: Expr, value: int) -> bool:
         return not expr.dtype.is_signed or self.truth(facts, expr != value) is True
 
     def _operand_decides(self, facts: int, expr: Binary) -> bool:
-        """`x + 0`, `x * 0`, `x * 1` stay in range; an undef operand makes an undef result, which cannot overflow."""
-        for operand in (expr.lhs, expr.rhs):
-            value = self._value(facts, operand)
-            if isinstance(value, Undef):
-                return True
-            neutral = (0,) if expr.op in ("add", "sub") else (0, 1)
-            if isinstance(value, Const) and value.value in neutral and (expr.op != "sub" or operand is expr.rhs):
-                return True
-        return False
+        """Whether known operands leave no fault: all are known, one is neutral or absorbing, one of a sum is undef.
+
+        An undef operand makes an undef result, which cannot overflow.
+        """
+        if isinstance(self.value(facts, expr), Const):
+            return True
+        operands = self.value(facts, expr.lhs), self.value(facts, expr.rhs)
+        if expr.op in ("add", "sub", "mul") and any(isinstance(v, Undef) for v in operands):
+            return True
+        return any(s.role == "neutral" for s, _ in self._special(expr, operands))
+
+    # Values ---------------------------------------------------------------------------------------------------------
+
+    def computed(self, expr: Expr) -> Const | None:
+        """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
+        return computed(expr, library=Floats.REASSOCIATE in self.floats)
+
+    def value(self, facts: int, expr: Expr) -> Value | None:
+        """The number that an expression is wherever evaluating it does not fault, or `Undef` if it is arbitrary.
+
+        An operation on known values is what the interpreter computes. None where nothing is known, where the value is
+        NaN, and of booleans where it takes a proof (`truth`).
+        """
+        match expr:
+            case Const(value=value):
+                return expr if value == value else None
+            case Undef():
+                return expr
+            case _:
+                pass
+        if facts == IMPOSSIBLE:
+            return None
+        key = ("value", facts, expr)
+        if key not in self._answers:
+            self._answers[key] = None  # until it is found: no expression is a part of itself
+            self._answers[key] = self._value(facts, expr)
+        return cast("Value | None", self._answers[key])
 
     def _value(self, facts: int, expr: Expr) -> Value | None:
-        """A constant or undef that an operand is known to be."""
-        match expr:
+        match cast(AnyExpr, expr):
+            case Var():
+                number = self.constant(facts, expr) if expr.dtype.is_integer else None
+                return None if number is None else Const(number, expr.dtype)
+            case Load(buffer=buffer, indices=indices):
+                found = self.contents(facts, buffer, indices)
+                return None if isinstance(found, Const) and found.value != found.value else found
+            case Select(cond=cond, then=a, other=b):
+                return self._value_of_arm(facts, cond, a, b)
+            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+                return self._value_of_logic(facts, op, a, b)
+            case Binary() as node:
+                operands = self.value(facts, node.lhs), self.value(facts, node.rhs)
+                return self._value_of_operation(facts, node, operands)
+            case Unary(operand=a) | Cast(operand=a):
+                operand = self.value(facts, a)
+                if isinstance(operand, Const):
+                    return self.computed(replace(expr, operand=operand))
+                return None if operand is None else Undef(expr.dtype)
+            case Call(args=args):
+                values = tuple(self.value(facts, a) for a in args)
+                if all(isinstance(v, Const) for v in values):
+                    return self.value(facts, inlined(replace(expr, args=values)))
+                return None
             case Const() | Undef():
                 return expr
-            case Load(buffer=buffer, indices=indices):
-                return self.contents(facts, buffer, indices)
-            case Binary(op="add" | "sub" | "mul", lhs=a, rhs=b):
-                parts = (self._value(facts, a), self._value(facts, b))
-                if any(isinstance(p, Const) and p.value == 0 for p in parts) and expr.op == "mul":
-                    return Const(0.0 if expr.dtype.is_float else 0, expr.dtype)
-                return Undef(expr.dtype) if any(isinstance(p, Undef) for p in parts) and expr.op != "mul" else None
-            case _:
-                return None
+            case other:
+                assert_never(other)
+
+    def _value_of_operation(
+        self, facts: int, expr: Binary, operands: tuple[Value | None, Value | None]
+    ) -> Value | None:
+        a, b = operands
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self.computed(replace(expr, lhs=a, rhs=b))
+        for law, number in self._special(expr, operands):
+            other = expr.lhs if number is b else expr.rhs
+            if law.role == "absorbing" and (law.annihilates or self._defined(facts, other)):
+                return number
+        undef = isinstance(a, Undef) or isinstance(b, Undef)
+        # An unknown factor may be zero, which annihilates undef.
+        strict = undef and (expr.op != "mul" or (a is not None and b is not None))
+        return Undef(expr.dtype) if strict else None
+
+    def _value_of_arm(self, facts: int, cond: Expr, then: Expr, other: Expr) -> Value | None:
+        """The value of the arm that is chosen, or of both; a condition that is undef is a fault."""
+        truth = self.truth(facts, cond)
+        if truth is not None:
+            return self.value(facts, then if truth else other)
+        found = [self.value(self.assume(facts, cond, t), arm) for t, arm in ((True, then), (False, other))]
+        return found[0] if found[0] is not None and found[1] is not None and found[0].same(found[1]) else None
+
+    def _value_of_logic(self, facts: int, op: str, left: Expr, right: Expr) -> Value | None:
+        """The right operand is evaluated only where the left one does not decide."""
+        decisive = op == "or"
+        if isinstance(self.value(facts, left), Undef):
+            return None
+        truth = self.truth(facts, left)
+        if truth is decisive:
+            return Const(decisive, DType.BOOL)
+        inside = self.assume(facts, left, not decisive)
+        known = None if inside == IMPOSSIBLE else self.truth(inside, right)
+        if known is decisive or (known is not None and truth is not None):
+            return Const(known, DType.BOOL)
+        return None
+
+    def _special(self, expr: Binary, operands: tuple[Value | None, Value | None]) -> Iterator[tuple[Special, Const]]:
+        """Neutral and absorbing operands that an operator has here, by what is known of its operands."""
+        for side, value in (("right", operands[1]), ("left", operands[0])):
+            if isinstance(value, Const):
+                for law, number in special(expr.op, value.dtype, self.floats):
+                    if side in law.sides and value.value == number:
+                        yield law, value
+
+    def _defined(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression has a value that is not arbitrary, as far as it does not fault."""
+        return not any(
+            isinstance(e, Undef) or (isinstance(e, Load) and not isinstance(self.value(facts, e), Const))
+            for e in walk_expr(expr)
+        )
+
+    def _with_values(self, facts: int, expr: Expr) -> Expr:
+        """An integer expression with numbers for elements of buffers whose contents are known."""
+        if not has_loads(expr):
+            return expr
+
+        def known(part: Expr) -> Expr:
+            value = self.value(facts, part) if isinstance(part, Load) and part.dtype.is_integer else None
+            return value if isinstance(value, Const) else part
+
+        return map_expr(expr, known)
 
     def _fits(self, facts: int, expr: Expr) -> bool:
         """Whether a signed result provably stays within its dtype's range."""
+        expr = self._with_values(facts, expr)
 
         def prove() -> bool:
             pa = pb.affine(expr)
@@ -635,11 +753,18 @@ def bound_to(var: Var, value: Expr) -> isl.Set:
     return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
 
 
-def _for_any_data(call: Call) -> Call:
-    """A call with variables of any value for what comes from data; undef makes it do what all values do, or less."""
+def _for_any_data(call: Call, values: Sequence[Value | None]) -> Call:
+    """A call with variables of any value for what comes from data and is not known to have one of `values`.
+
+    Undef makes it do what all values do, or less.
+    """
     args = (
-        Var(f"?{k}", a.dtype) if any(isinstance(e, (Load, Undef)) for e in walk_expr(a)) else a
-        for k, a in enumerate(call.args)
+        value
+        if isinstance(value, Const)
+        else Var(f"?{k}", a.dtype)
+        if any(isinstance(e, (Load, Undef)) for e in walk_expr(a))
+        else a
+        for k, (a, value) in enumerate(zip(call.args, values, strict=True))
     )
     return replace(call, args=tuple(args))
 

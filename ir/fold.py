@@ -1,9 +1,15 @@
-"""Operators of integer numbers, worked out. Owns no arithmetic (`ir.arith`), nor laws with unknowns."""
+"""Operators of known operands, worked out. Owns no arithmetic (`ir.arith`), nor laws with unknowns (`ir.operators`)."""
 
 from __future__ import annotations
 
-from ir.arith import ArithmeticFault, fold_binary, fold_unary
-from ir.nodes import Binary, Const, Expr, Unary
+import math
+from collections.abc import Iterator
+from itertools import product
+
+from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
+from ir.dtypes import DType, float_tiny
+from ir.nodes import Binary, Cast, Const, Expr, Unary
+from ir.operators import is_library
 from ir.traverse import map_expr
 
 
@@ -14,13 +20,64 @@ def folded(expr: Expr) -> Expr:
 
 def fold(expr: Expr) -> Expr:
     """What one operation on integer numbers gives, or the expression as it is."""
+    match expr:
+        case Binary(lhs=Const(dtype=dtype), rhs=Const()) | Unary(operand=Const(dtype=dtype)) if dtype.is_integer:
+            found = computed(expr)
+            return expr if found is None else Const(found.value, found.dtype, expr.span)
+        case _:
+            return expr
+
+
+def computed(expr: Expr, *, library: bool = True) -> Const | None:
+    """What one operation on numbers gives wherever it is computed, bit for bit; None if that is not one number.
+
+    It is not where the operation faults; where it gives NaN, which equals nothing; where the sign of a zero decides,
+    since a number that is known to equal zero may have either; where an operand or the result is subnormal, which
+    hardware may flush to zero. Without `library`, functions whose last bit depends on the library are none either.
+    """
+    match expr:
+        case Binary(op=op, lhs=Const() as a, rhs=Const() as b):
+            operands: tuple[Const, ...] = (a, b)
+        case Unary(op=op, operand=Const() as a):
+            operands = (a,)
+        case Cast(operand=Const() as a):
+            op, operands = "cast", (a,)
+        case _:
+            return None
+    if not library and is_library(op, operands[0].dtype):
+        return None
     try:
-        match expr:
-            case Binary(op=op, lhs=Const(value=a, dtype=dtype), rhs=Const(value=b)) if dtype.is_integer:
-                return Const(fold_binary(op, a, b, dtype), expr.dtype, expr.span)
-            case Unary(op=op, operand=Const(value=a, dtype=dtype)) if dtype.is_integer:
-                return Const(fold_unary(op, a, dtype), expr.dtype, expr.span)
-            case _:
-                return expr
+        found = {_apply(expr, values) for values in product(*map(_readings, operands))}
     except ArithmeticFault:
-        return expr
+        return None
+    value = found.pop() if len(found) == 1 else math.nan
+    return Const(value, expr.dtype) if _is_plain(value, expr.dtype) else None
+
+
+def _apply(expr: Expr, values: tuple[Scalar, ...]) -> Scalar:
+    match expr:
+        case Binary(op=op, lhs=a):
+            return fold_binary(op, *values, a.dtype)
+        case Unary(op=op, operand=a):
+            return fold_unary(op, *values, a.dtype)
+        case Cast(dtype=dtype, operand=a):
+            return fold_cast(*values, a.dtype, dtype)
+        case _:
+            raise ValueError(f"{type(expr).__name__} is no operation")
+
+
+def _readings(operand: Const) -> Iterator[Scalar]:
+    """The numbers that an operand known by value may be: a float zero has two signs."""
+    value = operand.value
+    if not operand.dtype.is_float:
+        yield value
+        return
+    value = rounded(value, operand.dtype)
+    yield value if _is_plain(value, operand.dtype) else math.nan
+    if value == 0.0:
+        yield -value
+
+
+def _is_plain(value: Scalar, dtype: DType) -> bool:
+    """Whether a number is neither NaN nor subnormal."""
+    return not dtype.is_float or (value == value and (value == 0.0 or abs(value) >= float_tiny(dtype)))
