@@ -540,7 +540,9 @@ class Contexts:
                     for inside, arm in ((self.assume(facts, c, True), a), (self.assume(facts, c, False), b))
                 )
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-                inside = self.assume(facts, a, op == "and") if self._defined(facts, a) else facts  # undef decides nothing
+                inside = (
+                    self.assume(facts, a, op == "and") if self._defined(facts, a) else facts
+                )  # undef decides nothing
                 return self.total(facts, a) and (inside == IMPOSSIBLE or self.total(inside, b))
             case Cast(dtype=dtype, operand=a):
                 fits = dtype.is_float or not a.dtype.is_float or isinstance(self.value(facts, expr), Const)
@@ -612,10 +614,12 @@ class Contexts:
         if facts == IMPOSSIBLE:
             return None
         key = ("value", facts, expr)
-        if key not in self._answers:
-            self._answers[key] = None  # until it is found: no expression is a part of itself
-            self._answers[key] = self._value(facts, expr)
-        return cast("Value | None", self._answers[key])
+        if key in self._answers:
+            return cast("Value | None", self._answers[key])
+        found = self._value(facts, expr)
+        if found is not None or not self.over():
+            self._answers[key] = found
+        return found
 
     def _value(self, facts: int, expr: Expr) -> Value | None:
         match cast(AnyExpr, expr):
@@ -632,18 +636,18 @@ class Contexts:
             case Binary() as node:
                 operands = self.value(facts, node.lhs), self.value(facts, node.rhs)
                 return self._value_of_operation(facts, node, operands)
-            case Unary(operand=a) | Cast(operand=a):
+            case (Unary(operand=a) | Cast(operand=a)) as node:
                 operand = self.value(facts, a)
                 if isinstance(operand, Const):
-                    return self.computed(replace(expr, operand=operand))
+                    return self.computed(replace(node, operand=operand))
                 return None if operand is None else Undef(expr.dtype)
-            case Call(args=args):
-                values = tuple(self.value(facts, a) for a in args)
-                if all(isinstance(v, Const) for v in values):
-                    return self.value(facts, inlined(replace(expr, args=values)))
-                return None
-            case Const() | Undef():
-                return expr
+            case Call(args=args) as call:
+                values = [v for v in (self.value(facts, a) for a in args) if isinstance(v, Const)]
+                return (
+                    self.value(facts, inlined(replace(call, args=tuple(values)))) if len(values) == len(args) else None
+                )
+            case (Const() | Undef()) as known:
+                return known
             case other:
                 assert_never(other)
 
@@ -678,11 +682,12 @@ class Contexts:
         truth = self.truth(facts, left)
         if truth is decisive:
             return Const(decisive, DType.BOOL)
-        inside = self.assume(facts, left, not decisive)
+        # Where the left operand is undef the right one is evaluated too, without knowing anything of it.
+        inside = self.assume(facts, left, not decisive) if self._defined(facts, left) else facts
         known = None if inside == IMPOSSIBLE else self.truth(inside, right)
-        if known is decisive or (known is not None and truth is not None):
-            return Const(known, DType.BOOL)
-        return None
+        if known is None or (known is not decisive and truth is None):
+            return None
+        return Const(known, DType.BOOL)
 
     def _special(self, expr: Binary, operands: tuple[Value | None, Value | None]) -> Iterator[tuple[Special, Const]]:
         """Neutral and absorbing operands that an operator has here, by what is known of its operands."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
 from ir.dtypes import DType, float_tiny
@@ -37,33 +37,27 @@ def computed(expr: Expr, *, library: bool = True) -> Const | None:
     """
     match expr:
         case Binary(op=op, lhs=Const() as a, rhs=Const() as b):
-            operands: tuple[Const, ...] = (a, b)
+            if not library and is_library(op, a.dtype):
+                return None
+            return _one((partial(fold_binary, op, x, y, a.dtype) for x in _readings(a) for y in _readings(b)), expr)
         case Unary(op=op, operand=Const() as a):
-            operands = (a,)
-        case Cast(operand=Const() as a):
-            op, operands = "cast", (a,)
+            if not library and is_library(op, a.dtype):
+                return None
+            return _one((partial(fold_unary, op, x, a.dtype) for x in _readings(a)), expr)
+        case Cast(dtype=dtype, operand=Const() as a):
+            return _one((partial(fold_cast, x, a.dtype, dtype) for x in _readings(a)), expr)
         case _:
             return None
-    if not library and is_library(op, operands[0].dtype):
-        return None
+
+
+def _one(results: Iterable[Callable[[], Scalar]], expr: Expr) -> Const | None:
+    """The number that all ways to compute an operation give, if it is one."""
     try:
-        found = {_apply(expr, values) for values in product(*map(_readings, operands))}
+        found = {result() for result in results}
     except ArithmeticFault:
         return None
     value = found.pop() if len(found) == 1 else math.nan
     return Const(value, expr.dtype) if _is_plain(value, expr.dtype) else None
-
-
-def _apply(expr: Expr, values: tuple[Scalar, ...]) -> Scalar:
-    match expr:
-        case Binary(op=op, lhs=a):
-            return fold_binary(op, *values, a.dtype)
-        case Unary(op=op, operand=a):
-            return fold_unary(op, *values, a.dtype)
-        case Cast(dtype=dtype, operand=a):
-            return fold_cast(*values, a.dtype, dtype)
-        case _:
-            raise ValueError(f"{type(expr).__name__} is no operation")
 
 
 def _readings(operand: Const) -> Iterator[Scalar]:

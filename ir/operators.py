@@ -185,6 +185,13 @@ def special(op: str, dtype: DType, floats: Floats = ~Floats.STRICT) -> Iterator[
             yield found, number(found.name, dtype)
 
 
+def combines(op: str, dtype: DType) -> bool:
+    """Whether a step of a reduction may be an operator or function: a number on either side changes nothing."""
+    if op in VANISHES:
+        return dtype.is_float
+    return any(law.role == "neutral" and law.sides == _BOTH for law, _ in special(op, dtype))
+
+
 def neutral(op: str, dtype: DType) -> Scalar | None:
     """The number that an operator over a dtype leaves its other operand with; None if there is none.
 

@@ -29,8 +29,8 @@ _GROUPS = {
     Kind.FLOAT: _Group("floating", FLOAT),
     Kind.BOOL: _Group("boolean", BOOL),
 }
-# One reading of x and y in place of two may differ from them: the lesser of two values that x may have is one of them,
-# and so it is with bits; by a condition that may have both truths no program may branch.
+# One reading of x in place of two: the lesser of two values that x may have is one of them, and what is arbitrary in
+# all its bits stays so. A condition that is read twice needs to be one truth.
 _ANY_READING = ("min", "max", "bitand", "bitor")
 
 
@@ -79,7 +79,7 @@ def _rules() -> Iterator[Rule]:
         for side in law.sides:
             if side == "right" or not turned:  # the other side follows where operands change places
                 yield _special(law, side)
-    yield from map(_idempotent, IDEMPOTENT)
 
 
-OPERAND_RULES = tuple(_rules())
+IDEMPOTENT_RULES = tuple(map(_idempotent, IDEMPOTENT))
+OPERAND_RULES = (*_rules(), *IDEMPOTENT_RULES)

@@ -10,9 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compare import TOLERANCE
-from egraph_rules import check_rule
-from egraph_rules.rule import Rule
-from egraph_rules.rules.neutral import NEUTRAL_RULES
 from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import random_inputs
@@ -263,8 +260,3 @@ def test_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]]) -> No
 @given(cut_programs(), st.integers(0, 5))
 def test_many_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]], seed: int) -> None:
     check(*cut, seed)
-
-
-@pytest.mark.parametrize("rule", NEUTRAL_RULES, ids=lambda r: r.name)
-def test_rules_for_neutral_values_are_not_refuted(rule: Rule) -> None:
-    assert not check_rule(rule, examples=100).refuted
