@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
@@ -37,21 +36,15 @@ def computed(expr: Expr, *, library: bool = True) -> Const | None:
     """
     match expr:
         case Binary(op=op, lhs=Const() as a, rhs=Const() as b):
-            if not library and is_library(op, a.dtype):
-                return None
-            return _one((partial(fold_binary, op, x, y, a.dtype) for x in _readings(a) for y in _readings(b)), expr)
+            results = (partial(fold_binary, op, x, y, a.dtype) for x in _readings(a) for y in _readings(b))
         case Unary(op=op, operand=Const() as a):
-            if not library and is_library(op, a.dtype):
-                return None
-            return _one((partial(fold_unary, op, x, a.dtype) for x in _readings(a)), expr)
+            results = (partial(fold_unary, op, x, a.dtype) for x in _readings(a))
         case Cast(dtype=dtype, operand=Const() as a):
-            return _one((partial(fold_cast, x, a.dtype, dtype) for x in _readings(a)), expr)
+            op, results = "cast", (partial(fold_cast, x, a.dtype, dtype) for x in _readings(a))
         case _:
             return None
-
-
-def _one(results: Iterable[Callable[[], Scalar]], expr: Expr) -> Const | None:
-    """The number that all ways to compute an operation give, if it is one."""
+    if not library and is_library(op, a.dtype):
+        return None
     try:
         found = {result() for result in results}
     except ArithmeticFault:
@@ -60,16 +53,14 @@ def _one(results: Iterable[Callable[[], Scalar]], expr: Expr) -> Const | None:
     return Const(value, expr.dtype) if _is_plain(value, expr.dtype) else None
 
 
-def _readings(operand: Const) -> Iterator[Scalar]:
-    """The numbers that an operand known by value may be: a float zero has two signs."""
-    value = operand.value
+def _readings(operand: Const) -> tuple[Scalar, ...]:
+    """The numbers that an operand known by value may be: a float zero has two signs. None of what is not plain."""
     if not operand.dtype.is_float:
-        yield value
-        return
-    value = rounded(value, operand.dtype)
-    yield value if _is_plain(value, operand.dtype) else math.nan
+        return (operand.value,)
+    value = rounded(operand.value, operand.dtype)
     if value == 0.0:
-        yield -value
+        return value, -value
+    return (value,) if _is_plain(value, operand.dtype) else ()
 
 
 def _is_plain(value: Scalar, dtype: DType) -> bool:

@@ -77,6 +77,7 @@ REDUCTIONS = {
     "max": ("float32", 'T.float32("-inf")', "T.max(B[i], A[i, j])", -np.inf),
     "max from a number": ("float32", "-1000.0", "T.max(B[i], A[i, j])", -np.inf),
     "scaled max": ("float32", 'T.float32("-inf")', "T.max(B[i], 2.0 * A[i, j] + 1.0)", -np.inf),
+    "max of negated squares": ("float32", "-1000.0", "T.max(B[i], 0.0 - A[i, j] * A[i, j])", -np.inf),
     "min": ("float32", 'T.float32("inf")', "T.min(B[i], A[i, j])", np.inf),
     "product": ("float32", "1.0", "B[i] * A[i, j]", 1.0),
     "sum of exponentials": ("float32", "0.0", "B[i] + T.exp(A[i, j])", -np.inf),
@@ -104,7 +105,7 @@ def test_reductions_of_truths(init: str, op: str) -> None:
 
 NOT_NEUTRAL = {
     "sum and max": "B[i] + T.max(A[i, j], 1.0)",
-    "negated max": "T.max(B[i], 0.0 - A[i, j] * A[i, j])",
+    "max of cosines": "T.max(B[i], T.cos(A[i, j]))",
     "cosine": "B[i] + T.cos(A[i, j])",
 }
 
