@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
@@ -49,8 +48,8 @@ def computed(expr: Expr, *, library: bool = True) -> Const | None:
         found = {result() for result in results}
     except ArithmeticFault:
         return None
-    value = found.pop() if len(found) == 1 else math.nan
-    return Const(value, expr.dtype) if _is_plain(value, expr.dtype) else None
+    value = found.pop() if len(found) == 1 else None
+    return Const(value, expr.dtype) if value is not None and _is_plain(value, expr.dtype) else None
 
 
 def _readings(operand: Const) -> tuple[Scalar, ...]:
