@@ -51,7 +51,7 @@ from ir.nodes import (
     Var,
     const,
 )
-from ir.traverse import substitute_expr
+from ir.traverse import substitute_expr, walk_expr
 
 T = TypeVar("T")
 Tables = dict[str, list[tuple[Cell, ...]]]
@@ -498,7 +498,8 @@ class Expander:
         here = Here(self.contexts, facts, NO_PERMISSION)
         for name, propose in self._expr_rules:
             for new in self._limited(name, propose(expr, here)):
-                other = self.numbering.expr(new)
+                # Where the expression always faults anything equals it, a number that its dtype does not hold as well.
+                other = self.numbering.expr(new) if _is_in_range(new) else number
                 if other != number:
                     self.tables["same_expr"].append((facts, number, other))
                     self.matches[name] += 1
@@ -515,6 +516,13 @@ class Expander:
             if self.contexts.total(inside, arm):
                 self.expand_expr(inside, arm)
                 self.tables["may_select"].append((inside, self.numbering.expr(arm)))
+
+
+def _is_in_range(expr: Expr) -> bool:
+    """Whether each integer in an expression is a value of its dtype."""
+    return all(
+        e.dtype.min <= e.value <= e.dtype.max for e in walk_expr(expr) if isinstance(e, Const) and e.dtype.is_integer
+    )
 
 
 def _may_have_one_value(expr: Expr) -> bool:

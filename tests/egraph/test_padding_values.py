@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from compare import assert_refines
-from egraph_rules import optimize
+from egraph_rules import optimize, simplify
 from ir import PrimFunc, parse, to_script
-from ir.nodes import If
+from ir import script as T
+from ir.nodes import Const, If
 from ir.traverse import walk
 
 _TEXT = """
@@ -169,3 +170,73 @@ def test_a_guard_stays_where_the_padding_does_something(case: Case) -> None:
     best = optimize(func).best
     assert guards(best) == 1, to_script(best)
     assert assert_refines(func, best, np.random.default_rng(0), 2) > 0
+
+
+# What is known, and what is not ---------------------------------------------------------------------------------------
+
+
+def test_functions_of_a_library_fold_only_where_the_last_bit_is_free() -> None:
+    func = Case("float32", "1.0", "B[0] * T.cos(A[i, j] - 1.0)", "1.0").program()
+    assert guards(optimize(func).best) == 0
+    assert guards(optimize(func, floats=["no_signed_zeros", "finite"]).best) == 1
+    assert guards(optimize(func, floats="strict").best) == 1
+
+
+def test_exact_operations_fold_under_strict_floats() -> None:
+    func = Case("float32", "-1.5", "B[0] * (T.floor(T.abs(A[i, j])) * 2.0 - 1.0)", "1.0").program()
+    best = optimize(func, floats="strict").best
+    assert guards(best) == 0, to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(0), 2, exact=True) > 0
+
+
+def test_a_zero_whose_sign_matters_is_no_known_value() -> None:
+    func = Case("float32", "0.0", "B[0] + T.abs(A[i, j])", "0.0").program()
+    assert guards(optimize(func, floats="strict").best) == 1
+    quotient = Case("float32", "0.0", "T.min(B[0], 1.0 / A[i, j])", "0.0").program()
+    assert guards(optimize(quotient, floats=["reassociate", "no_signed_zeros"]).best) == 1
+
+
+def test_the_least_finite_number_is_neutral_among_finite_ones_only() -> None:
+    func = Case("float32", "T.min_value('float32')", "T.max(B[0], A[i, j])", 'T.float32("-inf")').program()
+    assert guards(optimize(func).best) == 0
+    assert guards(optimize(func, floats=["reassociate", "no_signed_zeros"]).best) == 1
+
+
+def test_a_quotient_of_padding_may_divide_by_zero() -> None:
+    """What is known to be absorbed may still fault."""
+    func = Case("int32", "0", "B[0] + A[i, j] * (1 // W[i, j])").program()
+    assert guards(optimize(func).best) == 1
+
+
+def test_terms_that_rewriting_makes_fold() -> None:
+    x, y = T.int32("x"), T.int32("y")
+    assert simplify(T.abs((x - 3) - x)).same(T.int32(3))
+    assert simplify(T.bitwise_xor(T.bitwise_and(y * (x - x + 2) // y * 3, T.int32(0)), 6), [y > 0]).same(T.int32(6))
+    z = T.float32("z")
+    assert simplify(T.floor((z - z) + T.float32(2.5)) * z).same(simplify(T.float32(2.0) * z))
+    assert simplify(T.cast(T.if_then_else(x - x == 0, T.int32(300), x), "int8")).same(T.int8(44))
+
+
+def test_faults_do_not_fold() -> None:
+    for expr in (T.int32(1) // T.int32(0), T.int8(127) + T.int8(1), T.abs(T.int8(-128)), T.int32(1) << T.int32(32)):
+        assert not isinstance(simplify(expr), Const)
+
+
+def test_unsigned_numbers_and_casts_wrap() -> None:
+    assert simplify(T.uint8(200) + T.uint8(100)).same(T.uint8(44))
+    assert simplify(T.cast(T.int32(-1), "uint16")).same(T.uint16(65535))
+
+
+def test_printed_programs_have_no_sums_of_numbers_left() -> None:
+    func = parse(
+        """
+@T.prim_func
+def f(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "int32")):
+    for i in T.serial(8):
+        A[i] = A[i] * (T.float32(2.0) * T.float32(3.0))
+        B[i] = B[i] + (T.int32(6) ^ T.int32(3)) * T.cast(T.float32(2.5), "int32")
+"""
+    ).funcs[0]
+    text = to_script(optimize(func).best)
+    assert "A[i] * 6.0" in text
+    assert "B[i] + 10" in text
