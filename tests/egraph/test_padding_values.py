@@ -208,6 +208,20 @@ def test_a_quotient_of_padding_may_divide_by_zero() -> None:
     assert guards(optimize(func).best) == 1
 
 
+def test_a_branch_on_padding_is_decided() -> None:
+    text = Case("int32", "-1", "B[0] + A[i, j]").program()
+    func = parse(
+        to_script(text).replace(
+            "            B[0] = B[0] + A[i, j]",
+            "            if A[i, j] > 0:\n                B[0] = B[0] + A[i, j] // A[i, j]",
+        )
+    ).funcs[0]
+    assert guards(func) == 2
+    best = optimize(func).best
+    assert guards(best) == 1, to_script(best)
+    assert assert_refines(func, best, np.random.default_rng(0), 2) > 0
+
+
 def test_terms_that_rewriting_makes_fold() -> None:
     x, y = T.int32("x"), T.int32("y")
     assert simplify(T.abs((x - 3) - x)).same(T.int32(3))
