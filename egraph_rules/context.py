@@ -13,49 +13,38 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar, assert_never, cast
+from typing import TypeVar, cast
 
 import islpy as isl
 
 import egraph_rules.intervals as intervals
+from egraph_rules.faults import Faults
+from egraph_rules.ids import IMPOSSIBLE, NO_PERMISSION
+from egraph_rules.values import Value, Values
 from ir import presburger as pb
 from ir.analysis import effects as fx
-from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, Value, before
+from ir.analysis.effects import EffectAnalysis, LoopSets, Regions, before
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.fold import computed, folded
-from ir.functions import inlined
+from ir.fold import folded
 from ir.nodes import (
     Alloc,
-    AnyExpr,
-    AnyStmt,
     Assert,
     Assume,
     Binary,
-    Block,
     Buffer,
-    Call,
-    Cast,
     Const,
-    Evaluate,
     Expr,
     For,
-    If,
     Let,
-    Load,
-    Select,
     Seq,
     Stmt,
-    Store,
     Unary,
     Undef,
     Var,
 )
-from ir.operators import Special, special
-from ir.traverse import buffers_written, free_vars, has_loads, loads, map_expr, walk, walk_expr
+from ir.traverse import buffers_written, free_vars, has_loads, loads, walk, walk_expr
 
-IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
-NO_PERMISSION = 0
 _MAX_PIECES = 16
 
 Known = dict[tuple[Buffer, Value], isl.Set]
@@ -141,7 +130,8 @@ class Contexts:
         """
         self.effects = effects
         self.over = over
-        self.floats = floats
+        self._values = Values(self, floats)
+        self._faults = Faults(self, self._values)
         self.prover = prover
         self.operations = operations
         self._facts: list[Facts] = []
@@ -472,252 +462,29 @@ class Contexts:
 
         return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
 
-    # Faults ---------------------------------------------------------------------------------------------------------
-
-    def harmless(self, facts: int, stmt: Stmt) -> bool:
-        """Whether running a statement cannot fault, so that it may run where it did not run before."""
-        if facts == IMPOSSIBLE:
-            return True
-        key = ("harmless", facts, self._id(stmt))
-        if key not in self._answers:
-            self._answers[key] = self._harmless(facts, stmt)
-        return bool(self._answers[key])
-
-    def _harmless(self, facts: int, stmt: Stmt) -> bool:
-        match cast(AnyStmt, stmt):
-            case Store(buffer=buffer, indices=indices, value=value):
-                addressable = all(self.decided(facts, i) for i in indices) and self.in_bounds(facts, buffer, indices)
-                return addressable and self.total(facts, value)
-            case Seq(stmts=()):
-                return True
-            case Seq(stmts=(first, second)):
-                between = self.sequence(facts, NO_PERMISSION, first, second)[0]
-                return self.harmless(facts, first) and self.harmless(between, second)
-            case Seq():
-                return False  # canonical sequences have two parts
-            case If(cond=cond, then=yes, other=no):
-                return (
-                    self.decided(facts, cond)
-                    and self.harmless(self.assume(facts, cond, True), yes)
-                    and self.harmless(self.assume(facts, cond, False), no)
-                )
-            case For() as loop:
-                inside = self.loop(facts, NO_PERMISSION, loop)[0]
-                bounds = self.decided(facts, loop.start) and self.decided(facts, loop.extent)
-                return bounds and self.harmless(inside, loop.body)
-            case Let() as let:
-                return self.total(facts, let.value) and self.harmless(self.let(facts, let), let.body)
-            case Alloc() as alloc:
-                return self.harmless(self.alloc(facts, NO_PERMISSION, alloc)[0], alloc.body)
-            case Assume(cond=cond):
-                return self.truth(facts, cond) is True
-            case Assert(cond=cond):
-                return self.decided(facts, cond) and self.truth(facts, cond) is True
-            case Evaluate(value=value):
-                return self.total(facts, value)
-            case Block(body=body):
-                return self.harmless(facts, body)
-            case other:
-                assert_never(other)
-
-    def decided(self, facts: int, expr: Expr) -> bool:
-        """Whether an expression cannot fault and cannot be undef: what indices, extents and conditions need."""
-        return self.total(facts, expr) and self._defined(facts, expr)
-
-    def total(self, facts: int, expr: Expr) -> bool:
-        """Whether evaluating an expression cannot fault."""
-        match cast(AnyExpr, expr):
-            case Const() | Var() | Undef():
-                return True
-            case Load(indices=indices):
-                return all(self.decided(facts, i) for i in indices)
-            case Call() as call:
-                body = inlined(_for_any_data(call, [self.value(facts, a) for a in call.args]))
-                return all(self.total(facts, a) for a in call.args) and self.total(facts, body)
-            case Select(cond=c, then=a, other=b):
-                return self.decided(facts, c) and all(
-                    inside == IMPOSSIBLE or self.total(inside, arm)
-                    for inside, arm in ((self.assume(facts, c, True), a), (self.assume(facts, c, False), b))
-                )
-            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-                inside = (
-                    self.assume(facts, a, op == "and") if self._defined(facts, a) else facts
-                )  # undef decides nothing
-                return self.total(facts, a) and (inside == IMPOSSIBLE or self.total(inside, b))
-            case Cast(dtype=dtype, operand=a):
-                fits = dtype.is_float or not a.dtype.is_float or isinstance(self.value(facts, expr), Const)
-                return fits and self.total(facts, a)
-            case Unary(op=op, operand=a):
-                fits = expr.dtype.is_float or op in ("not", "bitnot") or self._fits(facts, expr)
-                return fits and self.total(facts, a)
-            case Binary() as node:
-                key = ("total", facts, node)
-                if key not in self._answers:
-                    parts = self.total(facts, node.lhs) and self.total(facts, node.rhs)
-                    self._answers[key] = parts and self._operator_total(facts, node)
-                return bool(self._answers[key])
-            case other:
-                assert_never(other)
-
-    def _operator_total(self, facts: int, expr: Binary) -> bool:
-        a, b = expr.lhs, expr.rhs
-        if (
-            a.dtype.is_float
-            or expr.dtype.kind.value == "bool"
-            or expr.op in ("min", "max", "bitand", "bitor", "bitxor")
-        ):
-            return True
-        if self._operand_decides(facts, expr):
-            return True
-        if expr.op in ("shl", "shr", "pow"):
-            by = self.value(facts, b)
-            return isinstance(by, Const) and expr.op == "shr" and 0 <= by.value < a.dtype.bits
-        if expr.op in ("floordiv", "floormod", "truncdiv", "truncmod"):
-            nonzero = self.truth(facts, b != 0) is True
-            return nonzero and (expr.op in ("floormod", "truncmod") or self._cannot_be(facts, b, -1))
-        return not expr.dtype.is_signed or self._fits(facts, expr)  # unsigned arithmetic wraps
-
-    def _cannot_be(self, facts: int, expr: Expr, value: int) -> bool:
-        return not expr.dtype.is_signed or self.truth(facts, expr != value) is True
-
-    def _operand_decides(self, facts: int, expr: Binary) -> bool:
-        """Whether known operands leave no fault: all are known, one is neutral or absorbing, one of a sum is undef.
-
-        An undef operand makes an undef result, which cannot overflow.
-        """
-        if isinstance(self.value(facts, expr), Const):
-            return True
-        operands = self.value(facts, expr.lhs), self.value(facts, expr.rhs)
-        if expr.op in ("add", "sub", "mul") and any(isinstance(v, Undef) for v in operands):
-            return True
-        return any(s.role == "neutral" for s, _ in self._special(expr, operands))
-
-    # Values ---------------------------------------------------------------------------------------------------------
+    def value(self, facts: int, expr: Expr) -> Value | None:
+        """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
+        return self._values.of(facts, expr)
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
-        return computed(expr, library=Floats.REASSOCIATE in self.floats)
+        return self._values.computed(expr)
 
-    def value(self, facts: int, expr: Expr) -> Value | None:
-        """The number that an expression is wherever evaluating it does not fault, or `Undef` if it is arbitrary.
+    def harmless(self, facts: int, stmt: Stmt) -> bool:
+        """Whether running a statement cannot fault, so that it may run where it did not run before."""
+        return self._faults.harmless(facts, stmt)
 
-        An operation on known values is what the interpreter computes. None where nothing is known, where the value is
-        NaN, and of booleans where it takes a proof (`truth`).
-        """
-        match expr:
-            case Const(value=value):
-                return expr if value == value else None
-            case Undef():
-                return expr
-            case _:
-                pass
-        if facts == IMPOSSIBLE:
-            return None
-        key = ("value", facts, expr)
-        if key in self._answers:
-            return cast("Value | None", self._answers[key])
-        found = self._value(facts, expr)
-        if found is not None or not self.over():
-            self._answers[key] = found
-        return found
+    def decided(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression cannot fault and cannot be undef: what indices, extents and conditions need."""
+        return self._faults.decided(facts, expr)
 
-    def _value(self, facts: int, expr: Expr) -> Value | None:
-        match cast(AnyExpr, expr):
-            case Var():
-                number = self.constant(facts, expr) if expr.dtype.is_integer else None
-                return None if number is None else Const(number, expr.dtype)
-            case Load(buffer=buffer, indices=indices):
-                found = self.contents(facts, buffer, indices)
-                return None if isinstance(found, Const) and found.value != found.value else found
-            case Select(cond=cond, then=a, other=b):
-                return self._value_of_arm(facts, cond, a, b)
-            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-                return self._value_of_logic(facts, op, a, b)
-            case Binary() as node:
-                operands = self.value(facts, node.lhs), self.value(facts, node.rhs)
-                return self._value_of_operation(facts, node, operands)
-            case (Unary(operand=a) | Cast(operand=a)) as node:
-                operand = self.value(facts, a)
-                if isinstance(operand, Const):
-                    return self.computed(replace(node, operand=operand))
-                return None if operand is None else Undef(expr.dtype)
-            case Call(args=args) as call:
-                values = [v for v in (self.value(facts, a) for a in args) if isinstance(v, Const)]
-                return (
-                    self.value(facts, inlined(replace(call, args=tuple(values)))) if len(values) == len(args) else None
-                )
-            case (Const() | Undef()) as known:
-                return known
-            case other:
-                assert_never(other)
+    def total(self, facts: int, expr: Expr) -> bool:
+        """Whether evaluating an expression cannot fault."""
+        return self._faults.total(facts, expr)
 
-    def _value_of_operation(
-        self, facts: int, expr: Binary, operands: tuple[Value | None, Value | None]
-    ) -> Value | None:
-        a, b = operands
-        if isinstance(a, Const) and isinstance(b, Const):
-            return self.computed(replace(expr, lhs=a, rhs=b))
-        for law, number in self._special(expr, operands):
-            other = expr.lhs if number is b else expr.rhs
-            if law.role == "absorbing" and (law.annihilates or self._defined(facts, other)):
-                return number
-        undef = isinstance(a, Undef) or isinstance(b, Undef)
-        # An unknown factor may be zero, which annihilates undef.
-        strict = undef and (expr.op != "mul" or (a is not None and b is not None))
-        return Undef(expr.dtype) if strict else None
-
-    def _value_of_arm(self, facts: int, cond: Expr, then: Expr, other: Expr) -> Value | None:
-        """The value of the arm that is chosen, or of both; a condition that is undef is a fault."""
-        truth = self.truth(facts, cond)
-        if truth is not None:
-            return self.value(facts, then if truth else other)
-        found = [self.value(self.assume(facts, cond, t), arm) for t, arm in ((True, then), (False, other))]
-        return found[0] if found[0] is not None and found[1] is not None and found[0].same(found[1]) else None
-
-    def _value_of_logic(self, facts: int, op: str, left: Expr, right: Expr) -> Value | None:
-        """The right operand is evaluated only where the left one does not decide."""
-        decisive = op == "or"
-        if isinstance(self.value(facts, left), Undef):
-            return None
-        truth = self.truth(facts, left)
-        if truth is decisive:
-            return Const(decisive, DType.BOOL)
-        # Where the left operand is undef the right one is evaluated too, without knowing anything of it.
-        inside = self.assume(facts, left, not decisive) if self._defined(facts, left) else facts
-        known = None if inside == IMPOSSIBLE else self.truth(inside, right)
-        if known is None or (known is not decisive and truth is None):
-            return None
-        return Const(known, DType.BOOL)
-
-    def _special(self, expr: Binary, operands: tuple[Value | None, Value | None]) -> Iterator[tuple[Special, Const]]:
-        """Neutral and absorbing operands that an operator has here, by what is known of its operands."""
-        for side, value in (("right", operands[1]), ("left", operands[0])):
-            if isinstance(value, Const):
-                for law, number in special(expr.op, value.dtype, self.floats):
-                    if side in law.sides and value.value == number:
-                        yield law, value
-
-    def _defined(self, facts: int, expr: Expr) -> bool:
-        """Whether an expression has a value that is not arbitrary, as far as it does not fault."""
-        return not any(
-            isinstance(e, Undef) or (isinstance(e, Load) and not isinstance(self.value(facts, e), Const))
-            for e in walk_expr(expr)
-        )
-
-    def _with_values(self, facts: int, expr: Expr) -> Expr:
-        """An integer expression with numbers for elements of buffers whose contents are known."""
-        if not has_loads(expr):
-            return expr
-
-        def known(part: Expr) -> Expr:
-            value = self.value(facts, part) if isinstance(part, Load) and part.dtype.is_integer else None
-            return value if isinstance(value, Const) else part
-
-        return map_expr(expr, known)
-
-    def _fits(self, facts: int, expr: Expr) -> bool:
+    def fits(self, facts: int, expr: Expr) -> bool:
         """Whether a signed result provably stays within its dtype's range."""
-        expr = self._with_values(facts, expr)
+        expr = self._values.put_in(facts, expr)
 
         def prove() -> bool:
             pa = pb.affine(expr)
@@ -756,22 +523,6 @@ def bound_to(var: Var, value: Expr) -> isl.Set:
         return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
     meaning = pb.affine(value) if var.dtype.is_integer else None
     return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
-
-
-def _for_any_data(call: Call, values: Sequence[Value | None]) -> Call:
-    """A call with variables of any value for what comes from data and is not known to have one of `values`.
-
-    Undef makes it do what all values do, or less.
-    """
-    args = (
-        value
-        if isinstance(value, Const)
-        else Var(f"?{k}", a.dtype)
-        if any(isinstance(e, (Load, Undef)) for e in walk_expr(a))
-        else a
-        for k, (a, value) in enumerate(zip(call.args, values, strict=True))
-    )
-    return replace(call, args=tuple(args))
 
 
 def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:

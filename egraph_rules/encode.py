@@ -19,7 +19,7 @@ from egraph_rules.functions import function_number
 from egraph_rules.phases import DEFAULT_BUDGET
 from egraph_rules.proposal import ExprProposal, Here, Proposal
 from egraph_rules.rule import Number, Rule, instantiate
-from ir.analysis.effects import Value
+from egraph_rules.values import Value
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
