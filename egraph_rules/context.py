@@ -13,49 +13,42 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar, assert_never, cast
+from typing import TypeVar, cast
 
 import islpy as isl
 
 import egraph_rules.intervals as intervals
+from egraph_rules.faults import Faults
+from egraph_rules.ids import IMPOSSIBLE, NO_PERMISSION
+from egraph_rules.values import Value, Values
 from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import EffectAnalysis, LoopSets, before
 from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
 from ir.fold import folded
-from ir.functions import inlined
 from ir.nodes import (
     Alloc,
-    AnyExpr,
-    AnyStmt,
     Assert,
     Assume,
     Binary,
-    Block,
     Buffer,
-    Call,
-    Cast,
     Const,
-    Evaluate,
     Expr,
     For,
-    If,
     Let,
     Load,
     Select,
     Seq,
     Stmt,
-    Store,
     Unary,
     Undef,
     Var,
 )
 from ir.traverse import buffers_written, free_vars, has_loads, loads, walk, walk_expr
 
-IMPOSSIBLE = -1  # facts that contradict each other: nothing runs there
-NO_PERMISSION = 0
 _MAX_PIECES = 16
 
 Known = Contents
@@ -133,13 +126,16 @@ class Contexts:
         prover: Prover | None = None,
         operations: int = pb.MAX_OPERATIONS,
         over: Callable[[], bool] = lambda: False,
+        floats: Floats = DEFAULT_FLOATS,
     ) -> None:
-        """Start without any context; `operations` of isl are the budget of a question.
+        """Start without any context; `operations` of isl are the budget of a question, `floats` the policy.
 
         Once there is no time left (`over`), what has not been answered yet is unknown, and new contexts are weak.
         """
         self.effects = effects
         self.over = over
+        self._values = Values(self, floats)
+        self._faults = Faults(self, self._values)
         self.prover = prover
         self.operations = operations
         self._facts: list[Facts] = []
@@ -151,7 +147,6 @@ class Contexts:
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
         self._asked_of: dict[int, Stmt] = {}
-        self._chased: set[Expr] = set()  # loads whose values are being looked up
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
@@ -404,6 +399,10 @@ class Contexts:
         if found is None and self.prover is not None:
             prover = self.prover
             found = self._ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        if found is None:
+            value = self.value(facts, cond)
+            if isinstance(value, Const):
+                return bool(value.value)
         return found if isinstance(found, bool) else None
 
     def constant(self, facts: int, expr: Expr) -> int | None:
@@ -479,144 +478,29 @@ class Contexts:
 
         return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
 
-    # Faults ---------------------------------------------------------------------------------------------------------
+    def value(self, facts: int, expr: Expr) -> Value | None:
+        """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
+        return self._values.of(facts, expr)
+
+    def computed(self, expr: Expr) -> Const | None:
+        """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
+        return self._values.computed(expr)
 
     def harmless(self, facts: int, stmt: Stmt) -> bool:
         """Whether running a statement cannot fault, so that it may run where it did not run before."""
-        if facts == IMPOSSIBLE:
-            return True
-        key = ("harmless", facts, self._id(stmt))
-        if key not in self._answers:
-            self._answers[key] = self._harmless(facts, stmt)
-        return bool(self._answers[key])
-
-    def _harmless(self, facts: int, stmt: Stmt) -> bool:
-        match cast(AnyStmt, stmt):
-            case Store(buffer=buffer, indices=indices, value=value):
-                addressable = all(self.decided(facts, i) for i in indices) and self.in_bounds(facts, buffer, indices)
-                return addressable and self.total(facts, value)
-            case Seq(stmts=()):
-                return True
-            case Seq(stmts=(first, second)):
-                between = self.sequence(facts, NO_PERMISSION, first, second)[0]
-                return self.harmless(facts, first) and self.harmless(between, second)
-            case Seq():
-                return False  # canonical sequences have two parts
-            case If(cond=cond, then=yes, other=no):
-                return (
-                    self.decided(facts, cond)
-                    and self.harmless(self.assume(facts, cond, True), yes)
-                    and self.harmless(self.assume(facts, cond, False), no)
-                )
-            case For() as loop:
-                inside = self.loop(facts, NO_PERMISSION, loop)[0]
-                bounds = self.decided(facts, loop.start) and self.decided(facts, loop.extent)
-                return bounds and self.harmless(inside, loop.body)
-            case Let() as let:
-                return self.total(facts, let.value) and self.harmless(self.let(facts, let), let.body)
-            case Alloc() as alloc:
-                return self.harmless(self.alloc(facts, NO_PERMISSION, alloc)[0], alloc.body)
-            case Assume(cond=cond):
-                return self.truth(facts, cond) is True
-            case Assert(cond=cond):
-                return self.decided(facts, cond) and self.truth(facts, cond) is True
-            case Evaluate(value=value):
-                return self.total(facts, value)
-            case Block(body=body):
-                return self.harmless(facts, body)
-            case other:
-                assert_never(other)
+        return self._faults.harmless(facts, stmt)
 
     def decided(self, facts: int, expr: Expr) -> bool:
         """Whether an expression cannot fault and cannot be undef: what indices, extents and conditions need."""
-        return self.total(facts, expr) and not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
+        return self._faults.decided(facts, expr)
 
     def total(self, facts: int, expr: Expr) -> bool:
         """Whether evaluating an expression cannot fault."""
-        match cast(AnyExpr, expr):
-            case Const() | Var() | Undef():
-                return True
-            case Load(indices=indices):
-                return all(self.decided(facts, i) for i in indices)
-            case Call() as call:
-                return all(self.total(facts, a) for a in call.args) and self.total(facts, inlined(_for_any_data(call)))
-            case Select(cond=c, then=a, other=b):
-                return self.decided(facts, c) and all(
-                    inside == IMPOSSIBLE or self.total(inside, arm)
-                    for inside, arm in ((self.assume(facts, c, True), a), (self.assume(facts, c, False), b))
-                )
-            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-                inside = self.assume(facts, a, op == "and")
-                return self.decided(facts, a) and (inside == IMPOSSIBLE or self.total(inside, b))
-            case Cast(dtype=dtype, operand=a):
-                return self.total(facts, a) and (dtype.is_float or not a.dtype.is_float)
-            case Unary(op=op, operand=a):
-                fits = expr.dtype.is_float or op in ("not", "bitnot") or self._fits(facts, expr)
-                return self.total(facts, a) and fits
-            case Binary() as node:
-                key = ("total", facts, node)
-                if key not in self._answers:
-                    parts = self.total(facts, node.lhs) and self.total(facts, node.rhs)
-                    self._answers[key] = parts and self._operator_total(facts, node)
-                return bool(self._answers[key])
-            case other:
-                assert_never(other)
+        return self._faults.total(facts, expr)
 
-    def _operator_total(self, facts: int, expr: Binary) -> bool:
-        a, b = expr.lhs, expr.rhs
-        if (
-            a.dtype.is_float
-            or expr.dtype.kind.value == "bool"
-            or expr.op in ("min", "max", "bitand", "bitor", "bitxor")
-        ):
-            return True
-        if expr.op in ("shl", "shr", "pow"):
-            return isinstance(b, Const) and expr.op == "shr" and 0 <= b.value < a.dtype.bits
-        if expr.op in ("floordiv", "floormod", "truncdiv", "truncmod"):
-            nonzero = self.truth(facts, b != 0) is True
-            return nonzero and (expr.op in ("floormod", "truncmod") or self._cannot_be(facts, b, -1))
-        if not expr.dtype.is_signed:
-            return True  # wraps
-        return self._operand_decides(facts, expr) or self._fits(facts, expr)
-
-    def _cannot_be(self, facts: int, expr: Expr, value: int) -> bool:
-        return not expr.dtype.is_signed or self.truth(facts, expr != value) is True
-
-    def _operand_decides(self, facts: int, expr: Binary) -> bool:
-        """`x + 0`, `x * 0`, `x * 1` stay in range; an undef operand makes an undef result, which cannot overflow."""
-        for operand in (expr.lhs, expr.rhs):
-            value = self._value(facts, operand)
-            if isinstance(value, Undef):
-                return True
-            neutral = (0,) if expr.op in ("add", "sub") else (0, 1)
-            if isinstance(value, Const) and value.value in neutral and (expr.op != "sub" or operand is expr.rhs):
-                return True
-        return False
-
-    def _value(self, facts: int, expr: Expr) -> Const | Undef | None:
-        """A constant or undef that an operand is known to be."""
-        match expr:
-            case Const() | Undef():
-                return expr
-            case Load(buffer=buffer, indices=indices):
-                value = self.contents(facts, buffer, indices)
-                if value is None or expr in self._chased:  # elements may be known to equal each other
-                    return None
-                self._chased.add(expr)
-                try:
-                    return self._value(facts, value)
-                finally:
-                    self._chased.remove(expr)
-            case Binary(op="add" | "sub" | "mul", lhs=a, rhs=b):
-                parts = (self._value(facts, a), self._value(facts, b))
-                if any(isinstance(p, Const) and p.value == 0 for p in parts) and expr.op == "mul":
-                    return Const(0.0 if expr.dtype.is_float else 0, expr.dtype)
-                return Undef(expr.dtype) if any(isinstance(p, Undef) for p in parts) and expr.op != "mul" else None
-            case _:
-                return None
-
-    def _fits(self, facts: int, expr: Expr) -> bool:
+    def fits(self, facts: int, expr: Expr) -> bool:
         """Whether a signed result provably stays within its dtype's range."""
+        expr = self._values.put_in(facts, expr)
 
         def prove() -> bool:
             pa = pb.affine(expr)
@@ -681,15 +565,6 @@ def bound_to(var: Var, value: Expr) -> isl.Set:
         return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
     meaning = pb.affine(value) if var.dtype.is_integer else None
     return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
-
-
-def _for_any_data(call: Call) -> Call:
-    """A call with variables of any value for what comes from data; undef makes it do what all values do, or less."""
-    args = (
-        Var(f"?{k}", a.dtype) if any(isinstance(e, (Load, Undef)) for e in walk_expr(a)) else a
-        for k, a in enumerate(call.args)
-    )
-    return replace(call, args=tuple(args))
 
 
 def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:

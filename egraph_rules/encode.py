@@ -19,6 +19,7 @@ from egraph_rules.functions import function_number
 from egraph_rules.phases import DEFAULT_BUDGET
 from egraph_rules.proposal import ExprProposal, Here, Proposal
 from egraph_rules.rule import Number, Rule, instantiate
+from egraph_rules.values import Value
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -28,6 +29,7 @@ from ir.nodes import (
     Assert,
     Assume,
     Binary,
+    BinaryOp,
     Block,
     Buffer,
     Call,
@@ -44,10 +46,12 @@ from ir.nodes import (
     Stmt,
     Store,
     Unary,
+    UnaryOp,
     Undef,
     Var,
+    const,
 )
-from ir.traverse import substitute_expr
+from ir.traverse import substitute_expr, walk_expr
 
 T = TypeVar("T")
 Tables = dict[str, list[tuple[Cell, ...]]]
@@ -262,6 +266,7 @@ class Expander:
     _followed: int = 0  # from how many buffers to the next the expression at hand came
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
+    _folds: set[tuple[Cell, ...]] = field(default_factory=lambda: set[tuple[Cell, ...]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
@@ -296,6 +301,16 @@ class Expander:
         value = self.contexts.constant(facts, quotient)
         if value is not None:
             self.tables["k_div"].append((*key, value))
+
+    def answer_fold(self, table: str, cells: tuple[Cell, ...]) -> None:
+        """Answer what an operation on known values gives, if it is one number wherever it is computed."""
+        key = (table, *cells)
+        if key in self._folds:
+            return
+        self._folds.add(key)
+        found = self.contexts.computed(_operation(table, cells))
+        if found is not None:
+            self._value_row(table.removeprefix("ask_"), cells, found)
 
     def answer_rule(self, facts: int, name: str, cells: tuple[int, ...]) -> None:
         """Answer whether the side condition of a rule holds where its pattern was found."""
@@ -422,28 +437,27 @@ class Expander:
         self._exprs(facts, *store.indices, store.value)
         old = self.contexts.contents(facts, store.buffer, store.indices)
         if isinstance(old, Const):
-            self._value_row("old", facts, number, old)
+            self._value_row("old", (facts, number), old)
         elif old is not None and not isinstance(old, Undef):
             self.expand_expr(facts, Load(store.buffer, store.indices))  # what the store would write back
 
-    def _known(self, facts: int, number: int, value: Expr | None) -> None:
-        """Say what an element holds: a number, or another expression for it."""
-        if isinstance(value, Const):
-            self._value_row("k", facts, number, value)
-        elif value is not None and not isinstance(value, Undef) and self._followed < MAX_FOLLOWED:
-            other = self.numbering.expr(value)
-            if other != number:
-                self.tables["same_expr"].append((facts, number, other))
-                self._followed += 1
-                self.expand_expr(facts, value)
-                self._followed -= 1
+    def _follow(self, facts: int, number: int, value: Expr | None) -> None:
+        """Say which other expression an element equals."""
+        if value is None or isinstance(value, (Const, Undef)) or self._followed >= MAX_FOLLOWED:
+            return
+        other = self.numbering.expr(value)
+        if other != number:
+            self.tables["same_expr"].append((facts, number, other))
+            self._followed += 1
+            self.expand_expr(facts, value)
+            self._followed -= 1
 
-    def _value_row(self, table: str, facts: int, number: int, value: Const) -> None:
+    def _value_row(self, table: str, cells: tuple[Cell, ...], value: Const) -> None:
         if value.dtype.is_float:
             if self.numbering.is_known(float(value.value)):
-                self.tables[f"{table}_flt"].append((facts, number, float(value.value)))
+                self.tables[f"{table}_flt"].append((*cells, float(value.value)))
         elif INT64_MIN <= int(value.value) <= INT64_MAX:
-            self.tables[f"{table}_int"].append((facts, number, int(value.value)))
+            self.tables[f"{table}_int"].append((*cells, int(value.value)))
 
     def _exprs(self, facts: int, *exprs: Expr) -> None:
         for expr in exprs:
@@ -458,52 +472,54 @@ class Expander:
         self._propose_expr(facts, number, expr)
         if not isinstance(expr, (Const, Undef)) and self.contexts.total(facts, expr):
             self.tables["total_"].append((facts, number))
-        if expr.dtype is DType.BOOL and not isinstance(expr, Const):
-            truth = self.contexts.truth(facts, expr)
-            if truth is not None:
-                self._value_row("k", facts, number, Const(truth, DType.BOOL))
+        self._known(facts, number, expr)
         match cast(AnyExpr, expr):
             case Load(buffer=buffer, indices=indices):
                 self._exprs(facts, *indices)
-                self._known(facts, number, self.contexts.contents(facts, buffer, indices))
+                self._follow(facts, number, self.contexts.contents(facts, buffer, indices))
             case Call(args=args):
                 self._exprs(facts, *args)
-                if expr.dtype.is_integer:
-                    self._constant(facts, number, expr)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
                 self.expand_expr(facts, a)
                 self.expand_expr(self._split(facts, a)[0 if op == "and" else 1], b)
-            case Binary(op=op, lhs=a, rhs=b):
+            case Binary(lhs=a, rhs=b):
                 self._exprs(facts, a, b)
-                if op in _ASK_CONSTANT and expr.dtype.is_integer:
-                    self._constant(facts, number, expr)
             case Select(cond=c, then=a, other=b):
                 self._expand_select(facts, c, a, b)
             case Unary(operand=a) | Cast(operand=a):
                 self.expand_expr(facts, a)
-            case Var():
-                if expr.dtype.is_integer:
-                    self._constant(facts, number, expr)
-            case Const() | Undef():
+            case Var() | Const() | Undef():
                 pass
             case other:
                 assert_never(other)
+
+    def _known(self, facts: int, number: int, expr: Expr) -> None:
+        """Say what value an expression has under these facts, if that is known."""
+        if isinstance(expr, (Const, Undef)):
+            return
+        value: Value | None = None
+        if expr.dtype is DType.BOOL:
+            truth = self.contexts.truth(facts, expr)
+            value = None if truth is None else Const(truth, DType.BOOL)
+        else:
+            value = self.contexts.value(facts, expr)
+            if value is None and expr.dtype.is_integer and _may_have_one_value(expr):
+                constant = self.contexts.constant(facts, expr)
+                value = None if constant is None else Const(constant, expr.dtype)
+        if isinstance(value, Const):
+            self._value_row("k", (facts, number), value)
 
     def _propose_expr(self, facts: int, number: int, expr: Expr) -> None:
         """Let rules over expressions say what else the expression equals under these facts."""
         here = Here(self.contexts, facts, NO_PERMISSION)
         for name, propose in self._expr_rules:
             for new in self._limited(name, propose(expr, here)):
-                other = self.numbering.expr(new)
+                # Where the expression always faults anything equals it, a number that its dtype does not hold as well.
+                other = self.numbering.expr(new) if _is_in_range(new) else number
                 if other != number:
                     self.tables["same_expr"].append((facts, number, other))
                     self.matches[name] += 1
                     self.expand_expr(facts, new)
-
-    def _constant(self, facts: int, number: int, expr: Expr) -> None:
-        value = self.contexts.constant(facts, expr)
-        if value is not None:
-            self._value_row("k", facts, number, Const(value, expr.dtype))
 
     def _expand_select(self, facts: int, cond: Expr, then: Expr, other: Expr) -> None:
         self.expand_expr(facts, cond)
@@ -516,6 +532,34 @@ class Expander:
             if self.contexts.total(inside, arm):
                 self.expand_expr(inside, arm)
                 self.tables["may_select"].append((inside, self.numbering.expr(arm)))
+
+
+def _is_in_range(expr: Expr) -> bool:
+    """Whether each integer in an expression is a value of its dtype."""
+    return all(
+        e.dtype.min <= e.value <= e.dtype.max for e in walk_expr(expr) if isinstance(e, Const) and e.dtype.is_integer
+    )
+
+
+def _may_have_one_value(expr: Expr) -> bool:
+    """Whether sets are asked for the one value of an expression whose operands have several."""
+    return isinstance(expr, Call) or (isinstance(expr, Binary) and expr.op in _ASK_CONSTANT)
+
+
+def _operation(table: str, cells: tuple[Cell, ...]) -> Expr:
+    """The operation on numbers that a row of one of the engine's tables of questions asks for."""
+    match table, cells:
+        case "ask_bin_int" | "ask_bin_flt", (str(op), str(name), a, b):
+            dtype = DType(name)
+            return Binary(cast(BinaryOp, op), const(cast(float, a), dtype), const(cast(float, b), dtype))
+        case "ask_un_int" | "ask_un_flt", (str(op), str(name), a):
+            return Unary(cast(UnaryOp, op), const(cast(float, a), DType(name)))
+        case "ask_cast_int", (str(name), a):  # an integer has one value, whatever dtype it is of
+            return Cast(DType(name), const(cast(int, a), DType.INT64))
+        case "ask_cast_flt", (str(name), a):
+            return Cast(DType(name), const(cast(float, a), DType.FLOAT64))
+        case _:
+            raise ValueError(f"{table} asks for no operation")
 
 
 def _author_names(part: Part) -> dict[str, str]:

@@ -73,7 +73,7 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
         LoopsatError: a given condition is not boolean, or they contradict each other.
     """
     policy = floats_named(floats)
-    place = _Place(given)
+    place = _Place(given, policy)
     prices = Prices(CPU)
     best = expr
     for _ in range(_SEARCHES):
@@ -87,14 +87,14 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
 class _Place:
     """Where the given conditions hold. What is asked there counts as work of the search that has begun last."""
 
-    def __init__(self, given: Iterable[Expr]) -> None:
+    def __init__(self, given: Iterable[Expr], floats: Floats = DEFAULT_FLOATS) -> None:
         """The place where conditions hold.
 
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
         self.patience = Patience(work=_BUDGET.work)
-        self.contexts = Contexts(EffectAnalysis(), self._prove, _OPERATIONS, lambda: self.patience.over())
+        self.contexts = Contexts(EffectAnalysis(), self._prove, _OPERATIONS, lambda: self.patience.over(), floats)
         self.facts = self.contexts.root(pb.always(), Priority.FACTS)
         conditions = tuple(given)
         for cond in conditions:
@@ -121,11 +121,14 @@ class _Place:
 def _search(expr: Expr, place: _Place, floats: Floats) -> Expr:
     """The cheapest equal expression that one search finds."""
     patience = place.begin()
+    numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in floats)
+    known = place.contexts.value(place.facts, expr)
+    if isinstance(known, Const) and numbering.is_known(known.value):
+        return known
     if not isinstance(expr, Const) and not any(e.dtype.is_float for e in walk_expr(expr)):
         value = place.truth(expr) if expr.dtype is DType.BOOL else place.contexts.constant(place.facts, expr)
         if value is not None:
             return const(value, expr.dtype)
-    numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in floats)
     active = tuple(r for r in (*active_rules(), *AFFINE_RULES, *ALGEBRA_RULES) if r.floats in floats)
     expander = Expander(numbering, place.contexts, active, _BUDGET.proposals)
     number = numbering.expr(expr)

@@ -13,9 +13,11 @@ of it: were `A[i]` united with `0` where A[i] is known to be 0, every other zero
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from egraph_rules.engine import Engine, kept, scratch_folder
 from egraph_rules.rounds import Program
-from egraph_rules.rule import Rule, bound_rows, kind_rows
+from egraph_rules.rule import Rule, bound_rows, kind_rows, own_rows
 
 SORTS = """
 (sort P) (sort E) (sort L)
@@ -96,9 +98,26 @@ ANSWER_TABLES = """
 (relation k_div (i64 i64 i64 i64))
 (relation ask_rule (String i64 i64 i64 i64 i64))
 (relation holds_rule (String i64 i64 i64 i64 i64))
+(relation ask_bin_int (String String i64 i64))
+(relation ask_bin_flt (String String f64 f64))
+(relation ask_un_int (String String i64))
+(relation ask_un_flt (String String f64))
+(relation ask_cast_int (String i64))
+(relation ask_cast_flt (String f64))
+(relation bin_int_int (String String i64 i64 i64))
+(relation bin_flt_int (String String f64 f64 i64))
+(relation bin_flt_flt (String String f64 f64 f64))
+(relation un_int_int (String String i64 i64))
+(relation un_flt_flt (String String f64 f64))
+(relation cast_int_int (String i64 i64))
+(relation cast_int_flt (String i64 f64))
+(relation cast_flt_int (String f64 i64))
+(relation cast_flt_flt (String f64 f64))
 (relation total_ (i64 i64))
 (relation kind (String String))
 (relation bounds (String i64 i64))
+(relation own_int (String String i64))
+(relation own_flt (String String f64))
 (relation noop (P))
 (relation defined (E))
 (relation defined_all (L))
@@ -107,6 +126,28 @@ ANSWER_TABLES = """
 
 def _push(name: str, body: str, head: str) -> str:
     return f'(rule ({body}) ({head}) :ruleset push :name "push.{name}")'
+
+
+# What folds: a node, its columns that are no operands, and its operands.
+_FOLDED = (("Bin", "o t", ("a", "b")), ("Un", "o t", ("a",)), ("Cast", "t", ("a",)))
+# (A cast has no column for the dtype of its operand: whether a float that nearly vanishes is zero depends on it.)
+FOLDED = tuple(f"ask_{node.lower()}_{sort}" for node, _, _ in _FOLDED for sort in ("int", "flt"))
+_SORTS = {"int": "ival", "flt": "fval"}
+
+
+def _folds() -> Iterator[str]:
+    """An operation on known values is a question, answered once for all places by what the interpreter computes."""
+    for node, columns, operands in _FOLDED:
+        for sort, value in _SORTS.items():
+            table = f"{node.lower()}_{sort}"
+            numbers = " ".join(f"v{a}" for a in operands)
+            known = " ".join(f"(= v{a} ({value} {a}))" for a in operands)
+            query = f"(= x ({node} {columns} {' '.join(operands)})) {known}"
+            yield _push(f"ask {table}", query, f"(ask_{table} {columns} {numbers})")
+            for result, found in _SORTS.items():
+                if f"(relation {table}_{result} " in ANSWER_TABLES:
+                    answer = f"{query} ({table}_{result} {columns} {numbers} r)"
+                    yield _push(f"{table} {result}", answer, f"(set ({found} x) r) (defined x)")
 
 
 # (raw kind, what to match besides the term, what it equals)
@@ -207,6 +248,7 @@ PUSH = "\n".join(
         _push(
             "remainder", '(= z (Bin "floormod" t (Ate f e) c)) (= n (ival c)) (k_div f e n 0)', "(union z (Ate f e))"
         ),
+        *_folds(),
         _push("want select", "(may_select f e)", "(Ate f e)"),
         _push("want expression", "(want_expr f e)", "(Ate f e)"),
         # What has a known value needs no other form; without this, 0 = 0 * a = (0 * a) * b = ... never ends.
@@ -236,7 +278,7 @@ def _engine_of(rules: tuple[Rule, ...]) -> Engine:
     program = Program.of((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH), (r.program for r in rules))
     engine = Engine(program.texts, program.growth)
     with scratch_folder() as folder:
-        engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows())}, folder)
+        engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows()), **own_rows()}, folder)
     return engine
 
 

@@ -160,10 +160,9 @@ def optimize(
     active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)
     check_names(func, (r.replacement for r in active if r.replacement is not None))
     report = Report()
-    signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     patience = Patience(limits.seconds, work=limits.work)
     keep = max(k, 1 if whole is None else CANDIDATES)
-    search = _Search(lower_blocks(func), chosen, keep, limits, active, report, signed_zeros, patience)
+    search = _Search(lower_blocks(func), chosen, keep, limits, active, report, floats, patience)
     prices = Prices(chosen)
     with listening(patience):
         erased = [erase(body) for _, body in search.run()]
@@ -202,10 +201,9 @@ def search_within(
         ScheduleError: there is no such block.
         KeyboardInterrupt: there was a Ctrl-C; half a step is none.
     """
-    signed_zeros = Floats.NO_SIGNED_ZEROS not in floats
     budget = replace(DEFAULT_BUDGET, restarts=0)
     patience = Patience(budget.seconds, allowed=1, work=budget.work)
-    search = _Search(func, target, 1, budget, rules, Report(), signed_zeros, patience, block)
+    search = _Search(func, target, 1, budget, rules, Report(), floats, patience, block)
     with listening(patience):
         return replace(func, body=search.run()[0][1]).refines(func)
 
@@ -218,7 +216,7 @@ class _Search:
     budget: Budget
     rules: tuple[Rule, ...]
     report: Report
-    signed_zeros: bool
+    floats: Floats
     patience: Patience
     block: str | None = None
     searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
@@ -281,9 +279,10 @@ class _Session:
     patient: bool = True
 
     def __post_init__(self) -> None:
-        self.numbering = Numbering(signed_zeros=self.search.signed_zeros)
+        self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
         followed = {e.buffer for e in all_exprs(self.body) if isinstance(e, Load)}
-        self.contexts = Contexts(EffectAnalysis(self._over, followed), over=self._over)
+        effects = EffectAnalysis(self._over, followed)
+        self.contexts = Contexts(effects, over=self._over, floats=self.search.floats)
         self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
         self.part = part = self.numbering.number(self.body)
         self.roots = []

@@ -24,12 +24,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
+from itertools import product
 
+from egraph_rules.engine import Cell
 from egraph_rules.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError, VerifyError
 from ir.floats import Floats
 from ir.nodes import Binary, Call, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
+from ir.operators import OWN, Named, number
 from ir.traverse import children, walk_expr, with_children
 
 
@@ -56,6 +59,22 @@ class Number(Var):
 
 class Truth(Var):
     """A pattern variable that matches any boolean expression."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Own(Const):
+    """A number in a pattern that each dtype has its own of, such as its least; the value is that of a sample dtype."""
+
+    name: Named = "zero"
+
+    def of(self, dtype: DType) -> Const:
+        """The number of a dtype."""
+        return Const(number(self.name, dtype), dtype)
+
+
+def own(name: Named, dtype: DType) -> Own:
+    """A number by name, over a sample dtype."""
+    return Own(number(name, dtype), dtype, name=name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +207,8 @@ def instantiate(expr: Expr, values: Mapping[str, Expr], dtype: DType) -> Expr:
     match expr:
         case Var(name=name):
             return values[name]
+        case Own():
+            return expr.of(dtype)
         case Const(value=value):
             return expr if expr.dtype is DType.BOOL else const(value, dtype)
         case _:
@@ -216,6 +237,8 @@ def show(item: Expr | Defined) -> str:
     if isinstance(item, Defined):
         return f"{show(item.term)} defined"
     match item:
+        case Own(name=name):
+            return name
         case Const(value=value):
             return str(value)
         case Var(name=name):
@@ -310,6 +333,8 @@ class _Translator:
                 self.bound.setdefault(key, node)
             case Var():
                 self.bound[key] = node
+            case Own():
+                self.atoms.append(f"(= {self._own(pattern)} ({self._value_of(pattern)} {node}))")
             case Const():
                 self.atoms.append(f"(= {_literal(pattern)} ({self._value_of(pattern)} {node}))")
             case Unary(op=op, operand=a):
@@ -329,6 +354,13 @@ class _Translator:
     def _type(self, operand: Expr) -> str:
         """The dtype column: that of the operands, one variable for the whole rule; bool is written out."""
         return '"bool"' if operand.dtype is DType.BOOL and self.kinds is not ANY else "t"
+
+    def _own(self, expr: Own) -> str:
+        """The variable for a number of the rule's dtype; where the engine cannot hold it, nothing matches."""
+        atom = f'({"own_flt" if expr.dtype.is_float else "own_int"} "{expr.name}" t own_{expr.name})'
+        if atom not in self.atoms:
+            self.atoms.append(atom)
+        return f"own_{expr.name}"
 
     def _value_of(self, expr: Expr) -> str:
         return "fval" if expr.dtype.is_float else "ival"
@@ -373,6 +405,8 @@ class _Translator:
 
     def _computed(self, expr: Expr) -> str:
         """A number computed in the query, within the range of the dtype when it is an integer's."""
+        if isinstance(expr, Own):
+            return self._own(expr)
         small = isinstance(expr, Const) and (not expr.dtype.is_integer or 0 <= expr.value <= _IN_EVERY_DTYPE)
         if isinstance(expr, Const) and small:
             return _literal(expr)
@@ -429,6 +463,19 @@ def kind_rows() -> list[tuple[str, str]]:
     """Rows of the table `kind`."""
     names = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
     return [(d.value, names[d.kind]) for d in DType]
+
+
+def own_rows() -> dict[str, list[tuple[Cell, ...]]]:
+    """Rows of the tables `own_int` and `own_flt`: numbers of each dtype, as far as the engine can hold them."""
+    rows: dict[str, list[tuple[Cell, ...]]] = {"own_int": [], "own_flt": []}
+    for name, dtype in product(OWN, DType):
+        value = number(name, dtype)
+        if dtype.is_float:
+            if name != "ones":
+                rows["own_flt"].append((name, dtype.value, float(value)))
+        elif dtype.is_integer and value < 2**63:
+            rows["own_int"].append((name, dtype.value, int(value)))
+    return rows
 
 
 def bound_rows() -> list[tuple[str, int, int]]:

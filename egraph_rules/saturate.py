@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from egraph_rules.encode import Expander
-from egraph_rules.engine import Engine
+from egraph_rules.engine import Cell, Engine
 from egraph_rules.extract import EXPRESSIONS, STATEMENTS
+from egraph_rules.language import FOLDED
 from egraph_rules.patience import Patience
 from egraph_rules.phases import PUSH_ONLY, ROUNDS, Budget
 from egraph_rules.rounds import Rounds
@@ -82,7 +83,10 @@ def _finished(expander: Expander) -> str:
 
 def _answer(engine: Engine, expander: Expander, patience: Patience) -> None:
     """Prove what rewriting has asked since the last round."""
-    asked = engine.tables(("At", "ask_div", "ask_rule"))
+    asked = engine.tables(("At", "ask_div", "ask_rule", *FOLDED))
+    for table in FOLDED:
+        for row in asked[table]:
+            expander.answer_fold(table, cast("tuple[Cell, ...]", row.inputs))
     for row in asked["At"]:
         if patience.over():
             return

@@ -11,7 +11,8 @@ from egraph_rules.derivation import printed
 from egraph_rules.extract import negate
 from egraph_rules.sites import Site
 from ir.dtypes import DType
-from ir.nodes import SKIP, Assume, Binary, Const, Expr, For, If, Load, Seq, Stmt, Store, Undef, const
+from ir.nodes import SKIP, Assume, Binary, Const, Expr, For, If, Load, Seq, Stmt, Store, Unary, Undef, const
+from ir.operators import combines, neutral
 from ir.script.printer import to_script
 from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, substitute_expr, walk, walk_expr
 
@@ -108,16 +109,15 @@ def _reads(
 
 
 def _values(arm: Stmt, instead: Stmt, dtype: DType) -> Sequence[Const]:
-    """Numbers that leave sums, products and extrema as they are, and those that the other arm stores."""
+    """Numbers that leave what the arm's operators combine as it is, and those that the other arm stores."""
     found: list[Const] = []
-    numbers: list[float | int] = [0, 1]
-    ops = {e.op for e in all_exprs(arm) if isinstance(e, Binary)}
-    if "max" in ops:
-        numbers.insert(0, float("-inf") if dtype.is_float else dtype.min)
-    if "min" in ops:
-        numbers.insert(0, float("inf") if dtype.is_float else dtype.max)
+    ops = dict.fromkeys(e.op for e in all_exprs(arm) if isinstance(e, (Binary, Unary)))
+    numbers = [n for n in (neutral(op, dtype) for op in ops if combines(op, dtype)) if n is not None]
+    numbers.sort(key=lambda n: n in (0, 1))  # those of sums and products work in more places, and need less to be said
+    if dtype is not DType.BOOL:
+        numbers += [0, 1]
     stored = [s.value for s in walk(instead) if isinstance(s, Store)]
-    for value in (*(const(n, dtype) for n in numbers if dtype is not DType.BOOL), *stored):
+    for value in (*(const(n, dtype) for n in numbers), *stored):
         if isinstance(value, Const) and value.dtype is dtype and not any(value.same(known) for known in found):
             found.append(value)
     return found

@@ -83,9 +83,16 @@ class DType(Enum):
         return _numpy_dtype(self)
 
 
+@cache
 def float_max(dtype: DType) -> float:
     """The largest finite value of a float dtype."""
     return float(ml_dtypes.finfo(dtype.numpy).max)
+
+
+@cache
+def float_tiny(dtype: DType) -> float:
+    """The smallest positive normal value of a float dtype."""
+    return float(ml_dtypes.finfo(dtype.numpy).smallest_normal)
 
 
 _KIND = {"bool": Kind.BOOL, "int": Kind.INT, "uint": Kind.UINT, "float": Kind.FLOAT, "bfloat": Kind.FLOAT}

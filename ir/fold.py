@@ -1,9 +1,13 @@
-"""Operators of integer numbers, worked out. Owns no arithmetic (`ir.arith`), nor laws with unknowns."""
+"""Operators of known operands, worked out. Owns no arithmetic (`ir.arith`), nor laws with unknowns (`ir.operators`)."""
 
 from __future__ import annotations
 
-from ir.arith import ArithmeticFault, fold_binary, fold_unary
-from ir.nodes import Binary, Const, Expr, Unary
+from functools import partial
+
+from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
+from ir.dtypes import DType, float_tiny
+from ir.nodes import Binary, Cast, Const, Expr, Unary
+from ir.operators import is_library
 from ir.traverse import map_expr
 
 
@@ -14,13 +18,50 @@ def folded(expr: Expr) -> Expr:
 
 def fold(expr: Expr) -> Expr:
     """What one operation on integer numbers gives, or the expression as it is."""
+    match expr:
+        case Binary(lhs=Const(dtype=dtype), rhs=Const()) | Unary(operand=Const(dtype=dtype)) if dtype.is_integer:
+            found = computed(expr)
+            return expr if found is None else Const(found.value, found.dtype, expr.span)
+        case _:
+            return expr
+
+
+def computed(expr: Expr, *, library: bool = True) -> Const | None:
+    """What one operation on numbers gives wherever it is computed, bit for bit; None if that is not one number.
+
+    It is not where the operation faults; where it gives NaN, which equals nothing; where the sign of a zero decides,
+    since a number that is known to equal zero may have either; where an operand or the result is subnormal, which
+    hardware may flush to zero. Without `library`, functions whose last bit depends on the library are none either.
+    """
+    match expr:
+        case Binary(op=op, lhs=Const() as a, rhs=Const() as b):
+            results = (partial(fold_binary, op, x, y, a.dtype) for x in _readings(a) for y in _readings(b))
+        case Unary(op=op, operand=Const() as a):
+            results = (partial(fold_unary, op, x, a.dtype) for x in _readings(a))
+        case Cast(dtype=dtype, operand=Const() as a):
+            op, results = "cast", (partial(fold_cast, x, a.dtype, dtype) for x in _readings(a))
+        case _:
+            return None
+    if not library and is_library(op, a.dtype):
+        return None
     try:
-        match expr:
-            case Binary(op=op, lhs=Const(value=a, dtype=dtype), rhs=Const(value=b)) if dtype.is_integer:
-                return Const(fold_binary(op, a, b, dtype), expr.dtype, expr.span)
-            case Unary(op=op, operand=Const(value=a, dtype=dtype)) if dtype.is_integer:
-                return Const(fold_unary(op, a, dtype), expr.dtype, expr.span)
-            case _:
-                return expr
+        found = {result() for result in results}
     except ArithmeticFault:
-        return expr
+        return None
+    value = found.pop() if len(found) == 1 else None
+    return Const(value, expr.dtype) if value is not None and _is_plain(value, expr.dtype) else None
+
+
+def _readings(operand: Const) -> tuple[Scalar, ...]:
+    """The numbers that an operand known by value may be: a float zero has two signs. None of what is not plain."""
+    if not operand.dtype.is_float:
+        return (operand.value,)
+    value = rounded(operand.value, operand.dtype)
+    if value == 0.0:
+        return value, -value
+    return (value,) if _is_plain(value, operand.dtype) else ()
+
+
+def _is_plain(value: Scalar, dtype: DType) -> bool:
+    """Whether a number is neither NaN nor subnormal."""
+    return not dtype.is_float or (value == value and (value == 0.0 or abs(value) >= float_tiny(dtype)))

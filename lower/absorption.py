@@ -26,10 +26,7 @@ from egraph_rules.rule import (
     instantiate,
     rule,
 )
-from egraph_rules.rules.boolean import and_self, or_self
-from egraph_rules.rules.floating import max_self as max_self_float
-from egraph_rules.rules.floating import min_self as min_self_float
-from egraph_rules.rules.integer import max_self, min_self
+from egraph_rules.rules.operands import IDEMPOTENT_RULES
 from ir import presburger
 from ir.analysis.dependence import Statement
 from ir.dtypes import Kind
@@ -179,7 +176,7 @@ LAWS = (
     min_of_longer_float, max_of_smaller_float, min_of_less_float, max_of_less_float, max_of_part_float,
     min_of_multiple_float, max_absorbs, min_absorbs, max_absorbs_float, min_absorbs_float, bits_absorb_common,
     bits_absorb_more, or_absorbs, and_absorbs, choice_of_same, choice_of_equal, choice_if_equal, choice_of_more,
-    choice_if_both, choice_if_true, max_self, min_self, max_self_float, min_self_float, or_self, and_self,
+    choice_if_both, choice_if_true, *IDEMPOTENT_RULES,
 )  # fmt: skip
 
 

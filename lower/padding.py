@@ -13,7 +13,6 @@ from math import isinf
 
 from egraph_rules import Floats, transforms
 from egraph_rules.erase import erase
-from egraph_rules.rules.neutral import NEUTRAL_RULES
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -34,11 +33,11 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.operators import combines, neutral, number
 from ir.schedule.edit import fresh, names_in, nest
 from ir.script.printer import to_script
-from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, walk
+from ir.traverse import all_exprs, buffers_written, children, free_vars, map_stmt, walk
 from lower.extended import Dim, Extended, extended
-from lower.reduce import neutral_number
 
 Value = bool | int | float
 Values = dict[str, Value]  # by buffer
@@ -138,25 +137,20 @@ class _Search:
     def _attempt(self, values: Values, floats: Floats) -> _Attempt:
         self.count += 1
         step = transforms.remove_branching_through_overcompute(floats=floats)
-        step = replace(step, rules=(*step.rules, *NEUTRAL_RULES))
         found = step(_with_facts(self.wide, self.unread, values), verify=False)
         return _Attempt(found, values, tuple(_guards(self.wide, found)), floats)
 
 
-_OPERATORS = ("add", "mul", "or", "and", "min", "max", "exp")
-
-
 def _neutral(op: str | None, dtype: DType) -> Value:
-    """The number that changes nothing under an operator, as far as a dtype has one; 0 for None."""
-    if op is None:
-        return neutral_number("add", dtype)
-    return neutral_number("max" if op == "exp" else op, dtype)  # the exponential of -inf vanishes
+    """The number that changes nothing under an operator, as far as a dtype has one; else, and for None, zero."""
+    found = None if op is None else neutral(op, dtype)
+    return found if found is not None else False if dtype is DType.BOOL else number("zero", dtype)
 
 
 def _operators(func: PrimFunc) -> list[str]:
-    """Operators that occur, besides addition, in the order of their first occurrence."""
-    found = (e.op for e in all_exprs(func.body) if isinstance(e, (Binary, Unary)))
-    return list(dict.fromkeys(op for op in found if op in _OPERATORS and op != "add"))
+    """Operators and functions that combine values, in the order of their first occurrence."""
+    found = (e for e in all_exprs(func.body) if isinstance(e, (Binary, Unary)))
+    return list(dict.fromkeys(e.op for e in found if combines(e.op, children(e)[0].dtype)))
 
 
 def _guards(wide: Extended, found: PrimFunc) -> Iterator[_Guard]:

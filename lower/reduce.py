@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from math import inf, isinf
 
+from ir import operators
 from ir.analysis.dependence import UpdateOp
+from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.nodes import Var
 from lower.linear import Linear
@@ -28,17 +29,15 @@ _FUNCTIONS: dict[UpdateOp, str] = {
 }
 
 
-_NEUTRAL = {"add": 0, "sub": 0, "mul": 1, "or": 0, "and": 1, "min": inf, "max": -inf}
+# What operators of numbers are over truths, as 0 and 1.
+_OVER_BOOLS = {"add": "or", "sub": "or", "max": "or", "mul": "and", "min": "and"}
 
 
-def neutral_number(op: str, dtype: DType) -> bool | int | float:
-    """The number that changes nothing when combined by `op`, as far as a dtype has one."""
-    value = _NEUTRAL[op]
-    if dtype is DType.BOOL:
-        return value > 0
-    if dtype.is_integer and isinf(value):
-        return dtype.max if value > 0 else dtype.min
-    return float(value) if dtype.is_float else int(value)
+def neutral_number(op: str, dtype: DType) -> Scalar:
+    """The number that changes nothing when combined by `op`."""
+    value = operators.neutral(_OVER_BOOLS.get(op, op) if dtype is DType.BOOL else op, dtype)
+    assert value is not None, f"{op} over {dtype} leaves nothing as it is"
+    return value
 
 
 def neutral(op: UpdateOp, dtype: DType) -> Value:

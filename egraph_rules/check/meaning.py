@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from egraph_rules.rule import Number, Term, Truth
+from egraph_rules.rule import Number, Own, Term, Truth
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Select, Unary, Undef, Var
 
@@ -77,6 +77,8 @@ class Translator:
         lib = z3()
         no = lib.BoolVal(False, self.context)
         match expr:
+            case Own():
+                return Meaning(self._own(expr), no, no)
             case Const(value=value, dtype=dtype):
                 return Meaning(self._literal(value, dtype), no, no)
             case Term() | Number() | Truth():
@@ -104,6 +106,13 @@ class Translator:
                 )
             case _:
                 raise Untranslatable(type(expr).__name__)
+
+    def _own(self, expr: Own) -> Formula:
+        """A number that each dtype has of its own."""
+        if self.bounds is None or expr.name not in ("least", "greatest"):
+            raise Untranslatable(f"number called {expr.name}")
+        bound = self.bounds.low if expr.name == "least" else self.bounds.high
+        return z3().IntVal(bound, self.context) if isinstance(bound, int) else bound
 
     def _literal(self, value: float, dtype: DType) -> Formula:
         lib = z3()

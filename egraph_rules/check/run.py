@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,8 @@ from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.floats import Floats
 from ir.inputs import Inputs
-from ir.interpret import Array, Machine, bind_arguments
-from ir.nodes import Assume, Let, PrimFunc
+from ir.interpret import Array, Machine, Value, bind_arguments
+from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
 from ir.script.printer import to_script
 from ir.traverse import walk
 
@@ -27,10 +28,14 @@ _MORE_SEEDS = tuple(range(3, 40))  # before a difference that may be chance is c
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run did: values and undef masks of all buffer parameters, or the fault that ended it."""
+    """What a run did: values and undef masks of all buffer parameters, or the fault that ended it.
+
+    `finite` says that no operation gave NaN or infinity.
+    """
 
     results: dict[str, tuple[Array, npt.NDArray[np.bool_]]]
     fault: InterpretError | None = None
+    finite: bool = True
 
     @property
     def broke_assumption(self) -> bool:
@@ -42,9 +47,21 @@ class Outcome:
 
 
 class _Strict(Machine):
-    """The interpreter with assumptions checked; loads may leave their buffer."""
+    """The interpreter with assumptions checked; loads may leave their buffer. It notes what is not finite."""
 
-    __slots__ = ()
+    __slots__ = ("finite",)
+    finite: bool
+
+    def value(self, expr: Expr) -> Value:
+        """Evaluate, and note whether an operation gives NaN or infinity.
+
+        Raises:
+            InterpretError: an operation in it faults.
+        """
+        found = super().value(expr)
+        if isinstance(found, float) and isinstance(expr, (Unary, Binary, Cast, Call)) and not math.isfinite(found):
+            self.finite = False
+        return found
 
     def assume(self, stmt: Assume) -> None:
         if not self.holds(stmt.cond):
@@ -56,6 +73,7 @@ def execute(func: PrimFunc, inputs: Inputs, seed: int = 0) -> Outcome:
     """Run a function; faults and false assumptions end it."""
     scalars, arrays = bind_arguments(func, (), inputs)
     machine = _Strict(False, np.random.default_rng(seed), _STEPS)
+    machine.finite = True
     machine.scalars.update(scalars)
     try:
         for buffer in func.buffers:
@@ -65,7 +83,8 @@ def execute(func: PrimFunc, inputs: Inputs, seed: int = 0) -> Outcome:
         return Outcome({}, fault)
     except OverflowError as error:  # a literal that its dtype does not hold, as only a wrong rule makes it
         return Outcome({}, InterpretError("overflow", str(error)))
-    return Outcome({b.name: (machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers})
+    results = {b.name: (machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers}
+    return Outcome(results, finite=machine.finite)
 
 
 def reaches(probe: PrimFunc, inputs: Inputs) -> bool:
@@ -118,6 +137,8 @@ def _compare(
         if any(o.fault is not None for o in new):
             return Comparison(vacuous=True)
         return Comparison(Difference("only the original makes an assumption that does not hold here", broken, new[0]))
+    if Floats.FINITE in floats and not all(o.finite for o in old):
+        return Comparison(vacuous=True)  # of a program that computes something else the policy says nothing
     new = [execute(rewritten, inputs, seed) for seed in seeds]
     faulty = next((o for o in new if o.fault is not None), None)
     if faulty is not None:

@@ -14,6 +14,7 @@ from egraph_rules.rules.index_terms import TERM_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
 from egraph_rules.rules.lets import LET_RULES, inline_index, unused
 from egraph_rules.rules.loops import LOOP_RULES, binding
+from egraph_rules.rules.operands import OPERAND_RULES
 from egraph_rules.rules.padding import PADDING_RULES
 from egraph_rules.rules.splitting import SPLITTING_RULES
 from egraph_rules.rules.statements import STATEMENT_RULES
@@ -38,7 +39,7 @@ FAMILIES: dict[str, str] = {
     "guard": "branches around work that does nothing visible for some iterations",
 }
 
-EXPRESSION_RULES = (*INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES, *FUNCTION_RULES)
+EXPRESSION_RULES = (*OPERAND_RULES, *INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES, *FUNCTION_RULES)
 
 
 def all_rules() -> tuple[Rule, ...]:

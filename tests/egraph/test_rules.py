@@ -20,6 +20,7 @@ from ir.traverse import free_vars, walk_expr
 EXPRESSION_RULES = [r for r in all_rules() if r.pattern is not None]
 INTEGERS = (0, 1, -1, 2, -2, 3, -3, 4, 7, -8, 9, 100)
 FLOATS = (0.0, 1.0, -1.0, 0.5, -2.25, 3.0)
+_IDEMPOTENT = ("min", "max", "bitand", "bitor")
 STRICT_FLOATS = (*FLOATS, -0.0, math.inf, -math.inf)
 
 
@@ -96,8 +97,9 @@ def test_rule_that_forgets_a_reading_needs_it_defined(item: Rule) -> None:
             annihilated = isinstance(item.pattern, Binary) and item.pattern.op in ("mul", "and", "or") and before == 1
             chosen = item.name.startswith("boolean.select_") and not isinstance(var, Truth)  # one arm is evaluated
             tested = isinstance(item.pattern, Select) and var in free_vars(item.pattern.cond)  # undef there is a fault
-            # the lesser of two values that x may have is one that x may have, and any is the lesser of itself twice
-            idempotent = isinstance(item.pattern, Binary) and item.pattern.op in ("min", "max") and after == 1
+            # the lesser of two values that x may have is one that x may have, and any is the lesser of itself twice;
+            # of two values that are arbitrary in every bit, what both have or one of them has is arbitrary
+            idempotent = isinstance(item.pattern, Binary) and item.pattern.op in _IDEMPOTENT and after == 1
             allowed = annihilated or chosen or tested or idempotent
             assert allowed, f"{item.law} reads {var.name} {before} times, then {after}"
 

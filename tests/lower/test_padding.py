@@ -10,9 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compare import TOLERANCE
-from egraph_rules import check_rule
-from egraph_rules.rule import Rule
-from egraph_rules.rules.neutral import NEUTRAL_RULES
 from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import random_inputs
@@ -80,6 +77,7 @@ REDUCTIONS = {
     "max": ("float32", 'T.float32("-inf")', "T.max(B[i], A[i, j])", -np.inf),
     "max from a number": ("float32", "-1000.0", "T.max(B[i], A[i, j])", -np.inf),
     "scaled max": ("float32", 'T.float32("-inf")', "T.max(B[i], 2.0 * A[i, j] + 1.0)", -np.inf),
+    "max of negated squares": ("float32", "-1000.0", "T.max(B[i], 0.0 - A[i, j] * A[i, j])", -np.inf),
     "min": ("float32", 'T.float32("inf")', "T.min(B[i], A[i, j])", np.inf),
     "product": ("float32", "1.0", "B[i] * A[i, j]", 1.0),
     "sum of exponentials": ("float32", "0.0", "B[i] + T.exp(A[i, j])", -np.inf),
@@ -107,7 +105,7 @@ def test_reductions_of_truths(init: str, op: str) -> None:
 
 NOT_NEUTRAL = {
     "sum and max": "B[i] + T.max(A[i, j], 1.0)",
-    "negated max": "T.max(B[i], 0.0 - A[i, j] * A[i, j])",
+    "max of cosines": "T.max(B[i], T.cos(A[i, j]))",
     "cosine": "B[i] + T.cos(A[i, j])",
 }
 
@@ -263,8 +261,3 @@ def test_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]]) -> No
 @given(cut_programs(), st.integers(0, 5))
 def test_many_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]], seed: int) -> None:
     check(*cut, seed)
-
-
-@pytest.mark.parametrize("rule", NEUTRAL_RULES, ids=lambda r: r.name)
-def test_rules_for_neutral_values_are_not_refuted(rule: Rule) -> None:
-    assert not check_rule(rule, examples=100).refuted

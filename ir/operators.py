@@ -1,0 +1,202 @@
+"""What certain operands do to an operator: the neutral, absorbing and idempotent ones, declared once.
+
+Rewrite rules, pad values that callers are asked for, and the numbers with which reductions start follow from these
+declarations. Owns no arithmetic (`ir.arith`) and no rewriting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from typing import Literal, assert_never
+
+from ir.arith import Scalar
+from ir.dtypes import DType, Kind, float_max
+from ir.floats import Floats
+from ir.nodes import FLOAT_UNARY_OPS, BinaryOp
+
+Named = Literal["zero", "one", "false", "true", "ones", "least", "greatest", "lowest", "highest"]
+OWN: tuple[Named, ...] = ("ones", "least", "greatest")  # numbers that differ from dtype to dtype
+Role = Literal["neutral", "absorbing"]
+Side = Literal["left", "right"]
+_BOTH: tuple[Side, ...] = ("right", "left")
+_RIGHT: tuple[Side, ...] = ("right",)
+
+
+def number(name: Named, dtype: DType) -> Scalar:
+    """The number of a dtype that a name stands for.
+
+    `least` and `greatest` are finite, `lowest` and `highest` the infinities; `ones` has all bits set.
+    """
+    match name:
+        case "zero":
+            return 0.0 if dtype.is_float else 0
+        case "one":
+            return 1.0 if dtype.is_float else 1
+        case "false":
+            return False
+        case "true":
+            return True
+        case "ones":
+            return -1 if dtype.is_signed else dtype.max  # in two's complement
+        case "least":
+            return -float_max(dtype) if dtype.is_float else dtype.min
+        case "greatest":
+            return float_max(dtype) if dtype.is_float else dtype.max
+        case "lowest":
+            return -inf
+        case "highest":
+            return inf
+        case other:
+            assert_never(other)
+
+
+@dataclass(frozen=True, slots=True)
+class Special:
+    """A number that decides what an operator gives, over operands of some kinds, on some sides.
+
+    With the neutral one the result is the other operand, with the absorbing one it is the number itself. `floats` are
+    the freedoms that this takes where operands are floats. `annihilates`: an undef operand is absorbed too.
+    """
+
+    op: BinaryOp
+    role: Role
+    name: Named
+    kinds: tuple[Kind, ...]
+    because: str
+    sides: tuple[Side, ...] = _BOTH
+    floats: Floats = Floats.STRICT
+    annihilates: bool = False
+
+
+_INTEGERS = (Kind.INT, Kind.UINT)
+_FLOATS = (Kind.FLOAT,)
+_BOOLS = (Kind.BOOL,)
+_ZEROS = Floats.NO_SIGNED_ZEROS
+
+SPECIAL: tuple[Special, ...] = (
+    # Of several neutral numbers of an operator the first is the one that takes least.
+    Special("add", "neutral", "zero", _INTEGERS, "zero is neutral"),
+    Special("add", "neutral", "zero", _FLOATS, "x + 0.0 differs from x only for x = -0.0", floats=_ZEROS),
+    Special("sub", "neutral", "zero", _INTEGERS, "zero is neutral", _RIGHT),
+    Special("sub", "neutral", "zero", _FLOATS, "x - 0.0 is x for every x, -0.0 included", _RIGHT),
+    Special("mul", "neutral", "one", _INTEGERS, "one is neutral"),
+    Special("mul", "neutral", "one", _FLOATS, "one is neutral"),
+    Special("mul", "absorbing", "zero", _INTEGERS, "zero annihilates, undef included", annihilates=True),
+    Special(
+        "mul",
+        "absorbing",
+        "zero",
+        _FLOATS,
+        "0.0 times a finite number is a zero, and zero annihilates undef",
+        floats=Floats.FINITE | _ZEROS,
+        annihilates=True,
+    ),
+    Special("div", "neutral", "one", _FLOATS, "one is neutral", _RIGHT),
+    Special("floordiv", "neutral", "one", _INTEGERS, "every value is a multiple of one", _RIGHT),
+    Special("truncdiv", "neutral", "one", _INTEGERS, "every value is a multiple of one", _RIGHT),
+    Special("pow", "neutral", "one", _INTEGERS, "the first power", _RIGHT),
+    Special("max", "neutral", "least", _INTEGERS, "nothing is below it"),
+    Special("max", "neutral", "lowest", _FLOATS, "nothing is below minus infinity"),
+    Special("max", "neutral", "least", _FLOATS, "no finite number is below it", floats=Floats.FINITE),
+    Special("max", "absorbing", "greatest", _INTEGERS, "nothing is above it"),
+    Special("max", "absorbing", "highest", _FLOATS, "no number is above infinity", floats=Floats.FINITE),
+    Special("min", "neutral", "greatest", _INTEGERS, "nothing is above it"),
+    Special("min", "neutral", "highest", _FLOATS, "nothing is above infinity"),
+    Special("min", "neutral", "greatest", _FLOATS, "no finite number is above it", floats=Floats.FINITE),
+    Special("min", "absorbing", "least", _INTEGERS, "nothing is below it"),
+    Special("min", "absorbing", "lowest", _FLOATS, "no number is below minus infinity", floats=Floats.FINITE),
+    Special("bitand", "neutral", "ones", _INTEGERS, "every bit is kept"),
+    Special("bitand", "absorbing", "zero", _INTEGERS, "no bit is kept"),
+    Special("bitor", "neutral", "zero", _INTEGERS, "no bit is added"),
+    Special("bitor", "absorbing", "ones", _INTEGERS, "every bit is set"),
+    Special("bitxor", "neutral", "zero", _INTEGERS, "no bit is turned"),
+    Special("shl", "neutral", "zero", _INTEGERS, "no bit moves", _RIGHT),
+    Special("shr", "neutral", "zero", _INTEGERS, "no bit moves", _RIGHT),
+    Special("and", "neutral", "true", _BOOLS, "true is neutral"),
+    Special("and", "absorbing", "false", _BOOLS, "false annihilates, undef included", annihilates=True),
+    Special("or", "neutral", "false", _BOOLS, "false is neutral"),
+    Special("or", "absorbing", "true", _BOOLS, "true annihilates, undef included", annihilates=True),
+    Special("eq", "neutral", "true", _BOOLS, "a truth equals true where it holds"),
+    Special("ne", "neutral", "false", _BOOLS, "a truth differs from false where it holds"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Commutative:
+    """An operator whose operands may change places, over some kinds, and the freedoms that this takes of floats."""
+
+    op: BinaryOp
+    kinds: tuple[Kind, ...]
+    because: str
+    floats: Floats = Floats.STRICT
+
+
+# `and` and `or` are not here: they evaluate their right operand only where the left one does not decide.
+COMMUTATIVE: tuple[Commutative, ...] = (
+    Commutative("add", _INTEGERS, "addition commutes"),
+    Commutative("add", _FLOATS, "IEEE addition commutes"),
+    Commutative("mul", _INTEGERS, "multiplication commutes"),
+    Commutative("mul", _FLOATS, "IEEE multiplication commutes"),
+    Commutative("min", _INTEGERS, "minimum commutes"),
+    Commutative("min", _FLOATS, "minimum commutes up to the sign of zero", _ZEROS),
+    Commutative("max", _INTEGERS, "maximum commutes"),
+    Commutative("max", _FLOATS, "maximum commutes up to the sign of zero", _ZEROS),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Idempotent:
+    """An operator that gives back an operand which stands on both sides."""
+
+    op: BinaryOp
+    kinds: tuple[Kind, ...]
+    because: str
+
+
+IDEMPOTENT: tuple[Idempotent, ...] = (
+    Idempotent("min", _INTEGERS, "a value is its own minimum"),
+    Idempotent("min", _FLOATS, "a value is its own minimum"),
+    Idempotent("max", _INTEGERS, "a value is its own maximum"),
+    Idempotent("max", _FLOATS, "a value is its own maximum"),
+    Idempotent("and", _BOOLS, "idempotence"),
+    Idempotent("or", _BOOLS, "idempotence"),
+    Idempotent("bitand", _INTEGERS, "every bit is kept"),
+    Idempotent("bitor", _INTEGERS, "no bit is added"),
+)
+
+# Functions that vanish, by the number at which they do so: a sum of them starts where its operand holds this number.
+VANISHES: dict[str, Named] = {"exp": "lowest"}
+
+# Functions whose results may differ from the interpreter's in the last bit, wherever they are computed.
+_LIBRARY = frozenset(FLOAT_UNARY_OPS) - {"floor", "ceil"} | {"pow"}
+
+
+def is_library(op: str, dtype: DType) -> bool:
+    """Whether an operator over a dtype is a function of some library, whose last bit nobody promises."""
+    return op in _LIBRARY and dtype.is_float
+
+
+def special(op: str, dtype: DType, floats: Floats = ~Floats.STRICT) -> Iterator[tuple[Special, Scalar]]:
+    """The neutral and absorbing numbers of an operator over a dtype, under a policy."""
+    for found in SPECIAL:
+        if found.op == op and dtype.kind in found.kinds and found.floats in floats:
+            yield found, number(found.name, dtype)
+
+
+def combines(op: str, dtype: DType) -> bool:
+    """Whether a step of a reduction may be an operator or function: a number on either side changes nothing."""
+    if op in VANISHES:
+        return dtype.is_float
+    return any(law.role == "neutral" and law.sides == _BOTH for law, _ in special(op, dtype))
+
+
+def neutral(op: str, dtype: DType) -> Scalar | None:
+    """The number that an operator over a dtype leaves its other operand with; None if there is none.
+
+    That of a function is the number at which it vanishes, as far as the dtype has one.
+    """
+    if op in VANISHES:
+        return number(VANISHES[op], dtype) if dtype.is_float else None
+    return next((value for law, value in special(op, dtype) if law.role == "neutral"), None)
