@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from egraph_rules.candidates import may_have_forms, size, smaller
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
 from egraph_rules.cost import CPU
 from egraph_rules.encode import Expander, Numbering
@@ -18,20 +19,23 @@ from egraph_rules.patience import Patience
 from egraph_rules.phases import Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
-from egraph_rules.rules.affine import AFFINE_RULES
+from egraph_rules.rules.affine import AFFINE_RULES, refines
 from egraph_rules.rules.algebra import ALGEBRA_RULES
+from egraph_rules.sampled import Points, drawn
 from egraph_rules.saturate import saturate
 from egraph_rules.smt import Open, decide
 from egraph_rules.smt import prove as prove_by_smt
+from egraph_rules.smt import refines as refines_by_smt
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Const, Expr, const
-from ir.traverse import walk_expr
+from ir.traverse import free_vars, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
+_LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 60_000  # of z3 for one question on the way; `prove` itself takes more
@@ -77,11 +81,28 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     prices = Prices(CPU)
     best = expr
     for _ in range(_SEARCHES):
+        before = best
         new = _search(best, place, policy)
-        if _size(new) > _size(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
+        if size(new) <= size(best) and prices.expr(new) < prices.expr(best) - 1e-9:
+            best = new
+        best = _smaller(best, place, prices)
+        if best is before:
             break
-        best = new
     return best
+
+
+def _smaller(expr: Expr, place: _Place, prices: Prices) -> Expr:
+    """An expression with smaller forms for its parts, none of them dearer."""
+    if size(expr) < _LEAST or not may_have_forms(expr):
+        return expr
+    points = place.points(expr)
+    if points is None:
+        return expr
+
+    def better(new: Expr, old: Expr) -> bool:
+        return prices.expr(new) <= prices.expr(old) + 1e-9
+
+    return smaller(expr, points, better, place.equal)
 
 
 class _Place:
@@ -112,6 +133,26 @@ class _Place:
 
     def truth(self, cond: Expr) -> bool | None:
         return self.contexts.truth(self.facts, cond)
+
+    def equal(self, old: Expr, new: Expr) -> bool:
+        """Whether an expression has the value of another one wherever that has one, and keeps its divisions."""
+        if self.patience.over():
+            return False
+        facts = self.contexts.facts(self.facts)
+        found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
+        if found is None or (found is False and facts.conditions):
+            self.patience.proved()
+            return refines_by_smt(new, old, self.given, _STEPS)
+        return found
+
+    def points(self, expr: Expr) -> Points | None:
+        """Values of the variables of an expression where the given conditions hold, the same each time."""
+        conditions = [c for c, _ in self.given if may_have_forms(c)]
+        variables = sorted({v for e in (expr, *conditions) for v in free_vars(e)}, key=lambda v: v.name)
+        numbers = {int(e.value) for c in (expr, *conditions) for e in walk_expr(c) if isinstance(e, Const)}
+        domain = pb.hull(self.contexts.facts(self.facts).domain)
+        ranges = {v.name: pb.bounds(domain, v.name) for v in variables if v.dtype.is_integer} if conditions else {}
+        return drawn(variables, conditions, ranges, sorted(numbers))
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
         self.patience.proved()
@@ -144,6 +185,3 @@ def _require_bool(cond: object) -> None:
             "condition", f"expected a boolean expression, found {cond!r}", help="compare expressions, as in `x < 4`"
         )
 
-
-def _size(expr: Expr) -> int:
-    return sum(1 for _ in walk_expr(expr))

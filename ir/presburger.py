@@ -456,6 +456,17 @@ def extremes(region: isl.Set, name: str) -> tuple[int, int] | None:
     return int(line.dim_min_val(0).to_python()), int(line.dim_max_val(0).to_python())
 
 
+def bounds(region: isl.Set, name: str) -> tuple[int | None, int | None]:
+    """The least and the greatest value of a variable in a params set; None where it has none."""
+    line = forget(region, variables(region) - {name})
+    position = line.find_dim_by_name(_PARAM, name)
+    if position < 0 or line.is_empty():
+        return None, None
+    line = line.move_dims(_SET, 0, _PARAM, position, 1)
+    low, high = line.dim_min_val(0), line.dim_max_val(0)
+    return (int(low.to_python()) if low.is_int() else None), (int(high.to_python()) if high.is_int() else None)
+
+
 def rename(region: isl.Set, names: Mapping[str, str]) -> isl.Set:
     """Rename variables; the new names must not occur in the set yet."""
     for old, new in names.items():

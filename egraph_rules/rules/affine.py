@@ -37,6 +37,33 @@ def affine_form(expr: Expr, here: Here) -> Iterator[Expr]:
         yield found
 
 
+def refines(new: Expr, old: Expr, domain: isl.Set) -> bool | None:
+    """Whether `new` has the value of `old` where that has one, in the values of variables that a params set allows.
+
+    None where one is not quasi-affine. Signed ones only, since unsigned ones may wrap.
+    """
+    names = _Names(old)
+    variables = {v.name for v in free_vars(old)}
+    domain = pb.forget(domain, pb.variables(domain) - variables)
+    if domain.n_basic_set() > _MAX_PIECES:
+        domain = pb.hull(domain)
+    if old.dtype is DType.BOOL:
+        before, after = pb.condition(old, names), pb.condition(new, names)
+        if not before.exact or not after.exact or any(e is old for e in names.exprs.values()):
+            return None
+        inside = domain.intersect(_fits(old, names))
+        same = inside.intersect(before.must).is_subset(after.must) and inside.intersect(after.must).is_subset(before.must)
+    else:
+        value, other = pb.affine(old, names), pb.affine(new, names)
+        if value is None or other is None or any(e is old for e in names.exprs.values()):
+            return None
+        inside = domain.intersect(_fits(old, names))
+        same = inside.is_subset(value.eq_set(other))
+    if any(part not in set(walk_expr(new)) for part in names.exprs.values()):
+        return None  # it may divide by zero, which must not be lost
+    return same and inside.is_subset(_in_range(new, names))
+
+
 class _Names:
     """Names for parts that are not quasi-affine; only such as every evaluation of the whole evaluates."""
 
