@@ -20,9 +20,9 @@ from ir.dtypes import DType
 from ir.nodes import Binary, BinaryOp, Call, Const, Expr, Load, Select, Unary, Undef, const
 from ir.traverse import children, free_vars, walk_expr, with_children
 
-Proof = Callable[[Expr, Expr], bool]
-
 _POINTS = 64
+_HALF = _POINTS // 2
+_BISECTIONS = 12  # of values that are a few thousand apart at most
 _MAX_SIZE = 40  # larger parts are only looked into
 _MAX_VARIABLES = 6
 _ATOMS = 20
@@ -37,17 +37,28 @@ def size(expr: Expr) -> int:
     return sum(1 for _ in walk_expr(expr))
 
 
-def smaller(expr: Expr, points: Points, better: Callable[[Expr, Expr], bool], proven: Proof) -> Expr:
-    """An expression with smaller forms for its parts, where `proven` says that the second equals the first.
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known where an expression is evaluated.
 
-    `points` are values of the variables that satisfy what is known.
+    `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
+    expression equals the first one there; `better`: whether it is preferred to it.
     """
+
+    points: Points
+    allowed: Callable[[Points], Mask]
+    better: Callable[[Expr, Expr], bool]
+    proven: Callable[[Expr, Expr], bool]
+
+
+def smaller(expr: Expr, known: Known) -> Expr:
+    """An expression with smaller forms for its parts, which equal them where it is evaluated."""
     done: dict[Expr, Expr] = {}
 
     def visit(part: Expr) -> Expr:
         if part not in done:
             new = with_children(part, tuple(map(visit, children(part))))
-            done[part] = _smaller_whole(new, points, better, proven)
+            done[part] = _smaller_whole(new, known)
         return done[part]
 
     return visit(expr)
@@ -58,21 +69,21 @@ def may_have_forms(expr: Expr) -> bool:
     return not any(isinstance(e, (Load, Undef, Call)) or e.dtype.is_float for e in walk_expr(expr))
 
 
-def _smaller_whole(expr: Expr, points: Points, better: Callable[[Expr, Expr], bool], proven: Proof) -> Expr:
+def _smaller_whole(expr: Expr, known: Known) -> Expr:
     most = size(expr) - 1
     if most < 2 or most >= _MAX_SIZE or len(free_vars(expr)) > _MAX_VARIABLES:
         return expr
     try:
-        sample = _Sample.of(expr, points)
+        sample = _Sample.of(expr, known.points, known.allowed)
     except NoValueError:
         return expr
     if sample is None:
         return expr
     questions = 0
     for form in _in_order(_Forms.of(expr, sample, most).all()):
-        if not better(form, expr):
+        if not known.better(form, expr):
             continue
-        if proven(expr, form):
+        if known.proven(expr, form):
             return form
         questions += 1
         if questions >= _QUESTIONS:
@@ -97,24 +108,51 @@ class _Sample:
     values: Array
 
     @staticmethod
-    def of(expr: Expr, points: Points) -> _Sample | None:
-        values, bad = evaluated(expr, points)
+    def of(expr: Expr, points: Points, allowed: Callable[[Points], Mask]) -> _Sample | None:
         length = max((len(v) for v in points.values()), default=0)
-        fine = ~np.broadcast_to(bad, (length,))
-        kept = np.flatnonzero(fine)[: 4 * _POINTS]
+        values, fine = _total(expr, points, length)
+        kept = np.flatnonzero(fine)
+        if expr.dtype is DType.BOOL:
+            yes, no = kept[values[kept] != 0], kept[values[kept] == 0]
+            if len(yes) and len(no):  # both truths in turn, also next to where one becomes the other
+                edges = _edges(expr, points, yes, no)
+                inside = allowed(edges)
+                points = {v: np.concatenate([edges[v][inside], x[yes[:_HALF]], x[no[:_HALF]]]) for v, x in points.items()}
+                values, fine = _total(expr, points, max(map(len, points.values())))
+                kept = np.flatnonzero(fine)
+        kept = kept[: 4 * _POINTS]
         if len(kept) < 4:
             return None
-        values = np.broadcast_to(values, (length,))[kept]
-        if expr.dtype is DType.BOOL:  # both truths, in turn, where there are both
+        values = values[kept]
+        if expr.dtype is DType.BOOL:
             yes, no = np.flatnonzero(values), np.flatnonzero(values == 0)
-            order = np.concatenate([yes[: _POINTS // 2], no[: _POINTS // 2]])
-            rank = np.concatenate([np.arange(len(yes[: _POINTS // 2])), np.arange(len(no[: _POINTS // 2]))])
-            order = order[np.argsort(rank, kind="stable")]
+            rank = np.concatenate([np.arange(len(yes)), np.arange(len(no))])
+            order = np.concatenate([yes, no])[np.argsort(rank, kind="stable")][: 2 * _POINTS]
         else:
             order = np.arange(len(kept))[:_POINTS]
             order = order[np.argsort(-np.abs(values[order]) % 61, kind="stable")]
         kept = kept[order]
         return _Sample({v: x[kept] for v, x in points.items()}, values[order])
+
+
+def _total(expr: Expr, points: Points, length: int) -> tuple[Array, Mask]:
+    """Values of an expression at each point, and where they are no faults."""
+    values, bad = evaluated(expr, points)
+    return np.broadcast_to(values, (length,)), ~np.broadcast_to(bad, (length,))
+
+
+def _edges(cond: Expr, points: Points, yes: Array, no: Array) -> Points:
+    """Points next to each other between which a condition changes, by bisection; it may fault on the way."""
+    count = min(len(yes), len(no), _HALF)
+    high = {v: x[yes[:count]] for v, x in points.items()}
+    low = {v: x[no[:count]] for v, x in points.items()}
+    for _ in range(_BISECTIONS):
+        middle = {v: (high[v] + low[v]) >> 1 for v in points}
+        values, _bad = evaluated(cond, middle)
+        true = np.broadcast_to(values != 0, (count,))
+        high = {v: np.where(true, middle[v], high[v]) for v in points}
+        low = {v: np.where(true, low[v], middle[v]) for v in points}
+    return {v: np.concatenate([high[v], low[v]]) for v in points}
 
 
 class _Bank:
@@ -434,12 +472,12 @@ def _operators(parts: Sequence[Expr]) -> tuple[BinaryOp, ...]:
 def _numbers(parts: Sequence[Expr]) -> list[int]:
     """Numbers of an expression, then what they give with each other, then the smallest ones."""
     own = list(dict.fromkeys(int(p.value) for p in parts if isinstance(p, Const) and p.dtype.is_integer))[:8]
-    masks = [n + 1 for n in own if n > 0 and n & (n + 1) == 0]
-    found: list[int] = [*own, *masks]
+    derived: set[int] = {2}
     for a, b in product(own, own):
         if b not in (0, 1, -1) and a not in (0, 1, -1):
-            found += [a // b, gcd(a, b)] if a != b else []
-            found += [a * b] if abs(a * b) < 1 << 20 else []
+            derived |= {gcd(a, b), a * b} | ({a // b, -(-a // b)} if a != b else set())
     shifts = [1 << n for n in own if 0 < n < 31]
-    return list(dict.fromkeys([*own, 0, 1, *found, *shifts, *(-n for n in own), 2]))[:32]
+    masks = [n + 1 for n in own if n > 0 and n & (n + 1) == 0]
+    found = [*own, 0, 1, *shifts, *masks, *sorted(derived, key=lambda n: (abs(n), n)), *(-n for n in own)]
+    return list(dict.fromkeys(n for n in found if abs(n) < 1 << 31))[:32]
 

@@ -6,9 +6,9 @@ so that results are the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from egraph_rules.candidates import may_have_forms, size, smaller
+from egraph_rules.candidates import Known, may_have_forms, size, smaller
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
 from egraph_rules.cost import CPU
 from egraph_rules.encode import Expander, Numbering
@@ -21,7 +21,7 @@ from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
 from egraph_rules.rules.affine import AFFINE_RULES, refines
 from egraph_rules.rules.algebra import ALGEBRA_RULES
-from egraph_rules.sampled import Points, drawn
+from egraph_rules.sampled import Points, drawn, satisfying
 from egraph_rules.saturate import saturate
 from egraph_rules.smt import Open, decide
 from egraph_rules.smt import prove as prove_by_smt
@@ -31,7 +31,7 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Const, Expr, const
+from ir.nodes import Const, Expr, Var, const
 from ir.traverse import free_vars, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
@@ -52,6 +52,32 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     """
     place = _Place(given)
     _require_bool(cond)
+    return _proven(cond, place)
+
+
+@pb.exclusive
+def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iterable[str] | None = None) -> Expr:
+    """The cheapest expression found that equals `expr` where all of `given` hold; never larger than `expr`.
+
+    The result is a fixed point: simplifying it again gives it back.
+
+    Raises:
+        LoopsatError: a given condition is not boolean, or they contradict each other.
+    """
+    policy = floats_named(floats)
+    place = _Place(given)
+    prices = Prices(CPU)
+    best = _smaller(_settled(expr, place), place, prices)
+    for _ in range(_SEARCHES):
+        new = _search(best, place, policy)
+        if size(new) > size(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
+            break
+        best = _smaller(new, place, prices)
+    return best if best is expr else _settled(best, place)
+
+
+def _proven(cond: Expr, place: _Place) -> bool | None:
+    """Whether a condition always or never holds at a place."""
     found = place.truth(cond)
     if found is not None:
         return found
@@ -67,42 +93,31 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     return answer if isinstance(answer, bool) else None
 
 
-@pb.exclusive
-def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iterable[str] | None = None) -> Expr:
-    """The cheapest expression found that equals `expr` where all of `given` hold; never larger than `expr`.
-
-    The result is a fixed point: simplifying it again gives it back.
-
-    Raises:
-        LoopsatError: a given condition is not boolean, or they contradict each other.
-    """
-    policy = floats_named(floats)
-    place = _Place(given)
-    prices = Prices(CPU)
-    best = expr
-    for _ in range(_SEARCHES):
-        before = best
-        new = _search(best, place, policy)
-        if size(new) <= size(best) and prices.expr(new) < prices.expr(best) - 1e-9:
-            best = new
-        best = _smaller(best, place, prices)
-        if best is before:
-            break
-    return best
+def _settled(expr: Expr, place: _Place) -> Expr:
+    """A truth, where a condition is proven or refuted; other expressions as they are."""
+    if expr.dtype is not DType.BOOL or isinstance(expr, (Const, Var)) or any(e.dtype.is_float for e in walk_expr(expr)):
+        return expr
+    answer = _proven(expr, place)
+    return expr if answer is None else const(answer, DType.BOOL)
 
 
 def _smaller(expr: Expr, place: _Place, prices: Prices) -> Expr:
     """An expression with smaller forms for its parts, none of them dearer."""
     if size(expr) < _LEAST or not may_have_forms(expr):
         return expr
-    points = place.points(expr)
+    place.begin()
+    conditions = [c for c, _ in place.given if may_have_forms(c)]
+    points = place.points(expr, conditions)
     if points is None:
         return expr
 
     def better(new: Expr, old: Expr) -> bool:
         return prices.expr(new) <= prices.expr(old) + 1e-9
 
-    return smaller(expr, points, better, place.equal)
+    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal)
+    while not (new := smaller(expr, known)).same(expr):
+        expr = new
+    return expr
 
 
 class _Place:
@@ -142,12 +157,11 @@ class _Place:
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
             self.patience.proved()
-            return refines_by_smt(new, old, self.given, _STEPS)
+            return refines_by_smt(new, old, self.given, _STEPS // 2)
         return found
 
-    def points(self, expr: Expr) -> Points | None:
-        """Values of the variables of an expression where the given conditions hold, the same each time."""
-        conditions = [c for c, _ in self.given if may_have_forms(c)]
+    def points(self, expr: Expr, conditions: Sequence[Expr]) -> Points | None:
+        """Values of the variables of an expression where those of the given conditions hold, the same each time."""
         variables = sorted({v for e in (expr, *conditions) for v in free_vars(e)}, key=lambda v: v.name)
         numbers = {int(e.value) for c in (expr, *conditions) for e in walk_expr(c) if isinstance(e, Const)}
         domain = pb.hull(self.contexts.facts(self.facts).domain)

@@ -140,11 +140,17 @@ def drawn(
         values = np.where(kinds == 0, rng.choice(near, _DRAWN), np.where(kinds == 1, wide, rng.integers(-40, 41, _DRAWN)))
         inside = rng.integers(low, high, _DRAWN, endpoint=True)
         found[var] = np.where((values < low) | (values > high), low + inside % min(high - low + 1, 256), values)
-    keep = np.ones(_DRAWN, bool)
+    keep = satisfying(found, given)
+    return None if keep.sum() < 8 else {v: values[keep] for v, values in found.items()}
+
+
+def satisfying(points: Points, given: Iterable[Expr]) -> Mask:
+    """Which points satisfy what is given, as far as that can be evaluated."""
+    keep: Mask = np.ones(max(map(len, points.values()), default=0), bool)
     for cond in given:
         try:
-            truth, bad = evaluated(cond, found)
-        except (NoValueError, KeyError):
+            truth, bad = evaluated(cond, points)
+        except NoValueError:
             continue
         keep &= (truth != 0) & ~bad
-    return None if keep.sum() < 8 else {v: values[keep] for v, values in found.items()}
+    return keep

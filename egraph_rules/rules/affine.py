@@ -140,9 +140,25 @@ def _in_range(expr: Expr, names: _Names) -> isl.Set:
     if expr.dtype.is_integer:
         value = _value(expr, names)
         holds = pb.never() if value is None else pb.within(value, expr.dtype)
-    for part in children(expr):
-        holds = holds.intersect(_in_range(part, names))
+    first, *rest = (_in_range(part, names) for part in children(expr)) if children(expr) else (pb.always(),)
+    holds = holds.intersect(first)
+    for part, unless in zip(rest, _unevaluated(expr, names), strict=False):
+        holds = holds.intersect(part if unless is None else part.union(unless))
     return holds
+
+
+def _unevaluated(expr: Expr, names: _Names) -> tuple[isl.Set | None, ...]:
+    """For each part after the first, where it is not evaluated; None where it always is."""
+    match expr:
+        case Select(cond=c):
+            test = pb.condition(c, names)
+            return test.may.complement(), test.must
+        case Binary(op="and", lhs=a):
+            return (pb.condition(a, names).may.complement(),)
+        case Binary(op="or", lhs=a):
+            return (pb.condition(a, names).must,)
+        case _:
+            return (None,) * len(children(expr))
 
 
 def _value(expr: Expr, names: _Names) -> isl.PwAff | None:
