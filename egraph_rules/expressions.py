@@ -38,7 +38,10 @@ _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
 _OPERATIONS = 30_000  # of isl for one question
-_STEPS = 60_000  # of z3 for one question on the way; `prove` itself takes more
+_STEPS = 30_000  # of z3 for one question on the way
+_ALONE = 120_000  # and for one that is asked for its own sake
+_PROOF_WORK = 200_000  # of a search for a form that is easier to prove; none for what has more nodes than
+_SEARCHED = 100
 
 
 @pb.exclusive
@@ -78,18 +81,16 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
 
 def _proven(cond: Expr, place: _Place) -> bool | None:
     """Whether a condition always or never holds at a place."""
-    found = place.truth(cond)
+    found = place.by_sets(cond)
     if found is not None:
         return found
-    answer = decide(cond, place.given, 2 * _STEPS)
-    if answer is Open.UNKNOWN:
-        simpler = _search(cond, place, DEFAULT_FLOATS)
+    answer = decide(cond, place.given, _ALONE)
+    if answer is Open.UNKNOWN and size(cond) <= _SEARCHED:
+        simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
             return bool(simpler.value)
-        for form in (simpler, cond) if not simpler.same(cond) else (cond,):
-            answer = decide(form, place.given)
-            if answer is not Open.UNKNOWN:
-                break
+        if not simpler.same(cond):
+            answer = decide(simpler, place.given, _ALONE)
     return answer if isinstance(answer, bool) else None
 
 
@@ -141,13 +142,21 @@ class _Place:
                 raise LoopsatError("contradiction", message)
         self.given = tuple((c, True) for c in conditions)
 
-    def begin(self) -> Patience:
+    def begin(self, work: float = _BUDGET.work) -> Patience:
         """Let a search begin, with a budget of its own: so what it finds does not depend on those before."""
-        self.patience = Patience(work=_BUDGET.work)
+        self.patience = Patience(work=work)
         return self.patience
 
     def truth(self, cond: Expr) -> bool | None:
         return self.contexts.truth(self.facts, cond)
+
+    def by_sets(self, cond: Expr) -> bool | None:
+        """What isl alone says of a condition."""
+        prover, self.contexts.prover = self.contexts.prover, None
+        try:
+            return self.truth(cond)
+        finally:
+            self.contexts.prover = prover
 
     def equal(self, old: Expr, new: Expr) -> bool:
         """Whether an expression has the value of another one wherever that has one, and keeps its divisions."""
@@ -157,7 +166,7 @@ class _Place:
         found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
         if found is None or (found is False and facts.conditions):
             self.patience.proved()
-            return refines_by_smt(new, old, self.given, _STEPS // 2)
+            return refines_by_smt(new, old, self.given, _STEPS)
         return found
 
     def points(self, expr: Expr, conditions: Sequence[Expr]) -> Points | None:
@@ -173,9 +182,9 @@ class _Place:
         return prove_by_smt(cond, given, _STEPS)
 
 
-def _search(expr: Expr, place: _Place, floats: Floats) -> Expr:
+def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:
     """The cheapest equal expression that one search finds."""
-    patience = place.begin()
+    patience = place.begin(work)
     if not isinstance(expr, Const) and not any(e.dtype.is_float for e in walk_expr(expr)):
         value = place.truth(expr) if expr.dtype is DType.BOOL else place.contexts.constant(place.facts, expr)
         if value is not None:
