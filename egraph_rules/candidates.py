@@ -25,6 +25,7 @@ _HALF = _POINTS // 2
 _BISECTIONS = 12  # of values that are a few thousand apart at most
 _MAX_SIZE = 40  # larger parts are only looked into
 _MAX_VARIABLES = 6
+_WORK = 500  # nodes of all parts together that are looked at
 _ATOMS = 20
 _NUMBERS = 10  # that are operands inside of forms
 _PAIRS = 400  # forms of one operator that become operands
@@ -54,11 +55,17 @@ class Known:
 def smaller(expr: Expr, known: Known) -> Expr:
     """An expression with smaller forms for its parts, which equal them where it is evaluated."""
     done: dict[Expr, Expr] = {}
+    left = _WORK
 
     def visit(part: Expr) -> Expr:
+        nonlocal left
         if part not in done:
             new = with_children(part, tuple(map(visit, children(part))))
-            done[part] = _smaller_whole(new, known)
+            most = size(new) - 1
+            if 2 <= most < min(_MAX_SIZE, left):
+                left -= most
+                new = _smaller_whole(new, most, known)
+            done[part] = new
         return done[part]
 
     return visit(expr)
@@ -69,9 +76,9 @@ def may_have_forms(expr: Expr) -> bool:
     return not any(isinstance(e, (Load, Undef, Call)) or e.dtype.is_float for e in walk_expr(expr))
 
 
-def _smaller_whole(expr: Expr, known: Known) -> Expr:
-    most = size(expr) - 1
-    if most < 2 or most >= _MAX_SIZE or len(free_vars(expr)) > _MAX_VARIABLES:
+def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
+    """A form of at most so many nodes, or the expression itself."""
+    if len(free_vars(expr)) > _MAX_VARIABLES:
         return expr
     try:
         sample = _Sample.of(expr, known.points, known.allowed)

@@ -6,7 +6,8 @@ so that results are the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 from egraph_rules.candidates import Known, may_have_forms, size, smaller
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
@@ -31,10 +32,11 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Const, Expr, Var, const
+from ir.nodes import Binary, Const, Expr, Var, const
 from ir.traverse import free_vars, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
+_OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
 _OPERATIONS = 30_000  # of isl for one question
@@ -173,8 +175,8 @@ class _Place:
         """Values of the variables of an expression where those of the given conditions hold, the same each time."""
         variables = sorted({v for e in (expr, *conditions) for v in free_vars(e)}, key=lambda v: v.name)
         numbers = {int(e.value) for c in (expr, *conditions) for e in walk_expr(c) if isinstance(e, Const)}
-        domain = pb.hull(self.contexts.facts(self.facts).domain)
-        ranges = {v.name: pb.bounds(domain, v.name) for v in variables if v.dtype.is_integer} if conditions else {}
+        parts = [part for c in conditions for part in _conjuncts(c)]
+        ranges = {v.name: _range(v, parts) for v in variables if v.dtype.is_integer}
         return drawn(variables, conditions, ranges, sorted(numbers))
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
@@ -200,6 +202,24 @@ def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work)
         saturate(engine, expander, folder, _BUDGET, patience)
         extractor = Extractor(engine.tables(EXTRACTED), numbering, CPU, 1)
     return extractor.expression(place.facts, number)
+
+
+def _conjuncts(cond: Expr) -> Iterator[Expr]:
+    if isinstance(cond, Binary) and cond.op == "and":
+        yield from _conjuncts(cond.lhs)
+        yield from _conjuncts(cond.rhs)
+    else:
+        yield cond
+
+
+def _range(var: Var, conditions: Sequence[Expr]) -> tuple[int | None, int | None]:
+    """What conditions on a variable alone leave for it."""
+    own = [c for c in conditions if free_vars(c) == {var}][:_OWN]
+
+    def question() -> tuple[int | None, int | None]:
+        return pb.bounds(reduce(lambda line, c: line.intersect(pb.condition(c).may), own, pb.always()))
+
+    return pb.within_budget(question, (None, None), _OPERATIONS) if own else (None, None)
 
 
 def _require_bool(cond: object) -> None:

@@ -33,6 +33,9 @@ REGION_OPERATIONS = 20_000
 # What most questions stay below. They are counted by whoever asks; more are found out and added up.
 FEW_OPERATIONS = 1024
 
+# Constraints and quotients of a set from which variables are eliminated.
+_MANY = 40
+
 _PARAM = isl.dim_type.param
 _SET = isl.dim_type.set
 
@@ -436,6 +439,19 @@ def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     return region
 
 
+def without(region: isl.Set, names: Iterable[str]) -> isl.Set:
+    """A params set around another that says nothing of some variables.
+
+    It projects them out where little is said, since isl does not count the steps of the linear programs that elimination
+    takes (over a minute for 60 remainders, at any budget), and else drops what mentions them.
+    """
+    gone = sorted(n for n in names if region.find_dim_by_name(_PARAM, n) >= 0)
+    if gone and sum(b.n_constraint() + 2 * b.dim(isl.dim_type.div) for b in region.get_basic_sets()) > _MANY:
+        for name in gone:
+            region = region.drop_constraints_involving_dims(_PARAM, region.find_dim_by_name(_PARAM, name), 1)
+    return forget(region, gone)
+
+
 def hull(region: isl.Set) -> isl.Set:
     """A region of one piece around another: what all pieces say, and the hull of what they say of bounds.
 
@@ -456,13 +472,11 @@ def extremes(region: isl.Set, name: str) -> tuple[int, int] | None:
     return int(line.dim_min_val(0).to_python()), int(line.dim_max_val(0).to_python())
 
 
-def bounds(region: isl.Set, name: str) -> tuple[int | None, int | None]:
-    """The least and the greatest value of a variable in a params set; None where it has none."""
-    line = forget(region, variables(region) - {name})
-    position = line.find_dim_by_name(_PARAM, name)
-    if position < 0 or line.is_empty():
+def bounds(line: isl.Set) -> tuple[int | None, int | None]:
+    """The least and the greatest value of the one variable of a params set; None where it has none."""
+    if line.dim(_PARAM) != 1 or line.is_empty():
         return None, None
-    line = line.move_dims(_SET, 0, _PARAM, position, 1)
+    line = line.move_dims(_SET, 0, _PARAM, 0, 1)
     low, high = line.dim_min_val(0), line.dim_max_val(0)
     return (int(low.to_python()) if low.is_int() else None), (int(high.to_python()) if high.is_int() else None)
 

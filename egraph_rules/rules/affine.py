@@ -44,7 +44,7 @@ def refines(new: Expr, old: Expr, domain: isl.Set) -> bool | None:
     """
     names = _Names(old)
     variables = {v.name for v in free_vars(old)}
-    domain = pb.forget(domain, pb.variables(domain) - variables)
+    domain = pb.without(domain, pb.variables(domain) - variables)
     if domain.n_basic_set() > _MAX_PIECES:
         domain = pb.hull(domain)
     if old.dtype is DType.BOOL:
@@ -100,7 +100,7 @@ def _form(expr: Expr, here: Here) -> Expr | None:
     names = _Names(expr)
     scope: dict[str, Expr] = {v.name: v for v in free_vars(expr)}
     # isl does not count the steps of simplifying under a union
-    domain = pb.hull(pb.forget(here.domain, pb.variables(here.domain) - scope.keys()))
+    domain = pb.hull(pb.without(here.domain, pb.variables(here.domain) - scope.keys()))
     if expr.dtype is DType.BOOL:
         cond = pb.condition(expr, names)
         if not cond.exact or set(names.exprs.values()) == {expr} or cond.must.n_basic_set() > _MAX_PIECES:
