@@ -24,6 +24,7 @@ STEPS = 200_000  # a tenth of a second
 # z3 expands products of sums between two looks at its steps. Products that are larger stand for themselves.
 _MAX_MONOMIALS = 24
 _MAX_DEGREE = 4
+_ALIKE = 3  # quotients by the same unknown that are related to each other
 
 
 class _NoFormulaError(Exception):
@@ -332,9 +333,11 @@ class _Meaning:
             return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
         key = (op[:5], lhs, rhs)
         if key not in self._divisions:
+            alike = [q for (_, _, other), (q, _) in self._divisions.items() if other.same(rhs)][:_ALIKE]
             self._divisions[key] = tuple(
                 lib.Int(f"{what} {len(self._divisions)}", self.context) for what in ("quotient", "rest")
             )
+            self._apart(b, self._divisions[key][0], alike)
         quotient, rest = self._divisions[key]
         self.duties.append(self._here(b != 0))
         side = b if op.startswith("floor") else a
@@ -342,6 +345,14 @@ class _Meaning:
         below = lib.If(b > 0, lib.And(rest < b, rest > -b), lib.And(rest > b, rest < -b))
         self._side(lib.Implies(b != 0, lib.And(a == quotient * b + rest, signs, below)))
         return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
+
+    def _apart(self, b: Formula, quotient: Formula, others: Iterable[Formula]) -> None:
+        """Say that quotients that differ are a divisor apart, which z3 does not see in products of unknowns."""
+        lib = _z3()
+        for other in others:
+            for more, less in ((quotient, other), (other, quotient)):
+                apart = lib.If(b > 0, more * b >= less * b + b, more * b <= less * b + b)
+                self.sides.append(lib.Implies(lib.And(b != 0, more > less), apart))
 
     def _bits(self, op: str, a: Formula, b: Formula, exprs: tuple[Expr, Expr], dtype: DType) -> Formula:
         right = exprs[1]
