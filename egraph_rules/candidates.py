@@ -124,7 +124,9 @@ class _Sample:
             if len(yes) and len(no):  # both truths in turn, also next to where one becomes the other
                 edges = _edges(expr, points, yes, no)
                 inside = allowed(edges)
-                points = {v: np.concatenate([edges[v][inside], x[yes[:_HALF]], x[no[:_HALF]]]) for v, x in points.items()}
+                points = {
+                    v: np.concatenate([edges[v][inside], x[yes[:_HALF]], x[no[:_HALF]]]) for v, x in points.items()
+                }
                 values, fine = _total(expr, points, max(map(len, points.values())))
                 kept = np.flatnonzero(fine)
         kept = kept[: 4 * _POINTS]
@@ -270,7 +272,8 @@ class _Forms:
 
     def _divides_by_unknowns(self) -> bool:
         return any(
-            isinstance(p, Binary) and p.op in DIVISIONS and not isinstance(p.rhs, Const) for p in (self.expr, *self.parts)
+            isinstance(p, Binary) and p.op in DIVISIONS and not isinstance(p.rhs, Const)
+            for p in (self.expr, *self.parts)
         )
 
     # What agrees ------------------------------------------------------------------------------------------------------
@@ -312,15 +315,14 @@ class _Forms:
             found = np.minimum(values, edge) if op == "min" else np.maximum(values, edge)
             for k in np.flatnonzero((found == target).all(axis=1)):
                 yield from pick("min" if op == "min" else "max", int(k), edge)
-        for op, n in product((o for o in self.operators if o in DIVISIONS), self.numbers):
+        divisions: list[BinaryOp] = [o for o in (*_FLOOR, *_TRUNC) if o in self.operators]
+        for op, n in product(divisions, self.numbers):
             if n not in (0, 1) and dtype.min <= n <= dtype.max:
                 found, bad = operate(op, values, np.asarray(n), dtype)
                 for k in np.flatnonzero(((found == target) & ~bad).all(axis=1)):
                     yield from pick(op, int(k), n)
 
-    def _multiples(
-        self, bank: _Bank, few: int, pick: Callable[[BinaryOp, int, int], Iterator[Expr]]
-    ) -> Iterator[Expr]:
+    def _multiples(self, bank: _Bank, few: int, pick: Callable[[BinaryOp, int, int], Iterator[Expr]]) -> Iterator[Expr]:
         values, target = bank.values[:few], self.target
         where = np.argmax(values != 0, axis=1)
         base = values[np.arange(few), where]
@@ -336,16 +338,18 @@ class _Forms:
             if bad.any() or test.all() or not test.any():
                 continue
             equal = bank.values == self.target
-            for yes, no in product(np.flatnonzero(equal[:, test].all(axis=1))[:3], np.flatnonzero(equal[:, ~test].all(axis=1))[:3]):
+            for yes, no in product(
+                np.flatnonzero(equal[:, test].all(axis=1))[:3], np.flatnonzero(equal[:, ~test].all(axis=1))[:3]
+            ):
                 if size(cond) + bank.sizes[yes] + bank.sizes[no] < self.most:
                     yield Select(cond, bank.exprs[yes], bank.exprs[no])
 
     def _operations(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
         """One operator on two expressions."""
         for op in self.operators:
-            rows = np.ones(len(bank.exprs), bool)
+            rows: Mask = np.ones(len(bank.exprs), bool)
             if op in ("min", "max"):  # one operand has the value, the other does not pass it
-                rows = ((bank.values >= self.target) if op == "min" else (bank.values <= self.target)).all(axis=1)
+                rows = _always(bank.values >= self.target if op == "min" else bank.values <= self.target)
             for i, j in self._agreeing(op, bank, rows, dtype):
                 yield Binary(op, bank.exprs[i], bank.exprs[j])
 
@@ -412,7 +416,10 @@ class _Forms:
         few = bank.up_to(self.most - 2)
         values = bank.values[:few]
         holds, fails = values[:, yes], values[:, no]
-        for op, low, high in (("lt", holds.max(axis=1), fails.min(axis=1)), ("gt", fails.max(axis=1), holds.min(axis=1))):
+        for op, low, high in (
+            ("lt", holds.max(axis=1), fails.min(axis=1)),
+            ("gt", fails.max(axis=1), holds.min(axis=1)),
+        ):
             for k in np.flatnonzero(low < high):
                 if isinstance(bank.exprs[k], Const):
                     continue
@@ -432,24 +439,32 @@ class _Forms:
     def _combined(self, conditions: Sequence[Expr]) -> Iterator[Expr]:
         """Conditions, their negations, and two of them together."""
         exprs: list[Expr] = []
-        rows: list[Array] = []
+        found: list[Array] = []
         for cond in dict.fromkeys(conditions):
             values, bad = evaluated(cond, self.points)
             if not bad.any():
                 exprs.append(cond)
-                rows.append(np.broadcast_to(values, self.target.shape))
+                found.append(np.broadcast_to(values, self.target.shape))
         if not exprs:
             return
-        bank = _Bank(exprs, np.stack(rows))
+        bank = _Bank(exprs, np.stack(found))
         equal = (bank.values == self.target).all(axis=1)
         yield from (bank.exprs[k] for k in np.flatnonzero(equal))
         yield from (Unary("not", bank.exprs[k]) for k in np.flatnonzero((1 - bank.values == self.target).all(axis=1)))
-        for op, rows_ in (("and", bank.values >= self.target), ("or", bank.values <= self.target)):
-            for i, j in self._agreeing("and" if op == "and" else "or", bank, rows_.all(axis=1), DType.BOOL):
+        for op in _LOGIC:
+            rows = _always(bank.values >= self.target if op == "and" else bank.values <= self.target)
+            for i, j in self._agreeing(op, bank, rows, DType.BOOL):
                 if i != j:
-                    yield Binary("and" if op == "and" else "or", bank.exprs[i], bank.exprs[j])
+                    yield Binary(op, bank.exprs[i], bank.exprs[j])
 
 
+def _always(matrix: Mask) -> Mask:
+    """Which rows hold at all points."""
+    found: Mask = np.all(matrix, axis=1)
+    return found
+
+
+_LOGIC: tuple[BinaryOp, ...] = ("and", "or")
 _RING: tuple[BinaryOp, ...] = ("add", "sub", "mul")
 _ORDER: tuple[BinaryOp, ...] = ("min", "max")
 _FLOOR: tuple[BinaryOp, ...] = ("floordiv", "floormod")
@@ -487,4 +502,3 @@ def _numbers(parts: Sequence[Expr]) -> list[int]:
     masks = [n + 1 for n in own if n > 0 and n & (n + 1) == 0]
     found = [*own, 0, 1, *shifts, *masks, *sorted(derived, key=lambda n: (abs(n), n)), *(-n for n in own)]
     return list(dict.fromkeys(n for n in found if abs(n) < 1 << 31))[:32]
-

@@ -227,4 +227,3 @@ def _require_bool(cond: object) -> None:
         raise LoopsatError(
             "condition", f"expected a boolean expression, found {cond!r}", help="compare expressions, as in `x < 4`"
         )
-

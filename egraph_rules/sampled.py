@@ -67,8 +67,8 @@ def evaluated(expr: Expr, points: Points) -> tuple[Array, Mask]:
     match cast(AnyExpr, expr):
         case Const(value=value):
             return np.asarray(int(value), np.int64), fine
-        case Var():
-            return points[expr], fine
+        case Var() as var:
+            return points[var], fine
         case Select(cond=c, then=a, other=b):
             (test, bad), (x, bad_x), (y, bad_y) = (evaluated(e, points) for e in (c, a, b))
             return np.where(test != 0, x, y), bad | np.where(test != 0, bad_x, bad_y)
@@ -119,7 +119,10 @@ def _wrapped(found: Array, dtype: DType) -> Array:
 
 
 def drawn(
-    variables: Sequence[Var], given: Iterable[Expr], ranges: Mapping[str, tuple[int | None, int | None]], numbers: Sequence[int]
+    variables: Sequence[Var],
+    given: Iterable[Expr],
+    ranges: Mapping[str, tuple[int | None, int | None]],
+    numbers: Sequence[int],
 ) -> Points | None:
     """Points that satisfy what is given: values near the `numbers` that occur, near zero, and in `ranges`.
 
@@ -136,8 +139,8 @@ def drawn(
         low = max(-_LARGE, var.dtype.min, var.dtype.min if least is None else least)
         high = min(_LARGE, var.dtype.max, var.dtype.max if most is None else most)
         kinds = rng.integers(0, 4, _DRAWN)
-        wide = rng.integers(-1500, 1500, _DRAWN)
-        values = np.where(kinds == 0, rng.choice(near, _DRAWN), np.where(kinds == 1, wide, rng.integers(-40, 41, _DRAWN)))
+        wide, narrow = rng.integers(-1500, 1500, _DRAWN), rng.integers(-40, 41, _DRAWN)
+        values = np.where(kinds == 0, rng.choice(near, _DRAWN), np.where(kinds == 1, wide, narrow))
         inside = rng.integers(low, high, _DRAWN, endpoint=True)
         found[var] = np.where((values < low) | (values > high), low + inside % min(high - low + 1, 256), values)
     keep = satisfying(found, given)

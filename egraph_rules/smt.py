@@ -357,7 +357,9 @@ class _Meaning:
     def _bits(self, op: str, a: Formula, b: Formula, exprs: tuple[Expr, Expr], dtype: DType) -> Formula:
         right = exprs[1]
         if op in ("shl", "shr"):
-            if not isinstance(right, Const) or not 0 <= int(right.value) < dtype.bits:
+            if not isinstance(right, Const):
+                return self._shift(op, a, b, dtype)
+            if not 0 <= int(right.value) < dtype.bits:
                 raise _NoFormulaError
             factor = 2 ** int(right.value)
             return a / factor if op == "shr" else self._result(a * factor, dtype)
@@ -371,6 +373,23 @@ class _Meaning:
                 return a + b - common
             case _:
                 return a + b - 2 * common
+
+    def _shift(self, op: str, a: Formula, b: Formula, dtype: DType) -> Formula:
+        """A shift by an unknown: a number of which little is said; outside of the width it is a fault."""
+        lib = _z3()
+        found = self._unknown(f"{op} of {dtype}", a, b)
+        self.duties.append(self._here(lib.And(b >= 0, b < dtype.bits)))
+        near, far = (found, a) if op == "shr" else (a, found)  # the one that is nearer to zero
+        if op == "shr" or dtype.is_signed:
+            self._side(lib.Implies(a >= 0, lib.And(near >= 0, near <= far)))
+            self._side(lib.Implies(a < 0, lib.And(near < 0, near >= far)))
+            self._side(lib.Implies(lib.And(a >= 0, b >= 1), 2 * near <= far))
+            self._side(lib.Implies(b == 0, found == a))
+        return self._fitting(found, dtype) if dtype.is_signed else self._bounded(found, dtype)
+
+    def _bounded(self, value: Formula, dtype: DType) -> Formula:
+        self.sides += [value >= 0, value <= dtype.max]
+        return value
 
     def _and_mask(self, a: Formula, mask: int, dtype: DType) -> Formula:
         """`a & mask`, run of ones by run of ones; a negative mask leaves what its complement takes."""

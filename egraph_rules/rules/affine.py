@@ -52,7 +52,9 @@ def refines(new: Expr, old: Expr, domain: isl.Set) -> bool | None:
         if not before.exact or not after.exact or any(e is old for e in names.exprs.values()):
             return None
         inside = domain.intersect(_fits(old, names))
-        same = inside.intersect(before.must).is_subset(after.must) and inside.intersect(after.must).is_subset(before.must)
+        same = inside.intersect(before.must).is_subset(after.must) and inside.intersect(after.must).is_subset(
+            before.must
+        )
     else:
         value, other = pb.affine(old, names), pb.affine(new, names)
         if value is None or other is None or any(e is old for e in names.exprs.values()):
