@@ -1,4 +1,5 @@
-"""`simplify` and `prove`: single expressions under given conditions, by the same rules and prover as programs.
+"""`simplify` and `prove`: single expressions under given conditions, by the rules and provers of programs, and by forms
+that are put together (`egraph_rules.candidates`).
 
 What isl leaves open, since it is not quasi-affine or takes too many steps, z3 gets. All budgets are steps, not seconds,
 so that results are the same on every machine.

@@ -66,6 +66,8 @@ def evaluated(expr: Expr, points: Points) -> tuple[Array, Mask]:
     fine = np.asarray(False)
     match cast(AnyExpr, expr):
         case Const(value=value):
+            if abs(int(value)) > _LARGE:
+                raise NoValueError
             return np.asarray(int(value), np.int64), fine
         case Var() as var:
             return points[var], fine
@@ -129,7 +131,7 @@ def drawn(
     The same points each time. None where hardly any was found.
     """
     rng = np.random.default_rng(0)
-    near = np.array(sorted({n + d for n in (0, *numbers) for d in (-1, 0, 1)}), np.int64)
+    near = np.array(sorted({n + d for n in (0, *numbers) for d in (-1, 0, 1) if abs(n) < _LARGE}), np.int64)
     found: dict[Var, Array] = {}
     for var in variables:
         if var.dtype is DType.BOOL:
@@ -138,6 +140,8 @@ def drawn(
         least, most = ranges.get(var.name, (None, None))
         low = max(-_LARGE, var.dtype.min, var.dtype.min if least is None else least)
         high = min(_LARGE, var.dtype.max, var.dtype.max if most is None else most)
+        if low > high:
+            return None
         kinds = rng.integers(0, 4, _DRAWN)
         wide, narrow = rng.integers(-1500, 1500, _DRAWN), rng.integers(-40, 41, _DRAWN)
         values = np.where(kinds == 0, rng.choice(near, _DRAWN), np.where(kinds == 1, wide, narrow))
