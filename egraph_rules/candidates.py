@@ -29,6 +29,7 @@ _WORK = 500  # nodes of all parts together that are looked at
 _ATOMS = 20
 _NUMBERS = 10  # that are operands inside of forms
 _PAIRS = 400  # forms of one operator that become operands
+_CHAIN = 7  # nodes from which on forms may be a number and an operator on another such
 _QUESTIONS = 6  # to provers, about one part
 _FORMS = 40  # that agree with a part, and are put in order
 
@@ -177,6 +178,11 @@ class _Bank:
     def joined(self, other: _Bank) -> _Bank:
         return _Bank([*self.exprs, *other.exprs], np.concatenate([self.values, other.values]))
 
+    def first(self, count: int) -> _Bank:
+        """That many of them, at most."""
+        self.exprs, self.values, self.sizes = self.exprs[:count], self.values[:count], self.sizes[:count]
+        return self
+
     def up_to(self, most: int) -> int:
         """How many are no larger than that."""
         return int(np.searchsorted(self.sizes, most, side="right"))
@@ -223,6 +229,8 @@ class _Forms:
         if self.most >= 3:
             yield from self._operations(bank, dtype)
             yield from self._scaled(bank, dtype)
+        if self.most >= _CHAIN:
+            yield from self._with_number(self._chained(bank, dtype), dtype)
 
     # What forms are made of -------------------------------------------------------------------------------------------
 
@@ -266,9 +274,21 @@ class _Forms:
             rows.append(values[fine])
         if not exprs:
             return atoms
-        made = _Bank(exprs, np.concatenate(rows))
-        made.exprs, made.values, made.sizes = made.exprs[:_PAIRS], made.values[:_PAIRS], made.sizes[:_PAIRS]
-        return atoms.joined(made)
+        return atoms.joined(_Bank(exprs, np.concatenate(rows)).first(_PAIRS))
+
+    def _chained(self, bank: _Bank, dtype: DType) -> _Bank:
+        """What one operator makes of a small form and a number of the expression."""
+        few = np.flatnonzero([not isinstance(e, Const) for e in bank.exprs[: bank.up_to(3)]])
+        exprs: list[Expr] = []
+        rows: list[Array] = [bank.values[:0]]
+        operators: list[BinaryOp] = [o for o in (*_RING, *_FLOOR, *_TRUNC) if o in self.operators and o != "sub"]
+        numbers = [n for n in self.numbers[:_NUMBERS] if n not in (0, 1) and dtype.min <= n <= dtype.max]
+        for op, n in product(operators, numbers):
+            values, bad = operate(op, bank.values[few], np.asarray(n), dtype)
+            fine = ~np.broadcast_to(bad, values.shape).any(axis=1)
+            exprs += [Binary(op, bank.exprs[k], const(n, dtype)) for k in few[fine]]
+            rows.append(values[fine])
+        return _Bank(exprs, np.concatenate(rows)).first(_PAIRS)
 
     def _divides_by_unknowns(self) -> bool:
         return any(

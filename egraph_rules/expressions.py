@@ -21,7 +21,7 @@ from egraph_rules.patience import Patience
 from egraph_rules.phases import Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
-from egraph_rules.rules.affine import AFFINE_RULES, refines
+from egraph_rules.rules.affine import AFFINE_RULES, decided, refines
 from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.sampled import Points, drawn, satisfying
 from egraph_rules.saturate import saturate
@@ -84,10 +84,13 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
 
 def _proven(cond: Expr, place: _Place) -> bool | None:
     """Whether a condition always or never holds at a place."""
+    place.open = cond  # searches need not ask again
     found = place.by_sets(cond)
     if found is not None:
         return found
-    answer = decide(cond, place.given, _ALONE)
+    answer = place.by_ranges(cond)
+    if answer is Open.UNKNOWN:
+        answer = decide(cond, place.given, _ALONE)
     if answer is Open.UNKNOWN and size(cond) <= _SEARCHED:
         simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
@@ -133,6 +136,7 @@ class _Place:
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
+        self.open: Expr | None = None  # the condition that was asked about last
         self.patience = Patience(work=_BUDGET.work)
         self.contexts = Contexts(EffectAnalysis(), self._prove, _OPERATIONS, lambda: self.patience.over())
         self.facts = self.contexts.root(pb.always(), Priority.FACTS)
@@ -161,6 +165,13 @@ class _Place:
         finally:
             self.contexts.prover = prover
 
+    def by_ranges(self, cond: Expr) -> bool | Open:
+        """What isl says of a condition if it can say all, also that values fit their dtypes."""
+        facts = self.contexts.facts(self.facts)
+        if facts.conditions:
+            return Open.UNKNOWN
+        return pb.within_budget(lambda: decided(cond, facts.domain), Open.UNKNOWN, _OPERATIONS)
+
     def equal(self, old: Expr, new: Expr) -> bool:
         """Whether an expression has the value of another one wherever that has one, and keeps its divisions."""
         if self.patience.over():
@@ -188,7 +199,7 @@ class _Place:
 def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:
     """The cheapest equal expression that one search finds."""
     patience = place.begin(work)
-    if not isinstance(expr, Const) and not any(e.dtype.is_float for e in walk_expr(expr)):
+    if not isinstance(expr, Const) and expr is not place.open and not any(e.dtype.is_float for e in walk_expr(expr)):
         value = place.truth(expr) if expr.dtype is DType.BOOL else place.contexts.constant(place.facts, expr)
         if value is not None:
             return const(value, expr.dtype)

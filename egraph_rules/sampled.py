@@ -19,7 +19,8 @@ Mask = npt.NDArray[np.bool_]
 Points = Mapping[Var, Array]
 
 DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
-_DRAWN = 4096  # of which those are kept that satisfy what is given
+_DRAWN = 512
+_DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
 _LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
 
 _EXACT: dict[str, Callable[..., Any]] = {
@@ -122,7 +123,7 @@ def _wrapped(found: Array, dtype: DType) -> Array:
 
 def drawn(
     variables: Sequence[Var],
-    given: Iterable[Expr],
+    given: Sequence[Expr],
     ranges: Mapping[str, tuple[int | None, int | None]],
     numbers: Sequence[int],
 ) -> Points | None:
@@ -131,21 +132,22 @@ def drawn(
     The same points each time. None where hardly any was found.
     """
     rng = np.random.default_rng(0)
+    count = _DRAWN_TO_KEEP if given else _DRAWN
     near = np.array(sorted({n + d for n in (0, *numbers) for d in (-1, 0, 1) if abs(n) < _LARGE}), np.int64)
     found: dict[Var, Array] = {}
     for var in variables:
         if var.dtype is DType.BOOL:
-            found[var] = rng.integers(0, 2, _DRAWN)
+            found[var] = rng.integers(0, 2, count)
             continue
         least, most = ranges.get(var.name, (None, None))
         low = max(-_LARGE, var.dtype.min, var.dtype.min if least is None else least)
         high = min(_LARGE, var.dtype.max, var.dtype.max if most is None else most)
         if low > high:
             return None
-        kinds = rng.integers(0, 4, _DRAWN)
-        wide, narrow = rng.integers(-1500, 1500, _DRAWN), rng.integers(-40, 41, _DRAWN)
-        values = np.where(kinds == 0, rng.choice(near, _DRAWN), np.where(kinds == 1, wide, narrow))
-        inside = rng.integers(low, high, _DRAWN, endpoint=True)
+        kinds = rng.integers(0, 4, count)
+        wide, narrow = rng.integers(-1500, 1500, count), rng.integers(-40, 41, count)
+        values = np.where(kinds == 0, rng.choice(near, count), np.where(kinds == 1, wide, narrow))
+        inside = rng.integers(low, high, count, endpoint=True)
         found[var] = np.where((values < low) | (values > high), low + inside % min(high - low + 1, 256), values)
     keep = satisfying(found, given)
     return None if keep.sum() < 8 else {v: values[keep] for v, values in found.items()}

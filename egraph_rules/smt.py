@@ -347,9 +347,12 @@ class _Meaning:
         return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
 
     def _apart(self, b: Formula, quotient: Formula, others: Iterable[Formula]) -> None:
-        """Say that quotients that differ are a divisor apart, which z3 does not see in products of unknowns."""
+        """Say that quotients that differ are a divisor apart, which z3 does not see in products of unknowns.
+
+        So are one and the negative of another one, as in rounding up, `x + -x % n`.
+        """
         lib = _z3()
-        for other in others:
+        for other in (o for found in others for o in (found, -found)):
             for more, less in ((quotient, other), (other, quotient)):
                 apart = lib.If(b > 0, more * b >= less * b + b, more * b <= less * b + b)
                 self.sides.append(lib.Implies(lib.And(b != 0, more > less), apart))

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from egraph_rules.proposal import Here, rewrite_expr
+from egraph_rules.smt import Open
 from ir import presburger as pb
 from ir import readback
 from ir.dtypes import DType
@@ -18,6 +19,7 @@ from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var
 from ir.traverse import children, free_vars, walk_expr
 
 _MAX_PIECES = 4  # a function of more cases has no short form
+_MAX_CASES = 16
 _OPERATIONS = 50_000
 
 
@@ -64,6 +66,20 @@ def refines(new: Expr, old: Expr, domain: isl.Set) -> bool | None:
     if any(part not in set(walk_expr(new)) for part in names.exprs.values()):
         return None  # it may divide by zero, which must not be lost
     return same and inside.is_subset(_in_range(new, names))
+
+
+def decided(cond: Expr, domain: isl.Set) -> bool | Open:
+    """Whether a condition always or never holds in the values that a params set allows, or depends on them.
+
+    That no part leaves its range is known, too. Unknown is what is not quasi-affine, or has many cases.
+    """
+    found = pb.condition(cond)
+    if not found.exact or found.must.n_basic_set() * domain.n_basic_set() > _MAX_CASES:
+        return Open.UNKNOWN
+    inside = domain.intersect(_fits(cond, _Names(cond)))
+    if inside.is_subset(found.must):
+        return True
+    return False if inside.is_disjoint(found.must) else Open.DEPENDS
 
 
 class _Names:
