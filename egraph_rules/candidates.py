@@ -165,23 +165,52 @@ def _edges(cond: Expr, points: Points, yes: Array, no: Array) -> Points:
     return {v: np.concatenate([high[v], low[v]]) for v in points}
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What an operator makes of operands of two banks, by their places."""
+
+    op: BinaryOp
+    left: Array
+    right: Array
+    values: Array
+
+    @staticmethod
+    def of(op: BinaryOp, left: _Bank, right: _Bank, where: Mask, dtype: DType) -> _Made:
+        one, other = np.nonzero(where)
+        values, bad = operate(op, left.values[one], right.values[other], dtype)
+        fine = ~np.broadcast_to(bad, values.shape).any(axis=1)
+        return _Made(op, one[fine], other[fine], values[fine])
+
+
 class _Bank:
     """Expressions of one dtype by what they compute at the points, the smaller ones first, no two the same."""
 
-    def __init__(self, exprs: Sequence[Expr], values: Array) -> None:
-        sizes = np.array([size(e) for e in exprs], np.int64)
+    def __init__(self, exprs: Sequence[Expr], values: Array, sizes: Array) -> None:
         order = _distinct(values, sizes)
         self.exprs: list[Expr] = [exprs[k] for k in order]
         self.values: Array = values[order]
         self.sizes: Array = sizes[order]
 
-    def joined(self, other: _Bank) -> _Bank:
-        return _Bank([*self.exprs, *other.exprs], np.concatenate([self.values, other.values]))
+    @staticmethod
+    def of(exprs: Sequence[Expr], rows: Sequence[Array], length: int) -> _Bank:
+        values = np.stack(rows) if rows else np.zeros((0, length), np.int64)
+        return _Bank(exprs, values, np.array([size(e) for e in exprs], np.int64))
 
-    def first(self, count: int) -> _Bank:
-        """That many of them, at most."""
-        self.exprs, self.values, self.sizes = self.exprs[:count], self.values[:count], self.sizes[:count]
-        return self
+    @staticmethod
+    def made(left: _Bank, right: _Bank, parts: Sequence[_Made]) -> _Bank:
+        """The first of what operators make of two banks."""
+        values = np.concatenate([left.values[:0], *(p.values for p in parts)])
+        one = np.concatenate([np.zeros(0, np.int64), *(p.left for p in parts)])
+        other = np.concatenate([np.zeros(0, np.int64), *(p.right for p in parts)])
+        sizes = left.sizes[one] + right.sizes[other] + 1
+        ops = [p.op for p in parts for _ in p.left]
+        order = _distinct(values, sizes)[:_PAIRS]
+        exprs = [Binary(ops[k], left.exprs[one[k]], right.exprs[other[k]]) for k in order]
+        return _Bank(exprs, values[order], sizes[order])
+
+    def joined(self, other: _Bank) -> _Bank:
+        both = ((self.values, other.values), (self.sizes, other.sizes))
+        return _Bank([*self.exprs, *other.exprs], *map(np.concatenate, both))
 
     def up_to(self, most: int) -> int:
         """How many are no larger than that."""
@@ -247,48 +276,36 @@ class _Forms:
             if not bad.any():
                 exprs.append(part)
                 rows.append(np.broadcast_to(values, (length,)))
-        return _Bank(exprs, np.stack(rows) if rows else np.zeros((0, length), np.int64))
+        return _Bank.of(exprs, rows, length)
 
     def _pairs(self, atoms: _Bank, dtype: DType, most: int) -> _Bank:
         """Atoms, and what one operator makes of them."""
         if most < 3:
             return atoms
-        exprs: list[Expr] = []
-        rows: list[Array] = []
         count = len(atoms.exprs)
         grid = np.add.outer(atoms.sizes, atoms.sizes) + 1 <= most
         constant = np.array([isinstance(e, Const) for e in atoms.exprs], bool)
         grid &= ~np.logical_and.outer(constant, constant)
+        parts: list[_Made] = []
         for op in self.operators:
-            allowed = grid.copy()
+            allowed: Mask = grid.copy()
             if op in ("add", "mul", "min", "max"):
                 allowed &= np.tri(count, count, 0, dtype=bool).T
             if op in DIVISIONS and not self._divides_by_unknowns():
                 allowed &= constant[None, :]
-            left, right = np.nonzero(allowed)
-            if not len(left):
-                continue
-            values, bad = operate(op, atoms.values[left], atoms.values[right], dtype)
-            fine = ~np.broadcast_to(bad, values.shape).any(axis=1)
-            exprs += [Binary(op, atoms.exprs[i], atoms.exprs[j]) for i, j in zip(left[fine], right[fine], strict=True)]
-            rows.append(values[fine])
-        if not exprs:
-            return atoms
-        return atoms.joined(_Bank(exprs, np.concatenate(rows)).first(_PAIRS))
+            parts.append(_Made.of(op, atoms, atoms, allowed, dtype))
+        return atoms.joined(_Bank.made(atoms, atoms, parts)) if parts else atoms
 
     def _chained(self, bank: _Bank, dtype: DType) -> _Bank:
         """What one operator makes of a small form and a number of the expression."""
-        few = np.flatnonzero([not isinstance(e, Const) for e in bank.exprs[: bank.up_to(3)]])
-        exprs: list[Expr] = []
-        rows: list[Array] = [bank.values[:0]]
+        few = np.array([not isinstance(e, Const) and n <= 3 for e, n in zip(bank.exprs, bank.sizes, strict=True)], bool)
         operators: list[BinaryOp] = [o for o in (*_RING, *_FLOOR, *_TRUNC) if o in self.operators and o != "sub"]
-        numbers = [n for n in self.numbers[:_NUMBERS] if n not in (0, 1) and dtype.min <= n <= dtype.max]
-        for op, n in product(operators, numbers):
-            values, bad = operate(op, bank.values[few], np.asarray(n), dtype)
-            fine = ~np.broadcast_to(bad, values.shape).any(axis=1)
-            exprs += [Binary(op, bank.exprs[k], const(n, dtype)) for k in few[fine]]
-            rows.append(values[fine])
-        return _Bank(exprs, np.concatenate(rows)).first(_PAIRS)
+        found = [n for n in self.numbers[:_NUMBERS] if n not in (0, 1) and dtype.min <= n <= dtype.max]
+        length = len(self.target)
+        numbers = _Bank.of([const(n, dtype) for n in found], [np.full(length, n) for n in found], length)
+        where: Mask = np.logical_and.outer(few, np.ones(len(numbers.exprs), bool))
+        parts = [_Made.of(op, bank, numbers, where, dtype) for op in operators]
+        return _Bank.made(bank, numbers, parts) if parts else bank
 
     def _divides_by_unknowns(self) -> bool:
         return any(
@@ -467,7 +484,7 @@ class _Forms:
                 found.append(np.broadcast_to(values, self.target.shape))
         if not exprs:
             return
-        bank = _Bank(exprs, np.stack(found))
+        bank = _Bank.of(exprs, found, len(self.target))
         equal = (bank.values == self.target).all(axis=1)
         yield from (bank.exprs[k] for k in np.flatnonzero(equal))
         yield from (Unary("not", bank.exprs[k]) for k in np.flatnonzero((1 - bank.values == self.target).all(axis=1)))
