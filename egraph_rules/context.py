@@ -414,7 +414,7 @@ class Contexts:
             if pa is None:
                 return None
             values = isl.Set.from_pw_aff(pa).intersect_params(f.domain)
-            values = pb.forget(values, pb.variables(values))
+            values = pb.without(values, pb.variables(values))
             low = pb.sample(values)
             if low is None or not values.is_singleton():
                 return None

@@ -1,4 +1,5 @@
-"""`simplify` and `prove`: single expressions under given conditions, by the same rules and prover as programs.
+"""`simplify` and `prove`: single expressions under given conditions, by the rules and provers of programs, and by forms
+that are put together (`egraph_rules.candidates`).
 
 What isl leaves open, since it is not quasi-affine or takes too many steps, z3 gets. All budgets are steps, not seconds,
 so that results are the same on every machine.
@@ -6,8 +7,10 @@ so that results are the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
+from egraph_rules.candidates import Known, may_have_forms, size, smaller
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
 from egraph_rules.cost import CPU
 from egraph_rules.encode import Expander, Numbering
@@ -18,23 +21,30 @@ from egraph_rules.patience import Patience
 from egraph_rules.phases import Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
-from egraph_rules.rules.affine import AFFINE_RULES
+from egraph_rules.rules.affine import AFFINE_RULES, decided, refines
 from egraph_rules.rules.algebra import ALGEBRA_RULES
+from egraph_rules.sampled import Points, drawn, satisfying
 from egraph_rules.saturate import saturate
 from egraph_rules.smt import Open, decide
 from egraph_rules.smt import prove as prove_by_smt
+from egraph_rules.smt import refines as refines_by_smt
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Const, Expr, const
-from ir.traverse import walk_expr
+from ir.nodes import Binary, Const, Expr, Var, const
+from ir.traverse import free_vars, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
+_OWN = 8  # conditions on a variable that are asked for its range
+_LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
 _OPERATIONS = 30_000  # of isl for one question
-_STEPS = 60_000  # of z3 for one question on the way; `prove` itself takes more
+_STEPS = 30_000  # of z3 for one question on the way
+_ALONE = 120_000  # and for one that is asked for its own sake
+_PROOF_WORK = 200_000  # of a search for a form that is easier to prove; none for what has more nodes than
+_SEARCHED = 100
 
 
 @pb.exclusive
@@ -48,19 +58,7 @@ def prove(cond: Expr, given: Iterable[Expr] = ()) -> bool | None:
     """
     place = _Place(given)
     _require_bool(cond)
-    found = place.truth(cond)
-    if found is not None:
-        return found
-    answer = decide(cond, place.given, 2 * _STEPS)
-    if answer is Open.UNKNOWN:
-        simpler = _search(cond, place, DEFAULT_FLOATS)
-        if isinstance(simpler, Const):
-            return bool(simpler.value)
-        for form in (simpler, cond) if not simpler.same(cond) else (cond,):
-            answer = decide(form, place.given)
-            if answer is not Open.UNKNOWN:
-                break
-    return answer if isinstance(answer, bool) else None
+    return _proven(cond, place)
 
 
 @pb.exclusive
@@ -75,13 +73,58 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     policy = floats_named(floats)
     place = _Place(given, policy)
     prices = Prices(CPU)
-    best = expr
+    best = _smaller(_settled(expr, place), place, prices)
     for _ in range(_SEARCHES):
         new = _search(best, place, policy)
-        if _size(new) > _size(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
+        if size(new) > size(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
-        best = new
-    return best
+        best = _smaller(new, place, prices)
+    return best if best is expr else _settled(best, place)
+
+
+def _proven(cond: Expr, place: _Place) -> bool | None:
+    """Whether a condition always or never holds at a place."""
+    place.open = cond  # searches need not ask again
+    found = place.by_sets(cond)
+    if found is not None:
+        return found
+    answer = place.by_ranges(cond)
+    if answer is Open.UNKNOWN:
+        answer = decide(cond, place.given, _ALONE)
+    if answer is Open.UNKNOWN and size(cond) <= _SEARCHED:
+        simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
+        if isinstance(simpler, Const):
+            return bool(simpler.value)
+        if not simpler.same(cond):
+            answer = decide(simpler, place.given, _ALONE)
+    return answer if isinstance(answer, bool) else None
+
+
+def _settled(expr: Expr, place: _Place) -> Expr:
+    """A truth, where a condition is proven or refuted; other expressions as they are."""
+    if expr.dtype is not DType.BOOL or isinstance(expr, (Const, Var)) or any(e.dtype.is_float for e in walk_expr(expr)):
+        return expr
+    answer = _proven(expr, place)
+    return expr if answer is None else const(answer, DType.BOOL)
+
+
+def _smaller(expr: Expr, place: _Place, prices: Prices) -> Expr:
+    """An expression with smaller forms for its parts, none of them dearer."""
+    if size(expr) < _LEAST or not may_have_forms(expr):
+        return expr
+    place.begin()
+    conditions = [c for c, _ in place.given if may_have_forms(c)]
+    points = place.points(expr, conditions)
+    if points is None:
+        return expr
+
+    def better(new: Expr, old: Expr) -> bool:
+        return prices.expr(new) <= prices.expr(old) + 1e-9
+
+    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal)
+    while not (new := smaller(expr, known)).same(expr):
+        expr = new
+    return expr
 
 
 class _Place:
@@ -93,6 +136,7 @@ class _Place:
         Raises:
             LoopsatError: one is not boolean, or they contradict each other.
         """
+        self.open: Expr | None = None  # the condition that was asked about last
         self.patience = Patience(work=_BUDGET.work)
         self.contexts = Contexts(EffectAnalysis(), self._prove, _OPERATIONS, lambda: self.patience.over(), floats)
         self.facts = self.contexts.root(pb.always(), Priority.FACTS)
@@ -105,27 +149,61 @@ class _Place:
                 raise LoopsatError("contradiction", message)
         self.given = tuple((c, True) for c in conditions)
 
-    def begin(self) -> Patience:
+    def begin(self, work: float = _BUDGET.work) -> Patience:
         """Let a search begin, with a budget of its own: so what it finds does not depend on those before."""
-        self.patience = Patience(work=_BUDGET.work)
+        self.patience = Patience(work=work)
         return self.patience
 
     def truth(self, cond: Expr) -> bool | None:
         return self.contexts.truth(self.facts, cond)
+
+    def by_sets(self, cond: Expr) -> bool | None:
+        """What isl alone says of a condition."""
+        prover, self.contexts.prover = self.contexts.prover, None
+        try:
+            return self.truth(cond)
+        finally:
+            self.contexts.prover = prover
+
+    def by_ranges(self, cond: Expr) -> bool | Open:
+        """What isl says of a condition if it can say all, also that values fit their dtypes."""
+        facts = self.contexts.facts(self.facts)
+        if facts.conditions:
+            return Open.UNKNOWN
+        return pb.within_budget(lambda: decided(cond, facts.domain), Open.UNKNOWN, _OPERATIONS)
+
+    def equal(self, old: Expr, new: Expr) -> bool:
+        """Whether an expression has the value of another one wherever that has one, and keeps its divisions."""
+        if self.patience.over():
+            return False
+        facts = self.contexts.facts(self.facts)
+        found = pb.within_budget(lambda: refines(new, old, facts.domain), None, _OPERATIONS)
+        if found is None or (found is False and facts.conditions):
+            self.patience.proved()
+            return refines_by_smt(new, old, self.given, _STEPS)
+        return found
+
+    def points(self, expr: Expr, conditions: Sequence[Expr]) -> Points | None:
+        """Values of the variables of an expression where those of the given conditions hold, the same each time."""
+        variables = sorted({v for e in (expr, *conditions) for v in free_vars(e)}, key=lambda v: v.name)
+        numbers = {int(e.value) for c in (expr, *conditions) for e in walk_expr(c) if isinstance(e, Const)}
+        parts = [part for c in conditions for part in _conjuncts(c)]
+        ranges = {v.name: _range(v, parts) for v in variables if v.dtype.is_integer}
+        return drawn(variables, conditions, ranges, sorted(numbers))
 
     def _prove(self, cond: Expr, given: Iterable[tuple[Expr, bool]]) -> bool | None:
         self.patience.proved()
         return prove_by_smt(cond, given, _STEPS)
 
 
-def _search(expr: Expr, place: _Place, floats: Floats) -> Expr:
+def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work) -> Expr:
     """The cheapest equal expression that one search finds."""
-    patience = place.begin()
+    patience = place.begin(work)
     numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in floats)
     known = place.contexts.value(place.facts, expr)
     if isinstance(known, Const) and numbering.is_known(known.value):
         return known
-    if not isinstance(expr, Const) and not any(e.dtype.is_float for e in walk_expr(expr)):
+    if not isinstance(expr, Const) and expr is not place.open and not any(e.dtype.is_float for e in walk_expr(expr)):
         value = place.truth(expr) if expr.dtype is DType.BOOL else place.contexts.constant(place.facts, expr)
         if value is not None:
             return const(value, expr.dtype)
@@ -141,12 +219,26 @@ def _search(expr: Expr, place: _Place, floats: Floats) -> Expr:
     return extractor.expression(place.facts, number)
 
 
+def _conjuncts(cond: Expr) -> Iterator[Expr]:
+    if isinstance(cond, Binary) and cond.op == "and":
+        yield from _conjuncts(cond.lhs)
+        yield from _conjuncts(cond.rhs)
+    else:
+        yield cond
+
+
+def _range(var: Var, conditions: Sequence[Expr]) -> tuple[int | None, int | None]:
+    """What conditions on a variable alone leave for it."""
+    own = [c for c in conditions if free_vars(c) == {var}][:_OWN]
+
+    def question() -> tuple[int | None, int | None]:
+        return pb.bounds(reduce(lambda line, c: line.intersect(pb.condition(c).may), own, pb.always()))
+
+    return pb.within_budget(question, (None, None), _OPERATIONS) if own else (None, None)
+
+
 def _require_bool(cond: object) -> None:
     if not isinstance(cond, Expr) or cond.dtype is not DType.BOOL:
         raise LoopsatError(
             "condition", f"expected a boolean expression, found {cond!r}", help="compare expressions, as in `x < 4`"
         )
-
-
-def _size(expr: Expr) -> int:
-    return sum(1 for _ in walk_expr(expr))

@@ -24,6 +24,7 @@ STEPS = 200_000  # a tenth of a second
 # z3 expands products of sums between two looks at its steps. Products that are larger stand for themselves.
 _MAX_MONOMIALS = 24
 _MAX_DEGREE = 4
+_ALIKE = 3  # quotients by the same unknown that are related to each other
 
 
 class _NoFormulaError(Exception):
@@ -68,21 +69,11 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
         claim = meaning.condition(inline_calls(cond))
     except _NoFormulaError:
         return Open.UNKNOWN
-    duties, known = meaning.duties, list[Formula]()
-    meaning.duties = known  # what was given was evaluated, so its divisors are not zero
-    for expr, truth in given:
-        try:
-            value = meaning.condition(inline_calls(expr))
-            known.append(value if truth else lib.Not(value))
-        except _NoFormulaError:  # then less is known
-            meaning.exact = False
+    duties, known = meaning.duties, meaning.facts(given)
     # where a duty may be violated, a form of the condition without the divisor may still be decided
     answer = Open.DEPENDS if (meaning.exact and not duties) or not ranges else Open.UNKNOWN
     for truth, value in ((True, claim), (False, lib.Not(claim))):
-        solver = lib.SimpleSolver(ctx=meaning.context)
-        solver.set("rlimit", steps)
-        solver.set("random_seed", 0)
-        solver.set("ctrl_c", False)  # it would take an interrupt for an answer
+        solver = meaning.solver(steps)
         solver.add(*known, *meaning.sides, lib.Not(lib.And(value, *duties)))
         found = solver.check()
         if found == lib.unsat:
@@ -90,6 +81,26 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
         if found == lib.unknown:
             answer = Open.UNKNOWN
     return answer
+
+
+def refines(new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool:
+    """Whether `new` provably has the value of `old`, and none of its parts faults, where `old` does not overflow.
+
+    A divisor that may be zero in either leaves it open.
+    """
+    lib = _z3()
+    meaning = _Meaning(ranges=True)
+    try:
+        before = meaning.value(inline_calls(old))
+        meaning.owed = True
+        claim = before == meaning.value(inline_calls(new))
+    except _NoFormulaError:
+        return False
+    meaning.owed = False
+    duties, known = meaning.duties, meaning.facts(given)
+    solver = meaning.solver(steps)
+    solver.add(*known, *meaning.sides, lib.Not(lib.And(claim, *duties)))
+    return solver.check() == lib.unsat
 
 
 @dataclass(slots=True)
@@ -101,6 +112,7 @@ class _Meaning:
     """
 
     ranges: bool
+    owed: bool = False  # whether that values fit is a duty
     context: Any = field(default_factory=lambda: _z3().Context())  # of its own: what z3 was asked before changes steps
     exact: bool = True  # whether formulas say all there is to say
     duties: list[Formula] = field(default_factory=lambda: list[Formula]())
@@ -121,6 +133,34 @@ class _Meaning:
         if expr.dtype is not DType.BOOL:
             raise _NoFormulaError
         return self._value(expr)
+
+    def value(self, expr: Expr) -> Formula:
+        """The formula of an integer or boolean expression.
+
+        Raises:
+            _NoFormulaError: there is none.
+        """
+        return self._value(expr)
+
+    def facts(self, given: Iterable[tuple[Expr, bool]]) -> list[Formula]:
+        """What is given, as far as it has formulas. It was evaluated, so its divisors are not zero."""
+        duties, self.duties = self.duties, list[Formula]()
+        for expr, truth in given:
+            try:
+                value = self.condition(inline_calls(expr))
+                self.duties.append(value if truth else _z3().Not(value))
+            except _NoFormulaError:  # then less is known
+                self.exact = False
+        known, self.duties = self.duties, duties
+        return known
+
+    def solver(self, steps: int) -> Any:
+        """A solver that gives up after so many steps."""
+        solver = _z3().SimpleSolver(ctx=self.context)
+        solver.set("rlimit", steps)
+        solver.set("random_seed", 0)
+        solver.set("ctrl_c", False)  # it would take an interrupt for an answer
+        return solver
 
     def _here(self, fact: Formula) -> Formula:
         """A fact about where the current part is evaluated."""
@@ -155,7 +195,7 @@ class _Meaning:
             case Var(name=name, dtype=DType.BOOL):
                 return lib.Bool(name, self.context)
             case Var(name=name):
-                return self._within(lib.Int(name, self.context), expr.dtype)
+                return self._variable(lib.Int(name, self.context), expr.dtype)
             case Select(cond=c, then=a, other=b):
                 test = self._value(c)
                 return lib.If(test, self._under(test, a), self._under(lib.Not(test), b))
@@ -174,15 +214,22 @@ class _Meaning:
             case Load() | Undef() | Call():
                 raise _NoFormulaError  # two readings need not agree
 
-    def _within(self, value: Formula, dtype: DType) -> Formula:
+    def _variable(self, value: Formula, dtype: DType) -> Formula:
         if self.ranges or not dtype.is_signed:
+            self.sides += [value >= dtype.min, value <= dtype.max]
+        return value
+
+    def _fitting(self, value: Formula, dtype: DType) -> Formula:
+        if self.owed:
+            self.duties.append(self._here(_z3().And(value >= dtype.min, value <= dtype.max)))
+        elif self.ranges:
             self._side(value >= dtype.min)
             self._side(value <= dtype.max)
         return value
 
     def _result(self, value: Formula, dtype: DType) -> Formula:
         """What arithmetic gives: wrapped if unsigned, within the range if signed, since all else is a fault."""
-        return self._within(value, dtype) if dtype.is_signed else value % (dtype.max + 1)
+        return self._fitting(value, dtype) if dtype.is_signed else value % (dtype.max + 1)
 
     def _unary(self, op: str, a: Formula, dtype: DType) -> Formula:
         lib = _z3()
@@ -286,21 +333,36 @@ class _Meaning:
             return a / b if op == "floordiv" else a % b  # z3 rounds down where the divisor is positive
         key = (op[:5], lhs, rhs)
         if key not in self._divisions:
+            alike = [q for (_, _, other), (q, _) in self._divisions.items() if other.same(rhs)][:_ALIKE]
             self._divisions[key] = tuple(
                 lib.Int(f"{what} {len(self._divisions)}", self.context) for what in ("quotient", "rest")
             )
+            self._apart(b, self._divisions[key][0], alike)
         quotient, rest = self._divisions[key]
         self.duties.append(self._here(b != 0))
         side = b if op.startswith("floor") else a
         signs = lib.If(side >= 0, rest >= 0, rest <= 0)
         below = lib.If(b > 0, lib.And(rest < b, rest > -b), lib.And(rest > b, rest < -b))
         self._side(lib.Implies(b != 0, lib.And(a == quotient * b + rest, signs, below)))
-        return quotient if op.endswith("div") else rest
+        return self._fitting(quotient, lhs.dtype) if op.endswith("div") else rest
+
+    def _apart(self, b: Formula, quotient: Formula, others: Iterable[Formula]) -> None:
+        """Say that quotients that differ are a divisor apart, which z3 does not see in products of unknowns.
+
+        So are one and the negative of another one, as in rounding up, `x + -x % n`.
+        """
+        lib = _z3()
+        for other in (o for found in others for o in (found, -found)):
+            for more, less in ((quotient, other), (other, quotient)):
+                apart = lib.If(b > 0, more * b >= less * b + b, more * b <= less * b + b)
+                self.sides.append(lib.Implies(lib.And(b != 0, more > less), apart))
 
     def _bits(self, op: str, a: Formula, b: Formula, exprs: tuple[Expr, Expr], dtype: DType) -> Formula:
         right = exprs[1]
         if op in ("shl", "shr"):
-            if not isinstance(right, Const) or not 0 <= int(right.value) < dtype.bits:
+            if not isinstance(right, Const):
+                return self._shift(op, a, b, dtype)
+            if not 0 <= int(right.value) < dtype.bits:
                 raise _NoFormulaError
             factor = 2 ** int(right.value)
             return a / factor if op == "shr" else self._result(a * factor, dtype)
@@ -314,6 +376,23 @@ class _Meaning:
                 return a + b - common
             case _:
                 return a + b - 2 * common
+
+    def _shift(self, op: str, a: Formula, b: Formula, dtype: DType) -> Formula:
+        """A shift by an unknown: a number of which little is said; outside of the width it is a fault."""
+        lib = _z3()
+        found = self._unknown(f"{op} of {dtype}", a, b)
+        self.duties.append(self._here(lib.And(b >= 0, b < dtype.bits)))
+        near, far = (found, a) if op == "shr" else (a, found)  # the one that is nearer to zero
+        if op == "shr" or dtype.is_signed:
+            self._side(lib.Implies(a >= 0, lib.And(near >= 0, near <= far)))
+            self._side(lib.Implies(a < 0, lib.And(near < 0, near >= far)))
+            self._side(lib.Implies(lib.And(a >= 0, b >= 1), 2 * near <= far))
+            self._side(lib.Implies(b == 0, found == a))
+        return self._fitting(found, dtype) if dtype.is_signed else self._bounded(found, dtype)
+
+    def _bounded(self, value: Formula, dtype: DType) -> Formula:
+        self.sides += [value >= 0, value <= dtype.max]
+        return value
 
     def _and_mask(self, a: Formula, mask: int, dtype: DType) -> Formula:
         """`a & mask`, run of ones by run of ones; a negative mask leaves what its complement takes."""

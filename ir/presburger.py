@@ -33,6 +33,12 @@ REGION_OPERATIONS = 20_000
 # What most questions stay below. They are counted by whoever asks; more are found out and added up.
 FEW_OPERATIONS = 1024
 
+# Constraints and quotients of a set from which variables are eliminated.
+_MANY = 40
+
+# Runs of ones in a mask: each is two quotients.
+_MAX_RUNS = 3
+
 _PARAM = isl.dim_type.param
 _SET = isl.dim_type.set
 
@@ -198,6 +204,9 @@ def _affine(expr: Expr, opaque: Opaque | None) -> isl.PwAff | None:
         case Unary(op="neg", operand=a) if expr.dtype.is_signed:
             pa = affine(a, opaque)
             return None if pa is None else pa.neg()
+        case Unary(op="bitnot", operand=a) if expr.dtype.is_integer:
+            pa = affine(a, opaque)
+            return None if pa is None else number(-1 if expr.dtype.is_signed else expr.dtype.max).sub(pa)
         case Unary(op="abs", operand=a) if expr.dtype.is_signed:
             pa = affine(a, opaque)
             return None if pa is None else pa.max(pa.neg())
@@ -232,8 +241,53 @@ def _arith(op: str, pa: isl.PwAff, pb: isl.PwAff, dtype: DType) -> isl.PwAff | N
                 return None
             result = pa.add(pb) if op == "add" else pa.sub(pb) if op == "sub" else pa.mul(pb)
             return result if dtype.is_signed else None
+        case "bitand" | "bitor" | "bitxor":
+            return _bits(op, pa, pb)
+        case "shl" | "shr":
+            return _shifted(op, pa, constant_value(pb), dtype)
         case _:
             return None
+
+
+def _bits(op: str, pa: isl.PwAff, pb: isl.PwAff) -> isl.PwAff | None:
+    """Bit operations with a number: `a | m = a + m - (a & m)`, and `a ^ m = a + m - 2 * (a & m)`."""
+    if constant_value(pb) is None:
+        pa, pb = pb, pa
+    mask = constant_value(pb)
+    common = None if mask is None else _masked(pa, mask)
+    if common is None or op == "bitand":
+        return common
+    return pa.add(pb).sub(common if op == "bitor" else common.scale_val(_number(2)))
+
+
+def _masked(pa: isl.PwAff, mask: int) -> isl.PwAff | None:
+    """`a & mask` in two's complement, a sum over runs of ones; a negative mask leaves what its complement takes."""
+    if mask < 0:
+        taken = _masked(pa, -mask - 1)
+        return None if taken is None else pa.sub(taken)
+    total, runs, bit = number(0), 0, 0
+    while mask >> bit:
+        bit += (mask >> bit & -(mask >> bit)).bit_length() - 1
+        ones = ((mask >> bit) + 1 & -((mask >> bit) + 1)).bit_length() - 1
+        part = _remainder(pa.scale_down_val(_number(1 << bit)).floor(), 1 << ones)
+        total = total.add(part.scale_val(_number(1 << bit)))
+        runs, bit = runs + 1, bit + ones
+        if runs > _MAX_RUNS:
+            return None
+    return total
+
+
+def _remainder(pa: isl.PwAff, divisor: int) -> isl.PwAff:
+    return pa.sub(_quotient("floordiv", pa, divisor).scale_val(_number(divisor)))
+
+
+def _shifted(op: str, pa: isl.PwAff, by: int | None, dtype: DType) -> isl.PwAff | None:
+    """A shift by a number, which is a fault outside of the width."""
+    if by is None or not 0 <= by < dtype.bits:
+        return None
+    if op == "shr":
+        return pa.scale_down_val(_number(1 << by)).floor()
+    return pa.scale_val(_number(1 << by)) if dtype.is_signed else None
 
 
 def _divide(op: str, pa: isl.PwAff, pb: isl.PwAff) -> isl.PwAff | None:
@@ -436,6 +490,19 @@ def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     return region
 
 
+def without(region: isl.Set, names: Iterable[str]) -> isl.Set:
+    """A params set around another that says nothing of some variables.
+
+    It projects them out where little is said, and else drops what mentions them: isl does not count the steps of the
+    linear programs that elimination takes (over a minute for 60 remainders, within any budget).
+    """
+    gone = sorted(n for n in names if region.find_dim_by_name(_PARAM, n) >= 0)
+    if gone and sum(b.n_constraint() + 2 * b.dim(isl.dim_type.div) for b in region.get_basic_sets()) > _MANY:
+        for name in gone:
+            region = region.drop_constraints_involving_dims(_PARAM, region.find_dim_by_name(_PARAM, name), 1)
+    return forget(region, gone)
+
+
 def hull(region: isl.Set) -> isl.Set:
     """A region of one piece around another: what all pieces say, and the hull of what they say of bounds.
 
@@ -454,6 +521,15 @@ def extremes(region: isl.Set, name: str) -> tuple[int, int] | None:
         return None
     line = line.move_dims(_SET, 0, _PARAM, line.find_dim_by_name(_PARAM, name), 1)
     return int(line.dim_min_val(0).to_python()), int(line.dim_max_val(0).to_python())
+
+
+def bounds(line: isl.Set) -> tuple[int | None, int | None]:
+    """The least and the greatest value of the one variable of a params set; None where it has none."""
+    if line.dim(_PARAM) != 1 or line.is_empty():
+        return None, None
+    line = line.move_dims(_SET, 0, _PARAM, 0, 1)
+    low, high = line.dim_min_val(0), line.dim_max_val(0)
+    return (int(low.to_python()) if low.is_int() else None), (int(high.to_python()) if high.is_int() else None)
 
 
 def rename(region: isl.Set, names: Mapping[str, str]) -> isl.Set:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from egraph_rules.proposal import Here, rewrite_expr
+from egraph_rules.smt import Open
 from ir import presburger as pb
 from ir import readback
 from ir.dtypes import DType
@@ -18,6 +19,7 @@ from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var
 from ir.traverse import children, free_vars, walk_expr
 
 _MAX_PIECES = 4  # a function of more cases has no short form
+_MAX_CASES = 16
 _OPERATIONS = 50_000
 
 
@@ -35,6 +37,49 @@ def affine_form(expr: Expr, here: Here) -> Iterator[Expr]:
     found = pb.within_budget(lambda: _form(expr, here), None, _OPERATIONS)
     if found is not None and not found.same(expr):
         yield found
+
+
+def refines(new: Expr, old: Expr, domain: isl.Set) -> bool | None:
+    """Whether `new` has the value of `old` where that has one, in the values of variables that a params set allows.
+
+    None where one is not quasi-affine. Signed ones only, since unsigned ones may wrap.
+    """
+    names = _Names(old)
+    variables = {v.name for v in free_vars(old)}
+    domain = pb.without(domain, pb.variables(domain) - variables)
+    if domain.n_basic_set() > _MAX_PIECES:
+        domain = pb.hull(domain)
+    if old.dtype is DType.BOOL:
+        before, after = pb.condition(old, names), pb.condition(new, names)
+        if not before.exact or not after.exact or any(e is old for e in names.exprs.values()):
+            return None
+        inside = domain.intersect(_fits(old, names))
+        same = inside.intersect(before.must).is_subset(after.must) and inside.intersect(after.must).is_subset(
+            before.must
+        )
+    else:
+        value, other = pb.affine(old, names), pb.affine(new, names)
+        if value is None or other is None or any(e is old for e in names.exprs.values()):
+            return None
+        inside = domain.intersect(_fits(old, names))
+        same = inside.is_subset(value.eq_set(other))
+    if any(part not in set(walk_expr(new)) for part in names.exprs.values()):
+        return None  # it may divide by zero, which must not be lost
+    return same and inside.is_subset(_in_range(new, names))
+
+
+def decided(cond: Expr, domain: isl.Set) -> bool | Open:
+    """Whether a condition always or never holds in the values that a params set allows, or depends on them.
+
+    That no part leaves its range is known, too. Unknown is what is not quasi-affine, or has many cases.
+    """
+    found = pb.condition(cond)
+    if not found.exact or found.must.n_basic_set() * domain.n_basic_set() > _MAX_CASES:
+        return Open.UNKNOWN
+    inside = domain.intersect(_fits(cond, _Names(cond)))
+    if inside.is_subset(found.must):
+        return True
+    return False if inside.is_disjoint(found.must) else Open.DEPENDS
 
 
 class _Names:
@@ -73,7 +118,7 @@ def _form(expr: Expr, here: Here) -> Expr | None:
     names = _Names(expr)
     scope: dict[str, Expr] = {v.name: v for v in free_vars(expr)}
     # isl does not count the steps of simplifying under a union
-    domain = pb.hull(pb.forget(here.domain, pb.variables(here.domain) - scope.keys()))
+    domain = pb.hull(pb.without(here.domain, pb.variables(here.domain) - scope.keys()))
     if expr.dtype is DType.BOOL:
         cond = pb.condition(expr, names)
         if not cond.exact or set(names.exprs.values()) == {expr} or cond.must.n_basic_set() > _MAX_PIECES:
@@ -113,9 +158,25 @@ def _in_range(expr: Expr, names: _Names) -> isl.Set:
     if expr.dtype.is_integer:
         value = _value(expr, names)
         holds = pb.never() if value is None else pb.within(value, expr.dtype)
-    for part in children(expr):
-        holds = holds.intersect(_in_range(part, names))
+    first, *rest = (_in_range(part, names) for part in children(expr)) if children(expr) else (pb.always(),)
+    holds = holds.intersect(first)
+    for part, unless in zip(rest, _unevaluated(expr, names), strict=False):
+        holds = holds.intersect(part if unless is None else part.union(unless))
     return holds
+
+
+def _unevaluated(expr: Expr, names: _Names) -> tuple[isl.Set | None, ...]:
+    """For each part after the first, where it is not evaluated; None where it always is."""
+    match expr:
+        case Select(cond=c):
+            test = pb.condition(c, names)
+            return test.may.complement(), test.must
+        case Binary(op="and", lhs=a):
+            return (pb.condition(a, names).may.complement(),)
+        case Binary(op="or", lhs=a):
+            return (pb.condition(a, names).must,)
+        case _:
+            return (None,) * len(children(expr))
 
 
 def _value(expr: Expr, names: _Names) -> isl.PwAff | None:

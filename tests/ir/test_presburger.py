@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ir import parse_expr
 from ir import presburger as pb
+from ir.arith import ArithmeticFault, fold_binary
 from ir.dtypes import DType
-from ir.nodes import FALSE, TRUE, Binary, Buffer, Cast, Const, Expr, Load, Select, Unary, Var, const
+from ir.nodes import FALSE, TRUE, Binary, BinaryOp, Buffer, Cast, Const, Expr, Load, Select, Unary, Var, const
 
 X, Y = Var("x", DType.INT32), Var("y", DType.INT32)
 U = Var("u", DType.UINT8)
@@ -151,9 +152,31 @@ def _with_data(expr: Expr, data: Load, value: bool) -> Expr:
             return expr
 
 
-@pytest.mark.parametrize("text", ["x * y", "x // y", "x // 0", "x % 0", "x & 3", "x << 2", "T.cast(x, 'int8')"])
+@pytest.mark.parametrize(
+    "text", ["x * y", "x // y", "x // 0", "x % 0", "x & y", "x & 341", "x << 32", "x >> y", "T.cast(x, 'int8')"]
+)
 def test_what_is_not_affine_is_none(text: str):
     assert pb.affine(parse_expr(text, NAMES)) is None
+
+
+@pytest.mark.parametrize("dtype", [DType.INT8, DType.UINT8])
+@pytest.mark.parametrize("op", ["bitand", "bitor", "bitxor", "shr", "shl"])
+def test_bits_and_a_number_are_affine(op: BinaryOp, dtype: DType):
+    x = Var("x", dtype)
+    masks = [m for m in (-128, -8, -7, -1, 0, 1, 6, 12, 64, 127, 240, 255) if dtype.min <= m <= dtype.max]
+    for m in masks if op.startswith("bit") else (0, 1, 3, 7):
+        meaning = pb.affine(Binary(op, x, const(m, dtype)))
+        if op == "shl" and not dtype.is_signed:
+            assert meaning is None  # it wraps
+            continue
+        assert meaning is not None
+        for value in range(dtype.min, dtype.max + 1, 3):
+            here = meaning.intersect_params(pb.symbol("x").eq_set(pb.number(value)))
+            try:
+                wanted = fold_binary(op, value, m, dtype)
+            except ArithmeticFault:
+                continue
+            assert isl.Set.from_pw_aff(here).dim_max_val(0).to_python() == wanted, (value, m)
 
 
 def test_unsigned_arithmetic_may_wrap_and_is_not_affine():

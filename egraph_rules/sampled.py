@@ -1,0 +1,165 @@
+"""Values of integer and boolean expressions at many points at once, on NumPy arrays.
+
+They decide which forms are worth a question to the provers, never whether a form is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ir.dtypes import DType
+from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+
+Array = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Points = Mapping[Var, Array]
+
+DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
+_DRAWN = 512
+_DRAWN_TO_KEEP = 4096  # where those are kept that satisfy what is given
+_LARGE = 1 << 40  # beyond it, products of two values might leave the 64 bits that they are computed in
+
+_EXACT: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "bitand": np.bitwise_and, "bitor": np.bitwise_or,
+    "bitxor": np.bitwise_xor, "min": np.minimum, "max": np.maximum, "eq": np.equal, "ne": np.not_equal,
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "and": np.logical_and,
+    "or": np.logical_or,
+}  # fmt: skip
+
+
+class NoValueError(Exception):
+    """The expression depends on data or floats, or has an operator that is not handled."""
+
+
+def operate(op: str, x: Array, y: Array, dtype: DType) -> tuple[Array, Mask]:
+    """`x op y` for operands of `dtype`, and where that is a fault. Booleans are 0 and 1."""
+    if op in _EXACT:
+        return _within(_EXACT[op](x, y).astype(np.int64, copy=False), dtype)
+    if op in DIVISIONS:
+        zero: Mask = y == 0
+        divisor = np.where(zero, 1, y)
+        if op.startswith("floor"):
+            quotient = x // divisor
+        else:
+            quotient = np.sign(x) * np.sign(divisor) * (np.abs(x) // np.abs(divisor))
+        found, bad = _within(quotient if op.endswith("div") else x - quotient * divisor, dtype)
+        return found, bad | zero
+    if op in ("shl", "shr"):
+        outside: Mask = (y < 0) | (y >= dtype.bits)
+        by = np.where(outside, 0, y)
+        found, bad = _within(x << by if op == "shl" else x >> by, dtype)
+        return found, bad | outside
+    raise NoValueError(op)
+
+
+def evaluated(expr: Expr, points: Points) -> tuple[Array, Mask]:
+    """The values of an expression, and where evaluating it is a fault.
+
+    Raises:
+        NoValueError: it has none.
+    """
+    if expr.dtype.is_float:
+        raise NoValueError
+    fine = np.asarray(False)
+    match cast(AnyExpr, expr):
+        case Const(value=value):
+            if abs(int(value)) > _LARGE:
+                raise NoValueError
+            return np.asarray(int(value), np.int64), fine
+        case Var() as var:
+            return points[var], fine
+        case Select(cond=c, then=a, other=b):
+            (test, bad), (x, bad_x), (y, bad_y) = (evaluated(e, points) for e in (c, a, b))
+            return np.where(test != 0, x, y), bad | np.where(test != 0, bad_x, bad_y)
+        case Unary(op=op, operand=a):
+            x, bad = evaluated(a, points)
+            found, worse = _unary(op, x, expr.dtype)
+            return found, bad | worse
+        case Cast(dtype=dtype, operand=a):
+            x, bad = evaluated(a, points)
+            return (x != 0).astype(np.int64) if dtype is DType.BOOL else _wrapped(x, dtype), bad
+        case Binary(op=op, lhs=a, rhs=b):
+            (x, bad), (y, worse) = evaluated(a, points), evaluated(b, points)
+            if op in ("and", "or"):  # the right side is evaluated where the left one does not decide
+                worse = worse & ((x != 0) if op == "and" else (x == 0))
+            found, out = operate(op, x, y, a.dtype)
+            return found, bad | worse | out
+        case Load() | Undef() | Call():
+            raise NoValueError
+
+
+def _unary(op: str, x: Array, dtype: DType) -> tuple[Array, Mask]:
+    match op:
+        case "not":
+            return 1 - x, np.asarray(False)
+        case "neg":
+            return _within(-x, dtype)
+        case "abs":
+            return _within(np.abs(x), dtype)
+        case "bitnot":
+            return _within(~x, dtype)
+        case _:
+            raise NoValueError(op)
+
+
+def _within(found: Array, dtype: DType) -> tuple[Array, Mask]:
+    if dtype is DType.BOOL:
+        return found, np.asarray(False)
+    if dtype.is_signed:
+        return found, (found < dtype.min) | (found > dtype.max)
+    return _wrapped(found, dtype), np.asarray(False)
+
+
+def _wrapped(found: Array, dtype: DType) -> Array:
+    if dtype.bits == 64:
+        return found
+    low = dtype.min
+    return ((found - low) & (dtype.max - low)) + low
+
+
+def drawn(
+    variables: Sequence[Var],
+    given: Sequence[Expr],
+    ranges: Mapping[str, tuple[int | None, int | None]],
+    numbers: Sequence[int],
+) -> Points | None:
+    """Points that satisfy what is given: values near the `numbers` that occur, near zero, and in `ranges`.
+
+    The same points each time. None where hardly any was found.
+    """
+    rng = np.random.default_rng(0)
+    count = _DRAWN_TO_KEEP if given else _DRAWN
+    near = np.array(sorted({n + d for n in (0, *numbers) for d in (-1, 0, 1) if abs(n) < _LARGE}), np.int64)
+    found: dict[Var, Array] = {}
+    for var in variables:
+        if var.dtype is DType.BOOL:
+            found[var] = rng.integers(0, 2, count)
+            continue
+        least, most = ranges.get(var.name, (None, None))
+        low = max(-_LARGE, var.dtype.min, var.dtype.min if least is None else least)
+        high = min(_LARGE, var.dtype.max, var.dtype.max if most is None else most)
+        if low > high:
+            return None
+        kinds = rng.integers(0, 4, count)
+        wide, narrow = rng.integers(-1500, 1500, count), rng.integers(-40, 41, count)
+        values = np.where(kinds == 0, rng.choice(near, count), np.where(kinds == 1, wide, narrow))
+        inside = rng.integers(low, high, count, endpoint=True)
+        found[var] = np.where((values < low) | (values > high), low + inside % min(high - low + 1, 256), values)
+    keep = satisfying(found, given)
+    return None if keep.sum() < 8 else {v: values[keep] for v, values in found.items()}
+
+
+def satisfying(points: Points, given: Iterable[Expr]) -> Mask:
+    """Which points satisfy what is given, as far as that can be evaluated."""
+    keep: Mask = np.ones(max(map(len, points.values()), default=0), bool)
+    for cond in given:
+        try:
+            truth, bad = evaluated(cond, points)
+        except NoValueError:
+            continue
+        keep &= (truth != 0) & ~bad
+    return keep
