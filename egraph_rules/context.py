@@ -18,6 +18,7 @@ from typing import TypeVar, cast
 import islpy as isl
 
 import egraph_rules.intervals as intervals
+from egraph_rules.elements import Elements, elements
 from egraph_rules.faults import Faults
 from egraph_rules.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.values import Value, Values
@@ -399,11 +400,23 @@ class Contexts:
         if found is None and self.prover is not None:
             prover = self.prover
             found = self._ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        if found is None and has_loads(cond):
+            found = self._ask(("data", facts, cond), lambda: self._truth_of_elements(f, cond), None)
         if found is None:
             value = self.value(facts, cond)
             if isinstance(value, Const):
                 return bool(value.value)
         return found if isinstance(found, bool) else None
+
+    def _truth_of_elements(self, f: Facts, cond: Expr) -> bool | None:
+        """Whether a condition follows from what is known of the elements that it reads."""
+        known = elements(f, (cond,))
+        if known is None:
+            return None
+        holds, values = pb.condition(known.named(cond)), f.domain.intersect(known.values)
+        if values.is_empty():
+            return None
+        return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""
@@ -454,11 +467,21 @@ class Contexts:
     def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Whether an access stays inside its buffer."""
 
-        def prove() -> bool:
-            spot = self._spot(self._facts[facts], indices)
-            return spot is not None and spot.is_subset(pb.box(buffer.shape))
+        f, on_data = self._facts[facts], any(map(has_loads, indices))
 
-        return bool(self._ask(("bounds", self._domain_of[facts], buffer, indices), prove, False))
+        def prove() -> bool:
+            known = elements(f, indices) if on_data else None
+            spot = pb.point(indices if known is None else map(known.named, indices))
+            values = f.domain if known is None else f.domain.intersect(known.values)
+            return spot is not None and spot.intersect_params(values).is_subset(pb.box(buffer.shape))
+
+        where = ("data", facts) if on_data else self._domain_of[facts]
+        return bool(self._ask(("bounds", where, buffer, indices), prove, False))
+
+    def is_told(self, facts: int, load: Load) -> bool:
+        """Whether something is known to hold of an element, so that it is defined."""
+        known = self._ask(("told", facts, load), lambda: elements(self._facts[facts], (load,)), None)
+        return isinstance(known, Elements) and load in known
 
     def only_writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether all that a statement does is to write what may hold anything afterwards.
@@ -500,19 +523,22 @@ class Contexts:
 
     def fits(self, facts: int, expr: Expr) -> bool:
         """Whether a signed result provably stays within its dtype's range."""
-        expr = self._values.put_in(facts, expr)
+        expr, f = self._values.put_in(facts, expr), self._facts[facts]
 
         def prove() -> bool:
-            pa = pb.affine(expr)
-            domain = self._facts[facts].domain
+            known = elements(f, (expr,)) if has_loads(expr) else None
+            whole = expr if known is None else known.named(expr)
+            domain = f.domain if known is None else f.domain.intersect(known.values)
+            pa = pb.affine(whole)
             if pa is None:
-                return intervals.fits(expr, domain)
-            for var in sorted(free_vars(expr), key=lambda v: v.name):
+                return intervals.fits(whole, domain)
+            for var in sorted(free_vars(whole), key=lambda v: v.name):
                 if var.dtype.is_integer:
                     domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
             return domain.is_subset(pb.within(pa, expr.dtype))
 
-        return bool(self._ask(("fits", self._domain_of[facts], expr), prove, False))
+        where = ("data", facts) if has_loads(expr) else self._domain_of[facts]
+        return bool(self._ask(("fits", where, expr), prove, False))
 
 
 def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bool]]) -> bool:

@@ -138,9 +138,11 @@ class Values:
     def defined(self, facts: int, expr: Expr) -> bool:
         """Whether an expression has a value that is not arbitrary, as far as it does not fault."""
         return not any(
-            isinstance(e, Undef) or (isinstance(e, Load) and not isinstance(self.of(facts, e), Const))
-            for e in walk_expr(expr)
+            isinstance(e, Undef) or (isinstance(e, Load) and not self._is_defined(facts, e)) for e in walk_expr(expr)
         )
+
+    def _is_defined(self, facts: int, load: Load) -> bool:
+        return isinstance(self.of(facts, load), Const) or self._contexts.is_told(facts, load)
 
     def put_in(self, facts: int, expr: Expr) -> Expr:
         """An integer expression with what they hold for elements of buffers whose contents are known."""

@@ -1,0 +1,71 @@
+"""Elements of buffers in Presburger arithmetic: each that some known condition is about gets a name there.
+
+Only comparisons count that are known to hold: to evaluate one, its elements must have been defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir.analysis import contents as held
+from ir.analysis.opaque import values_of
+from ir.dtypes import DType
+from ir.nodes import COMPARE_OPS, Binary, Expr, Load, Var
+from ir.traverse import loads, map_expr
+
+if TYPE_CHECKING:
+    from egraph_rules.context import Facts
+
+
+class Elements:
+    """Variables in the place of elements, and a params set of the values that they can have together."""
+
+    def __init__(self, conditions: Iterable[tuple[Expr, bool]]) -> None:
+        self._names: dict[Expr, Var] = {}
+        self.values = pb.always()
+        for cond, truth in conditions:
+            for load in loads(cond):
+                self._name(load)
+            holds = pb.condition(self.named(cond))
+            self.values = self.values.intersect(holds.may if truth else holds.negated().may)
+
+    def _name(self, load: Load) -> None:
+        if load not in self._names and (load.dtype.is_integer or load.dtype is DType.BOOL):
+            name = f"?{len(self._names)}"
+            self._names[load] = Var(name, load.dtype)
+            self.values = self.values.intersect(values_of(load.dtype, name))
+
+    def named(self, expr: Expr) -> Expr:
+        """An expression with variables for the elements that have one."""
+        return map_expr(expr, lambda e: self._names.get(e, e) if isinstance(e, Load) else e)
+
+    def __contains__(self, load: Load) -> bool:
+        return load in self._names
+
+
+def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
+    """The elements that expressions read and that something is known about in a context; None for none."""
+    read = {load for expr in exprs for load in loads(expr)}
+    told = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
+    for load in sorted(read, key=str):
+        spot: isl.Set | None = None
+        for (buffer, cond), region in facts.known.items():
+            if buffer == load.buffer and held.is_condition(buffer, cond):
+                spot = _spot(load, facts) if spot is None else spot
+                here = held.at(cond, load.indices)
+                if spot is not None and here is not None and spot.is_subset(region):
+                    told.append((here, True))
+    return Elements(told) if told else None
+
+
+def _spot(load: Load, facts: Facts) -> isl.Set | None:
+    spot = pb.point(load.indices)
+    return None if spot is None else spot.intersect_params(facts.domain)
+
+
+def _compares(cond: Expr) -> bool:
+    return isinstance(cond, Binary) and cond.op in COMPARE_OPS and not cond.lhs.dtype.is_float
