@@ -49,8 +49,7 @@ def stored(indices: tuple[Expr, ...], value: Expr) -> Value | None:
     """What `B[indices] = value` leaves there, over coordinates as far as indices are variables; None for no value."""
     if not is_function(value):
         return value
-    nodes = list(walk_expr(value))
-    if len(nodes) > MAX_NODES or any(isinstance(e, Undef) for e in nodes):
+    if sum(1 for _ in walk_expr(value)) > MAX_NODES:
         return None
     names: dict[Var, Expr] = {}
     for axis, index in enumerate(indices):

@@ -447,7 +447,8 @@ def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, 
                 if isinstance(place, Load) and unless:
                     value = Select(reduce(lambda p, q: Binary("or", p, q), unless), place, value)
                 known = held.stored(place.indices, value) if isinstance(place, Load) else None
-                if isinstance(place, Load) and spot is not None and known is not None:
+                arbitrary = held.is_function(value) and any(isinstance(e, Undef) for e in walk_expr(value))
+                if isinstance(place, Load) and spot is not None and known is not None and not arbitrary:
                     yield (place.buffer, known), spot
         case _:
             pass
