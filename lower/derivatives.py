@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from egraph_rules.erase import erase
 from ir.analysis.effects import EffectAnalysis, get
 from ir.blocks import lower_blocks
+from ir.fold import computed
 from ir.nodes import (
     COMPARE_OPS,
     Alloc,
@@ -32,7 +33,7 @@ from ir.nodes import (
     Undef,
 )
 from ir.script.printer import to_script
-from ir.traverse import all_exprs, results_of, stmt_children, walk, walk_expr
+from ir.traverse import all_exprs, map_expr, map_stmt, results_of, stmt_children, walk, walk_expr
 
 _SMOOTH = ("neg", "exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "sigmoid")
 
@@ -82,7 +83,16 @@ def _has_kink(expr: Expr) -> bool:
 
 
 def _effects(stmt: Stmt) -> Iterator[str]:
-    """Stores and bindings as text, with the conditions on floats around them; loop variables by their appearance."""
+    """Stores and bindings as text, with the conditions on floats around them; loop variables by their appearance.
+
+    Operations on numbers are worked out: they have no derivative.
+    """
+
+    def worked_out(expr: Expr) -> Expr:
+        number = computed(expr)
+        return expr if number is None else number
+
+    stmt = map_stmt(stmt, lambda expr: map_expr(expr, worked_out))
     loops = {s.var.name for s in walk(stmt) if isinstance(s, For)}
     for parts in _written(stmt, ()):
         seen: dict[str, str] = {}

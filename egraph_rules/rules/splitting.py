@@ -213,11 +213,43 @@ def coalesced(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             extents = pb.affine(stmt.extent), here.constant(inner.extent)
             if extents[0] is None or extents[1] is None or extents[1] < 1 or inner.var.dtype is not stmt.var.dtype:
                 return
+            if not all(_counts(e, stmt.var, inner.var, extents[1]) for s in walk(inner.body) for e in stmt_exprs(s)):
+                return  # as for most nests, without asking isl
             new = pb.within_budget(lambda: _coalesced(stmt, inner, extents[1] or 1, here), None)
             if new is not None:
                 yield new
         case _:
             pass
+
+
+def _counts(expr: Expr, outer: Var, inner: Var, count: int) -> bool:
+    """Whether two variables occur in multiples of `count * outer + inner` alone."""
+    mentioned = free_vars(expr)
+    if outer not in mentioned and inner not in mentioned:
+        return True
+    multiples = _multiples(expr, outer, inner)
+    if multiples is not None:
+        return multiples[0] == count * multiples[1]
+    return all(_counts(part, outer, inner, count) for part in children(expr)) and not isinstance(expr, Var)
+
+
+def _multiples(expr: Expr, outer: Var, inner: Var) -> tuple[int, int] | None:
+    """How often two variables are in a sum; None if it is no sum of multiples."""
+    match expr:
+        case Var():
+            return int(expr.same(outer)), int(expr.same(inner))
+        case Binary(op="add" | "sub" as op, lhs=a, rhs=b):
+            one, other = _multiples(a, outer, inner), _multiples(b, outer, inner)
+            sign = 1 if op == "add" else -1
+            return None if one is None or other is None else (one[0] + sign * other[0], one[1] + sign * other[1])
+        case (
+            Binary(op="mul", lhs=Const(value=int() as k), rhs=a) | Binary(op="mul", lhs=a, rhs=Const(value=int() as k))
+        ):
+            factor = _multiples(a, outer, inner)
+            return None if factor is None else (k * factor[0], k * factor[1])
+        case _:
+            mentioned = free_vars(expr)
+            return None if outer in mentioned or inner in mentioned else (0, 0)
 
 
 def _coalesced(outer: For, inner: For, count: int, here: Here) -> Stmt | None:
