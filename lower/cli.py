@@ -331,3 +331,7 @@ def write_atomically(path: Path, data: bytes, script: Path) -> None:
         raise LoopsatError(
             "unwritable", f"cannot write {path}: {error.strerror}", help="choose a folder you may write to"
         ) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
