@@ -168,3 +168,25 @@ def test_a_fault_within_an_assumption_is_reported() -> None:
             n=0,
             sanitize=True,
         )
+
+
+def test_the_search_for_inputs_has_a_budget_of_work() -> None:
+    func = body(
+        """
+    for i, j, k in T.grid(100, 100, 100):
+        T.assume(A[i % 4] * A[j % 4] * 2 == 3 + k - k)
+    """
+    )
+    runs: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        whole = Machine.assume
+
+        def counted(self: Machine, stmt: Assume) -> None:
+            runs.append(stmt)
+            whole(self, stmt)
+
+        patch.setattr(Machine, "assume", counted)
+        patch.setattr(Satisfier, "assume", counted_by(Satisfier.assume, runs))
+        with pytest.raises(LoopsatError, match="no inputs of f were found"):
+            random_inputs(func, np.random.default_rng(0), work=20_000)
+    assert 100 < len(runs) < 2000
