@@ -10,7 +10,7 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from egraph_rules.cost import CPU, Target
@@ -19,6 +19,7 @@ from ir.inputs import random_inputs
 from lower.function import emit_function
 from lower.kernel import Kernel
 from lowered import assert_agrees
+from profiles import few, some
 
 EAGER = replace(CPU, name="eager", scalar=1e3)  # as if vectors were longer
 VECTORS = ", ".join(f'{name}: T.Buffer((150,), "float32")' for name in "AB")
@@ -87,7 +88,7 @@ FILTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("name", some(FILTERS, 7))
 def test_filters_run_in_blocks(name: str) -> None:
     found, params, body = FILTERS[name]
     kernel = check(read(params, body), target=EAGER)
@@ -232,7 +233,7 @@ def test_nests_that_share_a_loop() -> None:
     check(read(VECTORS, body.replace("A[r + 1]", "B[r]").replace("q[0] * 0.5", "q[0]")), 1e-3)
 
 
-@settings(max_examples=12, deadline=None)
+@few(5)
 @given(st.data())
 def test_any_delay_line(data: st.DataObject) -> None:
     """Variables that hand values on in any order, and are read before and after that.

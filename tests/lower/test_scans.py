@@ -18,6 +18,7 @@ from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from lower.function import emit_function
 from lower.kernel import Kernel
+from profiles import few
 from symbolic import with_numbers_and_with_symbols
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any scan is worth it
@@ -268,7 +269,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
 
 
-@settings(max_examples=15)
+@few(8)
 @given(accumulations())
 def test_random_accumulations(func: PrimFunc) -> None:
     small(func)

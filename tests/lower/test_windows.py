@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compare import TOLERANCE
@@ -17,6 +17,7 @@ from ir import parse, to_script
 from ir.interpret import interpret, interpret_with_undef
 from lower import compile, emit
 from lower.function import emit_function
+from profiles import few
 from symbolic import with_numbers_and_with_symbols
 
 # Targets for which one form is cheapest: the library's function, products for each tap, slices.
@@ -143,7 +144,7 @@ LOW["int8"] = "T.int8(-128)"
 
 
 @given(st.data())
-@settings(max_examples=12, deadline=None)
+@few(6)
 def test_convolutions_agree_with_the_interpreter(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 3))
     dims = [data.draw(windows({1: 7, 2: 3, 3: 2}[rank], backward=True)) for _ in range(rank)]
@@ -157,7 +158,7 @@ UPDATES = ["OLD + NEW", "OLD - NEW", "T.max(OLD, NEW)", "T.min(OLD, NEW)"]
 
 
 @given(st.data())
-@settings(max_examples=12, deadline=None)
+@few(6)
 def test_reductions_of_windows_agree_with_the_interpreter(data: st.DataObject) -> None:
     rank = data.draw(st.integers(1, 3))
     dims = [data.draw(windows({1: 21, 2: 4, 3: 3}[rank])) for _ in range(rank)]
