@@ -301,9 +301,19 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "did you mean `overcompute`?" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("text", [DOUBLED, HOISTED], ids=["doubled", "hoisted"])
+def test_every_family_has_an_answer(text: str) -> None:
+    every_family_answers(func_of(text))
+
+
+@pytest.mark.fuzz
+@settings(max_examples=20)
 @given(programs())
-@settings(max_examples=3)
 def test_every_family_has_an_answer_for_every_program(func: PrimFunc) -> None:
+    every_family_answers(func)
+
+
+def every_family_answers(func: PrimFunc) -> None:
     result = optimize(func)
     for family in FAMILIES:
         assert family in result.why_not(family)
