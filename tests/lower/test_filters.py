@@ -144,7 +144,7 @@ DELAYS = {
 ONLY_INPUTS = ("inputs", "before the new value", "in a condition")
 
 
-@pytest.mark.parametrize("name", DELAYS)
+@pytest.mark.parametrize("name", some(DELAYS, 4))
 def test_variables_with_past_values_give_way_to_arrays(name: str) -> None:
     """No loop carries them; where only inputs are delayed, there is no loop at all."""
     kernel = check(read(TABLES, LAST + DELAYS[name]))
@@ -208,7 +208,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("name", some(COLUMNS, 3))
 def test_loops_over_columns(name: str) -> None:
     kernel = check(read(TABLES, COLUMNS[name]))
     assert "turned" in kernel.source
