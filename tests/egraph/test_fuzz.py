@@ -39,7 +39,7 @@ def check(func: PrimFunc, seed: int) -> None:
             assert_refines(func, variant, rng, runs=2)
 
 
-@few(10)
+@few(6)
 @given(programs())
 def test_optimized_programs_refine_the_original(func: PrimFunc) -> None:
     check(func, 0)

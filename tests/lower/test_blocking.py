@@ -304,7 +304,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_allclose(np.asarray(have), want, rtol=2e-3, atol=atol, err_msg=kernel.source)
 
 
-@few(6)
+@few(3)
 @given(triangles())
 def test_random_triangles(func: PrimFunc) -> None:
     small(func)
