@@ -9,7 +9,7 @@ member of a class is taken never needs the context to be re-checked: each is equ
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import cast
@@ -52,6 +52,8 @@ from ir.traverse import all_exprs, map_stmt, substitute_expr
 ClassId = Hashable
 STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf")
 EXPRESSIONS = ("Load", "Call", "Bin", "Un", "Cast", "Select")
+_OPERANDS = {"Load": 2, "Call": 1, "Bin": 2, "Un": 2, "Cast": 1, "Select": 1}  # the column where they begin
+_LISTED = ("Load", "Call")  # whose operands are a list
 # Tables that extraction reads.
 EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
 
@@ -115,6 +117,7 @@ class Extractor:
         default_factory=lambda: dict[ClassId, tuple[ClassId, ClassId] | None]()
     )
     _best: dict[ClassId, tuple[float, Expr]] = field(default_factory=lambda: dict[ClassId, tuple[float, Expr]]())
+    _inside: dict[ClassId, frozenset[ClassId]] = field(default_factory=lambda: dict[ClassId, frozenset[ClassId]]())
     _choices: dict[ClassId, list[Choice]] = field(default_factory=lambda: dict[ClassId, list[Choice]]())
 
     def __post_init__(self) -> None:
@@ -135,7 +138,11 @@ class Extractor:
     # Expressions: shortest paths over classes ------------------------------------------------------------------------
 
     def _expressions(self) -> None:
-        """Best expression of each class, by rounds until no cost falls."""
+        """Best expression of each class, by rounds until no cost falls.
+
+        An index may cost more by itself than a load at it, so that where P[3] is 3, P[P[3]] would be cheaper still: no
+        expression has one of its own class within. There are finitely many such, so the rounds end.
+        """
         self._leaves()
         pending = [(kind, row) for kind in EXPRESSIONS for row in self.tables[kind]]
         changed = True
@@ -143,15 +150,29 @@ class Extractor:
             changed = False
             for kind, row in pending:
                 built = self._candidate(kind, row.inputs)
-                if built is not None and self._improves(row.output, *built):
+                if built is not None and self._improves(row.output, *built, self._parts(kind, row.inputs)):
                     changed = True
 
-    def _improves(self, at: ClassId, cost: float, expr: Expr) -> bool:
+    def _improves(self, at: ClassId, cost: float, expr: Expr, parts: Iterable[ClassId] = ()) -> bool:
+        """Take an expression if it is cheaper than what is known, and has none of its class within its `parts`."""
         known = self._best.get(at)
         if known is not None and known[0] <= cost:
             return False
-        self._best[at] = (cost, expr)
+        inside = frozenset[ClassId]().union(*(self._inside[part] for part in parts))
+        if at in inside:
+            return False
+        self._best[at], self._inside[at] = (cost, expr), inside | {at}
         return True
+
+    def _parts(self, kind: str, inputs: tuple[object, ...]) -> Iterator[ClassId]:
+        """The classes of the operands of a row, or of the elements of its list."""
+        if kind not in _LISTED:
+            yield from inputs[_OPERANDS[kind] :]
+            return
+        cell = self._lists.get(inputs[_OPERANDS[kind]])
+        while cell is not None:
+            yield cell[0]
+            cell = self._lists.get(cell[1])
 
     def _leaves(self) -> None:
         dtypes: dict[ClassId, DType] = {}
@@ -192,8 +213,7 @@ class Extractor:
                 return None
             call = Call(function_numbered(cast(int, inputs[0])), tuple(e for _, e in args))
             return sum(c for c, _ in args) + self.prices.operator(call), call
-        start = {"Bin": 2, "Un": 2, "Cast": 1, "Select": 1}[kind]
-        parts = [self._best.get(c) for c in inputs[start:]]
+        parts = [self._best.get(c) for c in self._parts(kind, inputs)]
         if any(p is None for p in parts):
             return None
         costs, exprs = zip(*cast("list[tuple[float, Expr]]", parts), strict=True)

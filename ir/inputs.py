@@ -91,7 +91,27 @@ _SCALAR_TRIES = 400
 _FILLS = 20
 _ROUNDS = 4  # later assumptions may undo earlier ones, so all are gone through again
 _BULK = range(3000, 1 << 26)  # iterations that are worth being taken at once, and fit in memory
-_STEPS = 2_000_000
+WORK = 10_000_000  # expressions that are evaluated in search of inputs: about half a minute
+
+
+@dataclass(slots=True)
+class _Work:
+    """What is left of the work that a search for inputs may take, in expressions that the interpreter evaluates."""
+
+    left: int
+
+    def run(self, machine: Machine, claim: Stmt) -> None:
+        """Run a claim on this account, as if each statement evaluated all of its expressions.
+
+        Raises:
+            InterpretError: the claim faults, or there is no work left.
+        """
+        weight = 1 + sum(1 for _ in all_exprs(claim))
+        machine.steps = steps = self.left // weight
+        try:
+            machine.run(claim)
+        finally:
+            self.left = 0 if machine.steps == 0 else self.left - (steps - machine.steps) * weight
 
 
 def random_inputs(
@@ -99,16 +119,18 @@ def random_inputs(
     rng: np.random.Generator,
     scalars: Mapping[str, Scalar] | None = None,
     spread: Spread = NEAR_ZERO,
+    work: int = WORK,
 ) -> Inputs:
     """Arguments by name for all parameters of `func` that satisfy its assumptions on them.
 
     Scalars and sizes not given are small random integers, some of them negative or near the constants of assumptions.
     Buffers hold small integers, floats of the kind that `spread` says (moderate ones of both signs), and valid indices
     where they are used as indices; where an assumption fixes or bounds an element (`c or A[i] == v`), it is met.
+    All tries together evaluate at most about `work` expressions.
 
     Raises:
-        LoopsatError: `scalars` names no parameter, no inputs were found (the message names the assumption that failed
-            last), or they do not fit into memory.
+        LoopsatError: `scalars` names no parameter, no inputs were found with that work (the message names what
+            failed last), or they do not fit into memory.
     """
     require_memory(func)
     fixed = dict(scalars or {})
@@ -121,16 +143,17 @@ def random_inputs(
     claims = leading_assumptions(func.body)
     problem = None
     fills = 0
+    account = _Work(work)
     for _ in range(_SCALAR_TRIES):
         try:
-            values = _scalars(func, claims, fixed, rng)
+            values = _scalars(func, claims, fixed, rng, account)
             fills += 1
-            return _fill(func, claims, values, rng, spread)
+            return _fill(func, claims, values, rng, spread, account)
         except InterpretError as error:
             problem = error
         except MemoryError as error:
             raise _too_large(func, "more than there is") from error
-        if fills == _FILLS or names <= fixed.keys():
+        if fills == _FILLS or names <= fixed.keys() or account.left == 0:
             break
     assert problem is not None
     raise LoopsatError(
@@ -226,7 +249,11 @@ def _kept(stmt: Stmt, inner: Stmt, dirty: set[Buffer]) -> bool:
 
 
 def _scalars(
-    func: PrimFunc, claims: tuple[Stmt, ...], fixed: Mapping[str, Scalar], rng: np.random.Generator
+    func: PrimFunc,
+    claims: tuple[Stmt, ...],
+    fixed: Mapping[str, Scalar],
+    rng: np.random.Generator,
+    work: _Work,
 ) -> dict[Var, Scalar]:
     """Values of all scalars and sizes that satisfy the claims that read no buffer.
 
@@ -235,14 +262,14 @@ def _scalars(
     """
     sizes = {v for b in func.buffers for e in b.shape for v in free_vars(e)}
     numbers = [int(e.value) for s in claims for e in all_exprs(s) if isinstance(e, Const) and not e.dtype.is_float]
-    machine = Satisfier(True, rng, _STEPS)
+    machine = Satisfier(True, rng)
     for var in (*func.scalars, *shape_vars(func)):
         if var.name in fixed:
             machine.scalars[var] = fixed[var.name]
         else:
             machine.scalars[var] = _scalar(var, var in sizes, numbers, rng)
             machine.free[var] = 0 if var in sizes else var.dtype.min
-    _settle(machine, tuple(c for c in claims if not any(isinstance(e, Load) for e in all_exprs(c))))
+    _settle(machine, tuple(c for c in claims if not any(isinstance(e, Load) for e in all_exprs(c))), work)
     return dict(machine.scalars)
 
 
@@ -268,13 +295,14 @@ def _fill(
     values: Mapping[Var, Scalar],
     rng: np.random.Generator,
     spread: Spread,
+    work: _Work,
 ) -> Inputs:
     """Inputs with these scalars.
 
     Raises:
         InterpretError: a claim on them does not hold.
     """
-    machine = Satisfier(True, rng, _STEPS, backward=bool(rng.integers(2)), pressing=spread.tight)
+    machine = Satisfier(True, rng, backward=bool(rng.integers(2)), pressing=spread.tight)
     machine.scalars.update(values)
     bounds = _index_bounds(func)
     for buffer in func.buffers:
@@ -282,7 +310,7 @@ def _fill(
         extents = [machine.integer(e, "an extent") for e in bounds.get(buffer.name, ())]
         below = max(min(extents), 1) if extents else None
         machine.add_buffer(buffer, random_array(shape, buffer.dtype, rng, below=below, spread=spread))
-    _settle(machine, claims)
+    _settle(machine, claims, work)
     out: Inputs = {p.name: values[p] if isinstance(p, Var) else machine.memory[p.name].values for p in func.params}
     try:
         bind_arguments(func, (), out)
@@ -291,22 +319,22 @@ def _fill(
     return out
 
 
-def _settle(machine: Satisfier, claims: tuple[Stmt, ...]) -> None:
+def _settle(machine: Satisfier, claims: tuple[Stmt, ...], work: _Work) -> None:
     """Set elements until all claims hold.
 
     Raises:
-        InterpretError: a claim still does not hold after some rounds.
+        InterpretError: a claim still does not hold after some rounds, or there is no work left.
     """
     problem: InterpretError | None = None
     for _ in range(_ROUNDS):
         for claim in claims:
             if not _in_bulk(machine, claim, satisfy=True):
-                machine.run(claim)
-        checker = Machine(True, machine.rng, _STEPS, machine.scalars, machine.memory)
+                work.run(machine, claim)
+        checker = Machine(True, machine.rng, None, machine.scalars, machine.memory)
         try:
             for claim in claims:
                 if not _in_bulk(checker, claim, satisfy=False):
-                    checker.run(claim)
+                    work.run(checker, claim)
             return
         except InterpretError as error:
             problem = error

@@ -14,6 +14,7 @@ from ir.nodes import COMPARE_OPS, NEGATED, Assume, Binary, Call, Cast, Expr, Loa
 from ir.traverse import has_loads
 
 _MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+_ATTEMPT = 3  # what it takes to try to make a relation hold, in statements: both sides and the whole are evaluated
 
 
 @dataclass(slots=True)
@@ -84,6 +85,8 @@ class Satisfier(Machine):
 
     def _relate(self, relation: str, target: Expr, other: Expr, cond: Expr, wanted: bool) -> bool:
         """Try to make `target relation other` hold by changing the target."""
+        if self.steps is not None:
+            self.steps = max(self.steps - _ATTEMPT, 0)
         value = self._known(other)
         if value is None:
             return False

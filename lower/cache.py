@@ -1,6 +1,6 @@
 """What was measured once and is kept: small JSON files in the user's cache folder.
 
-Owns the folder, whole-file writing and the checks at reading. A file that cannot be used (missing, truncated, edited,
+Owns the folder and the checks at reading. A file that cannot be used (missing, truncated, edited,
 of another kind or made elsewhere) is never an error: readers get nothing, and a note that says why.
 """
 
@@ -10,13 +10,14 @@ import hashlib
 import json
 import os
 import platform
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
+
+from ir.files import replace_file
 
 FORMAT = 1  # of the files; a file of another format is ignored
 MAX_BYTES = 1 << 20  # ours have a few kilobytes
@@ -95,25 +96,6 @@ def write(name: str, key: Key, value: Mapping[str, Any]) -> str:
     except OSError as error:
         return f"nothing is kept in the cache: {error}"
     return ""
-
-
-def replace_file(path: Path, data: bytes) -> None:
-    """Write a whole file: whoever reads it meanwhile sees the old one or the new one.
-
-    Raises:
-        OSError: the folder cannot be written to.
-    """
-    temporary = ""
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = file.name
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:  # an interrupt leaves no rest behind either
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def digest(*texts: str) -> str:

@@ -100,6 +100,12 @@ def written(func: PrimFunc) -> list[str]:
     return [b.name for b in results_of(func)]
 
 
+def kernel_results(kernel: Kernel, inputs: Inputs) -> dict[str, Array]:
+    """What a kernel gives for inputs, by the names of the buffers that it writes."""
+    found = kernel(*(inputs[name] for name in kernel.params))
+    return dict(zip(written(kernel.func), found, strict=True))
+
+
 def check_kernel(
     func: PrimFunc, best: PrimFunc, kernel: Kernel, inputs: Inputs, target: Target, floats: Floats, given: bool = False
 ) -> Checked:
@@ -125,7 +131,7 @@ def check_kernel(
         if values is not inputs and not expected.finite:
             names.append(f"not on {what}, where the program gives what is no number")
             continue
-        found = dict(zip(written(best), kernel(*(values[name] for name in kernel.params)), strict=True))
+        found = kernel_results(kernel, values)
         compared += [_on(what if len(sets) > 1 else "", c) for c in compare(func, expected, found, values)]
         names.append(f"on {what}" if names and names[0].startswith(expected.name) else f"{expected.name}, on {what}")
     if estimated_steps(func, inputs) > INTERPRETED_STEPS:
@@ -154,7 +160,7 @@ def _at_small_sizes(func: PrimFunc, inputs: Inputs, target: Target, floats: Floa
         expected = reference(small.func, values)
         if expected is None or not expected.finite:
             continue
-        found = dict(zip(written(best), kernel(*(values[name] for name in kernel.params)), strict=True))
+        found = kernel_results(kernel, values)
         compared += [_on(f"at small sizes, {kind}", c) for c in compare(small.func, expected, found, values)]
     shapes = ", ".join(f"{b.name} {'x'.join(map(str, np.shape(values[b.name])))}" for b in small.func.buffers)
     return compared, f"the reference interpreter at small sizes ({shapes}), on {len(SPREADS)} kinds of inputs"

@@ -20,10 +20,10 @@ from typing import Protocol, cast
 from egraph_rules.cost import TARGETS
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
 from ir.errors import LoopsatError, suggest
+from ir.files import replace_file
 from ir.floats import FREEDOMS, Floats, floats_named
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
-from lower.cache import replace_file
 from lower.freedoms import HIGHEST, PRECISIONS
 
 
@@ -331,3 +331,7 @@ def write_atomically(path: Path, data: bytes, script: Path) -> None:
         raise LoopsatError(
             "unwritable", f"cannot write {path}: {error.strerror}", help="choose a folder you may write to"
         ) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -142,9 +142,14 @@ class _Sequential:
                 under = _both(under, (index >= 0) & (index < size))
         if 0 in held.shape:
             return held
-        if under is not None:  # where it does not run, what is there goes back to the (clamped) place
-            value = jnp.where(under, value, _element(held, place))
-        return lax.dynamic_update_slice(held, jnp.reshape(value, (1,) * held.ndim), place) if place else value
+        if not place:
+            return value if under is None else jnp.where(under, value, held)
+
+        def put(there: Array) -> Array:
+            return lax.dynamic_update_slice(there, jnp.reshape(value, (1,) * held.ndim), place)
+
+        # Not by storing what is there where it does not run: after another store, XLA copies the array for that.
+        return put(held) if under is None else lax.cond(under, put, _same, held)
 
     def _loop(self, loop: For, memory: Memory, scope: Scope, under: Array | None) -> Memory:
         first = self.value(loop.start, memory, scope)
@@ -189,6 +194,10 @@ class _Sequential:
                 return jnp.asarray(self._arbitrary(kind), dtype)
             case other:
                 assert_never(other)
+
+
+def _same(held: Array) -> Array:
+    return held
 
 
 def _both(a: Array | None, b: Array) -> Array:

@@ -27,7 +27,7 @@ from ir.script.printer import to_script
 from ir.traverse import free_vars, shape_vars, walk
 from lower import cache
 from lower.calibration import user_target
-from lower.check import Reference, compare, insist, reference, written
+from lower.check import Reference, compare, insist, kernel_results, reference
 from lower.function import emit_function
 from lower.kernel import Kernel, compile
 from lower.lowerings import Lowering, lowered_as, lowerings
@@ -249,12 +249,12 @@ class _Contest:
         func = self.trials[index].func
         kernel = compile(func, prices, pallas=False, floats=self.result.settings.floats)  # lowerings are XLA's forms
         call = kernel_call(f"variant {index + 1}", kernel, inputs)
-        self._check(func, kernel, inputs)
+        self._check(kernel, inputs)
         self.timer(call)  # what JAX has compiled so far may be for other arguments
         self.timed.append(index)
         return call
 
-    def _check(self, func: PrimFunc, kernel: Kernel, inputs: Inputs) -> None:
+    def _check(self, kernel: Kernel, inputs: Inputs) -> None:
         """Refuse a candidate that does not compute what the source program does.
 
         Raises:
@@ -265,7 +265,7 @@ class _Contest:
             self.expected = reference(source, inputs)
         if self.expected is None:  # `outcome` says so
             return
-        found = dict(zip(written(func), kernel(*(inputs[name] for name in kernel.params)), strict=True))
+        found = kernel_results(kernel, inputs)
         insist(compare(source, self.expected, found, inputs))
 
     def outcome(self, complete: bool, notes: list[str]) -> Tuned:

@@ -39,4 +39,4 @@ def test_example_is_optimized(path: Path) -> None:
         if path.name in GUARDS_LEFT:
             assert sum(isinstance(s, If) for s in walk(best.body)) == GUARDS_LEFT[path.name]
         if "4096" not in path.read_text():  # too large to interpret
-            assert assert_refines(func, best, np.random.default_rng(0)) > 0
+            assert assert_refines(func, best, np.random.default_rng(0), runs=1) == 1

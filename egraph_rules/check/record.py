@@ -15,6 +15,7 @@ from typing import cast
 
 from egraph_rules.check.verdict import Verdict
 from egraph_rules.rule import Rule
+from ir.files import replace_file
 
 PATH = Path(__file__).with_name("verdicts.json")
 
@@ -34,16 +35,17 @@ def _source(module: str) -> str:
     return "" if file is None else Path(file).read_text(encoding="utf-8")
 
 
-def record(rules: Iterable[Rule], checked: Iterable[Rule], verdicts: Iterable[Verdict]) -> None:
-    """Keep verdicts on some of all `rules` beside those that still hold; rules that are gone are forgotten.
+def record(rules: Iterable[Rule], rule: Rule, verdict: Verdict) -> None:
+    """Keep the verdict on one of all `rules` beside those that still hold; rules that are gone are forgotten.
 
     Raises:
         OSError: the file beside the package cannot be written.
     """
     found = {r.name: _known()[r.name] for r in rules if verdict_on(r) is not None}
-    for r, v in zip(checked, verdicts, strict=True):
-        found[r.name] = {"fingerprint": fingerprint(r), "checked": ": ".join(filter(None, (v.status, v.idle, v.how)))}
-    PATH.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    said = ": ".join(filter(None, (verdict.status, verdict.idle, verdict.how)))
+    found[rule.name] = {"fingerprint": fingerprint(rule), "checked": said}
+    replace_file(PATH, (json.dumps(found, indent=1, sort_keys=True) + "\n").encode())
+    _known.cache_clear()
 
 
 def verdict_on(rule: Rule) -> str | None:

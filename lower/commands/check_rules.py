@@ -44,11 +44,11 @@ def run(options: argparse.Namespace) -> int:
             progress.update(task, description=rule.name)
             verdict = check_rule(rule, examples=options.examples, seed=options.seed)
             verdicts.append(verdict)
+            if options.record:  # one by one: an interrupt loses none of those before it
+                record(rules, rule, verdict)
             progress.advance(task)
             console.print(Text(str(verdict), style=_STYLES[verdict.status] if console.is_terminal else ""))
     console.print(Text(summary(verdicts)))
-    if options.record:
-        record(rules, chosen, verdicts)
     return 0 if all(v.ok for v in verdicts) else FAILED
 
 

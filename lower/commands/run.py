@@ -17,7 +17,7 @@ from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
 from lower.calibration import stored
-from lower.check import check_kernel, written
+from lower.check import check_kernel, kernel_results, written
 from lower.cli import budget_of, floats_of, load_kernel
 from lower.price import pricing
 from lower.scripts import register_rules
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole)
     kernel = compile(result.best, target=prices.target, floats=floats, precision=options.precision)
     inputs = program.inputs(np.random.default_rng(options.seed))
-    outputs = dict(zip(written(result.best), kernel(*inputs.values()), strict=True))
+    outputs = kernel_results(kernel, inputs)
     console = Console(highlight=False, soft_wrap=True)
     lines = [_title(program, kernel), *_results(func, outputs, inputs)]
     lines += [_time(kernel, inputs), f"search: {result.report.seconds * 1e3:.0f} ms; {result.report.stopped}"]

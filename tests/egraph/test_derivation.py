@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import programs as documents
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from compare import assert_refines
 from egraph_rules import optimize
@@ -13,6 +13,7 @@ from egraph_rules.chains import KNOWN
 from egraph_rules.derivation import ERASE, GROUPED
 from egraph_rules.registry import active_rules
 from ir import PrimFunc, parse
+from profiles import few
 from strategies import programs
 
 NAMES = {rule.name for rule in active_rules(())} | {ERASE, GROUPED, KNOWN}
@@ -33,7 +34,7 @@ def check(func: PrimFunc) -> None:
     assert current == result.best
 
 
-@settings(max_examples=25, deadline=None)
+@few(10)
 @given(programs())
 def test_chains_of_random_programs(func: PrimFunc) -> None:
     check(func)

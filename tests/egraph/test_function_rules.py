@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from compare import assert_refines
 from egraph_rules import Term, Truth, defined, optimize, prove, rule, simplify
@@ -27,6 +27,7 @@ from ir.errors import RuleError
 from ir.functions import functions_in
 from ir.nodes import Function, If, Var
 from ir.traverse import walk
+from profiles import few
 from strategies import programs
 
 
@@ -305,7 +306,7 @@ def test_when_a_call_cannot_fault() -> None:
 
 
 def test_seeing_through_a_call_is_checked() -> None:
-    assert check_rule(body_of_call).ok
+    assert check_rule(body_of_call, examples=100).ok
 
 
 @pytest.mark.parametrize(
@@ -324,7 +325,7 @@ def test_when_the_search_sees_through_a_call(call: str, inside: bool) -> None:
     assert ("choose(" not in to_script(best.body)) == inside
 
 
-@settings(max_examples=10)
+@few(5)
 @given(programs())
 def test_random_programs_with_calls_are_refined(func: PrimFunc) -> None:
     called = with_calls(func, every=2)

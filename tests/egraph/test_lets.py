@@ -20,6 +20,7 @@ from ir.nodes import Binary, Cast, Const, Expr, For, If, Let, PrimFunc, Select, 
 from ir.schedule import Schedule
 from ir.traverse import stmt_children, stmt_exprs, walk, walk_expr
 from ir.verify import verify
+from profiles import few
 from strategies import programs
 
 EVERY = (
@@ -388,6 +389,7 @@ def func(A: T.Buffer((4, 4), "int32"), n: T.int32):
 # Random programs ------------------------------------------------------------------------------------------------------
 
 
+@few(12)
 @given(st.sampled_from(EVERY), programs())
 def test_random_programs_keep_their_meaning(step: transforms.Step, func: PrimFunc) -> None:
     check(step, func)
@@ -445,6 +447,7 @@ def nests(draw: st.DrawFn) -> PrimFunc:
     return read(head + f"    T.assume({known})\n" + "\n".join(lines) + "\n")
 
 
+@few(12)
 @given(st.sampled_from(EVERY), nests())
 def test_random_index_arithmetic_keeps_its_meaning(step: transforms.Step, func: PrimFunc) -> None:
     check(step, func)

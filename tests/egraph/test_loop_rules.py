@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from compare import assert_refines
 from egraph_rules import Here, Rule, Term, optimize, register, registered_rules, rewrite, rule, unregister
@@ -20,6 +20,7 @@ from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Binary, For, If, Stmt, Store
 from ir.traverse import all_exprs, walk
+from profiles import few
 from strategies import programs
 
 # Prices that make each rule's form the cheapest, whatever the target.
@@ -155,7 +156,7 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
 
 
 @pytest.mark.parametrize("item", splitting.SPLITTING_RULES, ids=lambda r: r.name)
-@settings(max_examples=15)
+@few(5)
 @given(func=programs())
 def test_random_programs_keep_their_meaning(item: Rule, func: PrimFunc) -> None:
     rules = (*(r for r in active_rules() if r.family != "loops"), item)

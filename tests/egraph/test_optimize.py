@@ -12,7 +12,7 @@ from egraph import programs
 from egraph_rules import Floats, optimize
 from egraph_rules.cost import Target
 from ir import parse, to_script
-from ir.nodes import Alloc, Assume, For, If, PrimFunc, Stmt, Store, Undef
+from ir.nodes import Alloc, Assume, For, If, Load, PrimFunc, Stmt, Store, Undef
 from ir.traverse import all_exprs, walk
 from ir.verify import verify
 
@@ -453,3 +453,19 @@ def test_threads_do_not_share_an_engine() -> None:
     here = optimize(func).best
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(lambda f: optimize(f).best, [func, func])) == [here, here]
+
+
+@pytest.mark.parametrize("load", [0.0, 0.001])
+@pytest.mark.parametrize("first", ["P[3] = 3", "T.assume(P[3] == 3)"])
+def test_free_loads_are_not_read_through_themselves(first: str, load: float) -> None:
+    """With P[3] known to be 3, an index may be P[3], or P[P[3]], each cheaper than the one before."""
+    text = f"""
+@T.prim_func
+def f(P: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    {first}
+    B[0] = P[3] + P[0]
+"""
+    func = parse(text).funcs[0]
+    best = optimize(func, Target("free loads", load=load)).best
+    assert sum(isinstance(e, Load) for e in all_exprs(best.body)) == 2
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0

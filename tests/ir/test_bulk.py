@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -97,14 +95,12 @@ def test_guarded_operands_are_not_evaluated_where_they_would_fault() -> None:
     assert (machine.memory["P"].values == 4).all()
 
 
-def test_large_buffers_take_no_time() -> None:
+def test_large_buffers_take_no_work() -> None:
     func = kernel(
         "for i, j in T.grid(2048, 1024):\n    T.assume(j < 1000 or A[i, j] == 0.0)",
         'A: T.Buffer((2048, 1024), "float32"), P: T.Buffer((1,), "int32")',
     )
-    began = time.perf_counter()
-    inputs = random_inputs(func, np.random.default_rng(0))
-    assert time.perf_counter() - began < 5
+    inputs = random_inputs(func, np.random.default_rng(0), work=1_000)  # one by one, there are millions
     matrix = np.asarray(inputs["A"])
     assert not matrix[:, 1000:].any()
     assert (matrix[:, :1000] != 0).mean() > 0.9

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from ir import interpret, parse
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import leading_assumptions, random_inputs
-from ir.nodes import PrimFunc
+from ir.nodes import Assume, PrimFunc
+from ir.satisfy import Satisfier
 
 PARAMS = """
     A: T.Buffer((3, 4), "float32"), P: T.Buffer(12, "int32"), Q: T.Buffer(12, "bool"), n: T.int32,
@@ -168,3 +169,19 @@ def test_a_fault_within_an_assumption_is_reported() -> None:
             n=0,
             sanitize=True,
         )
+
+
+def test_the_search_for_inputs_has_a_budget_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    func = kernel("for i, j, k in T.grid(100, 100, 100):\n    T.assume(P[i % 4] * P[j % 4] * 2 == 3 + k - k)")
+    runs, satisfy = list[Assume](), Satisfier.assume
+
+    def counted(self: Satisfier, stmt: Assume) -> None:
+        runs.append(stmt)
+        satisfy(self, stmt)
+
+    monkeypatch.setattr(Satisfier, "assume", counted)
+    for work in (20_000, 40_000):
+        runs.clear()
+        with pytest.raises(LoopsatError, match="no inputs of f were found"):
+            random_inputs(func, np.random.default_rng(0), work=work)
+        assert work / 400 < len(runs) < work / 20

@@ -23,6 +23,7 @@ from lower.deciding import cheaper, cheapest, deciding
 from lower.function import emit_function
 from lower.linear import linear
 from lowered import read
+from profiles import some
 from strategies import programs
 
 SMALL = replace(CPU, tile_rows=2, product_rows=2)  # tiles and blocks of few elements too
@@ -124,7 +125,7 @@ for i, j in T.grid(4, 9):
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", some(PROGRAMS, 6))
 def test_all_forms_of_a_program(name: str) -> None:
     params, body, decisions = PROGRAMS[name]
     func = read(params, body)

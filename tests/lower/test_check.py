@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
@@ -21,6 +21,7 @@ from lower import compile
 from lower.check import Checked, check_kernel, written
 from lower.sequential import run_sequentially
 from lower.smaller import smaller
+from profiles import few
 from strategies import inputs_for, programs
 
 DISTANCES = """
@@ -159,7 +160,7 @@ def test_literals_keep_their_values_in_float64() -> None:
 
 
 @given(programs().flatmap(lambda func: inputs_for(func).map(lambda inputs: (func, inputs))))
-@settings(max_examples=25)
+@few(8)
 def test_loops_one_after_the_other_are_the_interpreter(drawn: tuple[PrimFunc, dict[str, object]]) -> None:
     func, inputs = drawn
     try:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from egraph_rules.cost import CPU
@@ -18,6 +18,7 @@ from ir.interpret import interpret
 from lower import reschedule
 from lower.function import emit_function
 from lower.kernel import Kernel
+from profiles import few, some
 
 # Puts off in short loops too, which the interpreter can run: products are cheap.
 EAGER = replace(CPU, launch=0.0, step=300.0, contraction=0.001)
@@ -157,7 +158,7 @@ def program(name: str, dtype: str = "float64", **sizes: int) -> PrimFunc:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("n", [20, 23])
+@pytest.mark.parametrize("n", some([23, 20], 1))
 def test_updates_wait_for_the_end_of_a_block(name: str, n: int) -> None:
     func = program(name, n=n, m=26, p=9)
     assert systems(func) >= 1
@@ -263,7 +264,7 @@ MISSES = {
 }
 
 
-@pytest.mark.parametrize("name", MISSES)
+@pytest.mark.parametrize("name", some(MISSES, 4))
 def test_steps_of_another_kind_stay_steps(name: str) -> None:
     sums, update = MISSES[name]
     body = f"""for k in range(20):
@@ -290,7 +291,7 @@ def test_integers_stay_exact() -> None:
     agree(func, tolerance=0.0)
 
 
-@settings(max_examples=12, deadline=None)
+@few(5)
 @given(data=st.data())
 def test_sweeps_of_many_kinds(data: st.DataObject) -> None:
     """Signs, ranges that follow the step, offsets, a value that a result begins with."""

@@ -10,7 +10,7 @@ from itertools import pairwise
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from egraph_rules.cost import CPU, Target
@@ -19,6 +19,7 @@ from ir.inputs import random_inputs
 from lower.function import emit_function
 from lower.kernel import Kernel
 from lowered import assert_agrees
+from profiles import few, some
 
 EAGER = replace(CPU, name="eager", scalar=1e3)  # as if vectors were longer
 VECTORS = ", ".join(f'{name}: T.Buffer((150,), "float32")' for name in "AB")
@@ -87,7 +88,7 @@ FILTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FILTERS)
+@pytest.mark.parametrize("name", some(FILTERS, 7))
 def test_filters_run_in_blocks(name: str) -> None:
     found, params, body = FILTERS[name]
     kernel = check(read(params, body), target=EAGER)
@@ -143,7 +144,7 @@ DELAYS = {
 ONLY_INPUTS = ("inputs", "before the new value", "in a condition")
 
 
-@pytest.mark.parametrize("name", DELAYS)
+@pytest.mark.parametrize("name", some(DELAYS, 4))
 def test_variables_with_past_values_give_way_to_arrays(name: str) -> None:
     """No loop carries them; where only inputs are delayed, there is no loop at all."""
     kernel = check(read(TABLES, LAST + DELAYS[name]))
@@ -207,7 +208,7 @@ COLUMNS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COLUMNS)
+@pytest.mark.parametrize("name", some(COLUMNS, 3))
 def test_loops_over_columns(name: str) -> None:
     kernel = check(read(TABLES, COLUMNS[name]))
     assert "turned" in kernel.source
@@ -232,7 +233,7 @@ def test_nests_that_share_a_loop() -> None:
     check(read(VECTORS, body.replace("A[r + 1]", "B[r]").replace("q[0] * 0.5", "q[0]")), 1e-3)
 
 
-@settings(max_examples=12, deadline=None)
+@few(5)
 @given(st.data())
 def test_any_delay_line(data: st.DataObject) -> None:
     """Variables that hand values on in any order, and are read before and after that.

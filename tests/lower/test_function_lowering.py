@@ -16,6 +16,7 @@ from ir import PrimFunc, interpret, parse
 from ir import script as T
 from ir.errors import LowerError
 from lower import compile, emit, export
+from profiles import few
 from strategies import programs
 
 
@@ -148,6 +149,7 @@ def test_kernels_with_functions_are_exported() -> None:
     np.testing.assert_allclose(restored.call(A=row)[0], interpret(activation, row)[0], rtol=1e-5, atol=1e-6)
 
 
+@few(8)
 @given(programs())
 def test_random_programs_with_calls(func: PrimFunc) -> None:
     check(with_calls(func, every=2), 0)

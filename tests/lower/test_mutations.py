@@ -15,7 +15,7 @@ from ir import PrimFunc, to_script
 from ir.errors import LoopsatError
 from ir.inputs import NEAR_ZERO, SPREADS, random_inputs
 from lower import compile
-from lower.check import compare, reference, written
+from lower.check import compare, kernel_results, reference
 from mutations import SOURCES, mutant, small
 
 
@@ -38,7 +38,7 @@ def check(func: PrimFunc, seed: int, *, searched: bool) -> bool:
         return False
     best = optimize(func, budget=DEFAULT_BUDGET).best if searched else func
     kernel = compile(best)
-    found = dict(zip(written(func), kernel(**{n: inputs[n] for n in kernel.params}), strict=True))
+    found = kernel_results(kernel, inputs)
     for compared in compare(func, expected, found, inputs):
         assert compared.same, f"{compared}\n{to_script(func)}\n{to_script(best)}\n{kernel.source}\n{inputs}"
     return True

@@ -18,6 +18,7 @@ from ir.interpret import interpret_with_undef
 from lower.function import emit_function
 from lower.kernel import Kernel
 from lowered import assert_agrees
+from profiles import few
 from symbolic import with_numbers_and_with_symbols
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=1.0)  # any array statement is worth it
@@ -187,7 +188,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_array_equal(values, np.asarray(got), err_msg=kernel.source)
 
 
-@settings(max_examples=15)
+@few(6)
 @given(nests())
 def test_random_nests(func: PrimFunc) -> None:
     small(func)

@@ -19,6 +19,7 @@ from ir.specialize import specialize
 from ir.traverse import results_of, shape_vars, walk
 from lower.function import emit_function
 from lower.padding import Padded, padded
+from profiles import few
 from strategies import program_texts
 
 
@@ -250,7 +251,7 @@ def cut_programs(draw: st.DrawFn) -> tuple[PrimFunc, dict[tuple[str, int], int]]
     return func, {dim: draw(st.sampled_from((1, 2, 3, 4, 8))) for dim in dims}
 
 
-@settings(max_examples=40)
+@few(8)
 @given(cut_programs())
 def test_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]]) -> None:
     check(*cut)

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ir import parse
@@ -18,8 +18,7 @@ from ir.nodes import PrimFunc
 from lower import pallas_reduce, pallas_stages
 from lower.pallas import emit_pallas, find_form, gain, pallas_job, pallas_kernel
 from lower.tpu import TpuReport, compile_jobs, tpu_available
-
-FEW = settings(max_examples=8)
+from profiles import few
 
 
 def func(text: str) -> PrimFunc:
@@ -96,7 +95,7 @@ def reductions(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("target", ["tpu", "gpu"])
-@FEW
+@few(5)
 @given(text=reductions(), tile=st.sampled_from([8192, 1 << 19]), seed=st.integers(0, 9))
 def test_reductions_over_a_part_of_rows(target: str, text: str, tile: int, seed: int) -> None:
     program = func(text)
@@ -185,7 +184,7 @@ def stencils(draw: st.DrawFn) -> str:
     return f"def f({', '.join(params)}):\n" + "".join(f"    {line}\n" for line in body.splitlines())
 
 
-@FEW
+@few(5)
 @given(text=stencils(), unit=st.sampled_from([1, 2, 4]), seed=st.integers(0, 9))
 def test_stencils_in_stages_and_steps(text: str, unit: int, seed: int) -> None:
     program = func(text)

@@ -18,6 +18,7 @@ from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from lower.function import emit_function
 from lower.kernel import Kernel
+from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)  # any scan is worth it
@@ -99,7 +100,7 @@ SCANS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("params", "body"), SCANS.values(), ids=SCANS.keys())
+@pytest.mark.parametrize(("params", "body"), some(SCANS.values(), 10), ids=SCANS.keys())
 def test_scans(params: str, body: str) -> None:
     report = check(read(params, body))
     assert scans(report) > 0, report
@@ -109,7 +110,7 @@ def test_scans(params: str, body: str) -> None:
 SINGLE = {name: scan for name, scan in SCANS.items() if scan[0] != TABLES}  # a loop of vectors is in turn already
 
 
-@pytest.mark.parametrize(("params", "body"), SINGLE.values(), ids=SINGLE.keys())
+@pytest.mark.parametrize(("params", "body"), some(SINGLE.values(), 8), ids=SINGLE.keys())
 def test_scans_in_turn(params: str, body: str) -> None:
     report = check(read(params, body), target=TURNS)
     assert any("(in turn)" in line for line in report), report
@@ -268,7 +269,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
 
 
-@settings(max_examples=15)
+@few(8)
 @given(accumulations())
 def test_random_accumulations(func: PrimFunc) -> None:
     small(func)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ir import PrimFunc, parse
 from ir.interpret import interpret
 from lower import compile, emit
+from profiles import few
 from symbolic import with_numbers_and_with_symbols
 
 N = 5
@@ -104,6 +105,7 @@ def test_all_of_a_buffer_is_assigned_backward_too(body: str) -> None:
     check(func)
 
 
+@few(6)
 @given(steps())
 def test_random_stores(func: PrimFunc) -> None:
     check_with_symbols(func)

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from compare import TOLERANCE
@@ -19,6 +19,7 @@ from ir.errors import LowerError
 from ir.inputs import Inputs, random_inputs
 from ir.interpret import interpret
 from lower import Kernel, compile, export, stablehlo_text
+from profiles import few
 
 MATMUL = """
 @T.prim_func
@@ -126,7 +127,7 @@ def assert_close(func: PrimFunc, found: Any, inputs: Inputs) -> None:
 
 
 @given(st.sampled_from(KERNELS), st.integers(0, 9), st.integers(0, 5), st.integers(0, 3))
-@settings(max_examples=25)
+@few(10)
 def test_a_kernel_optimized_once_is_right_for_all_shapes(text: str, n: int, m: int, seed: int) -> None:
     func, _, kernel = optimized(text)
     inputs = inputs_of(func, seed, n, m)

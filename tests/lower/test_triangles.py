@@ -9,13 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
 from lower import compile, emit
 from lowered import exact_source, small_numbers
+from profiles import few
 
 EAGER = replace(
     CPU, tile_rows=3, load=0.01, store=0.01, section=0.01, temporary=0.01, tile=0.0, step=0.0, launch=0.0
@@ -77,7 +78,7 @@ def temporaries(func: PrimFunc) -> int:
 
 
 @given(st.data())
-@settings(max_examples=12, deadline=None)
+@few(6)
 def test_triangles_agree_with_the_interpreter(data: st.DataObject) -> None:
     """Rows and columns are left that fill no tile; what the program never reads is not a number."""
     n, m, p = (data.draw(st.integers(8, 21), label=axis) for axis in "nmp")

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from egraph_rules import check_rule
@@ -24,6 +24,7 @@ from ir.traverse import results_of
 from lower.absorption import LAWS
 from lower.function import emit_function
 from lower.kernel import Kernel
+from profiles import few
 
 DEAR = replace(CPU, name="dear", launch=1.0, step=0.0, load=20.0, store=20.0)  # several steps go in a pass early
 N = 7
@@ -351,7 +352,7 @@ def f(X: T.Buffer((2, 12, 12), "int32"), Y: T.Buffer((12,), "int32")):
 READS = ["X[i, k]", "X[k, j]", "X[k, i]", "X[j, k]", "X[k, k]", "X[i, j]"]
 
 
-@settings(max_examples=8, deadline=None)
+@few(4)
 @given(
     dtype=st.sampled_from(["int32", "float32", "bool"]),
     reads=st.lists(

@@ -17,6 +17,7 @@ from lower import emit
 from lower.function import emit_function
 from lower.kernel import Kernel
 from lowered import assert_agrees
+from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0)  # any array statement is worth it
 
@@ -48,10 +49,11 @@ INTS = f'{WORDS}, D: T.Buffer((9, 12), "int32")'
 
 @pytest.mark.parametrize(
     ("params", "body", "form"),
-    [
-        pytest.param(
-            INTS,
-            """
+    some(
+        [
+            pytest.param(
+                INTS,
+                """
 for i in T.serial(9):
     D[i, 0] = i
 for j in T.serial(12):
@@ -61,12 +63,12 @@ for i, j in T.grid(8, 11):
         T.min(D[i, j + 1], D[i + 1, j]) + 1, D[i, j] + T.Select(a[i] % 4 == b[j] % 4, 0, 1)
     )
 """,
-            "i + j",
-            id="edit distance",
-        ),
-        pytest.param(
-            INTS,
-            """
+                "i + j",
+                id="edit distance",
+            ),
+            pytest.param(
+                INTS,
+                """
 for i in T.serial(1, 9):
     for j in T.serial(1, 12):
         if a[i - 1] % 3 == b[j - 1] % 3:
@@ -74,12 +76,12 @@ for i in T.serial(1, 9):
         else:
             D[i, j] = T.max(D[i - 1, j], D[i, j - 1])
 """,
-            "i + j",
-            id="guards that are data",
-        ),
-        pytest.param(
-            f"{WORDS}, {TABLE.replace('A', 'H')}, {TABLE.replace('A', 'E')}, {TABLE.replace('A', 'F')}",
-            """
+                "i + j",
+                id="guards that are data",
+            ),
+            pytest.param(
+                f"{WORDS}, {TABLE.replace('A', 'H')}, {TABLE.replace('A', 'E')}, {TABLE.replace('A', 'F')}",
+                """
 for i in T.serial(1, 9):
     for j in T.serial(1, 12):
         E[i, j] = T.max(E[i, j - 1] - 0.5, H[i, j - 1] - 2.0)
@@ -89,82 +91,82 @@ for i in T.serial(1, 9):
             T.max(E[i, j], F[i, j]),
         )
 """,
-            "i + j",
-            id="several tables",
-        ),
-        pytest.param(
-            f'x: T.Buffer((9,), "float32"), y: T.Buffer((12,), "float32"), {TABLE}',
-            """
+                "i + j",
+                id="several tables",
+            ),
+            pytest.param(
+                f'x: T.Buffer((9,), "float32"), y: T.Buffer((12,), "float32"), {TABLE}',
+                """
 for i, j in T.grid(9, 12):
     if i > 0 and j > 0:
         A[i, j] = T.abs(x[i] - y[j]) + T.min(T.min(A[i - 1, j], A[i, j - 1]), A[i - 1, j - 1])
 """,
-            "i + j",
-            id="guarded borders",
-        ),
-        pytest.param(
-            f'{TABLE}, R: T.Buffer((12, 9), "float32")',
-            """
+                "i + j",
+                id="guarded borders",
+            ),
+            pytest.param(
+                f'{TABLE}, R: T.Buffer((12, 9), "float32")',
+                """
 for i in T.serial(1, 8):
     for j in T.serial(1, 11):
         A[i, j] = 0.25 * (T.max(A[i - 1, j], A[i, j - 1] * A[i, j + 1]) + A[i + 1, j] + A[i, j] * R[j, i])
 """,
-            "i + j",
-            id="old neighbours ahead",
-        ),
-        pytest.param(
-            TABLE,
-            """
+                "i + j",
+                id="old neighbours ahead",
+            ),
+            pytest.param(
+                TABLE,
+                """
 for i in T.serial(8):
     for j in T.serial(11):
         A[7 - i, 10 - j] = T.max(A[8 - i, 10 - j] * 0.5, A[7 - i, 11 - j] * A[8 - i, 11 - j])
 """,
-            "i + j",
-            id="running down",
-        ),
-        pytest.param(
-            TABLE,
-            """
+                "i + j",
+                id="running down",
+            ),
+            pytest.param(
+                TABLE,
+                """
 for i in T.serial(8):
     for j in T.serial(11):
         A[i + 1, 10 - j] = T.max(A[i, 10 - j], T.min(A[i + 1, 11 - j], A[i, 11 - j] + 0.5))
 """,
-            "i + j",
-            id="one loop running down",
-        ),
-        pytest.param(
-            TABLE,
-            """
+                "i + j",
+                id="one loop running down",
+            ),
+            pytest.param(
+                TABLE,
+                """
 for i in T.serial(1, 9):
     for j in T.serial(1, 11):
         A[i, j] = T.max(A[i, j - 1] * A[i - 1, j + 1], A[i - 1, j] * 0.5)
 """,
-            "2 * i + j",
-            id="a steeper time",
-        ),
-        pytest.param(
-            'A: T.Buffer((12, 9), "float32")',
-            """
+                "2 * i + j",
+                id="a steeper time",
+            ),
+            pytest.param(
+                'A: T.Buffer((12, 9), "float32")',
+                """
 for i in T.serial(1, 12):
     for j in T.serial(2, 9):
         A[i, j] = T.max(A[i - 1, j] * A[i, j - 1], T.min(A[i, j - 2], A[i - 1, j - 2]))
 """,
-            "i + j",
-            id="longer distances",
-        ),
-        pytest.param(
-            'A: T.Buffer((10, 10), "int32")',
-            """
+                "i + j",
+                id="longer distances",
+            ),
+            pytest.param(
+                'A: T.Buffer((10, 10), "int32")',
+                """
 for i in T.serial(1, 10):
     for j in T.serial(1, i + 1):
         A[i, j] = T.max(A[i - 1, j] + 1, T.min(A[i, j - 1], A[i - 1, j - 1] + 2))
 """,
-            "i + j",
-            id="triangle",
-        ),
-        pytest.param(
-            'A: T.Buffer((10, 10), "int32"), s: T.Buffer((10,), "int32")',
-            """
+                "i + j",
+                id="triangle",
+            ),
+            pytest.param(
+                'A: T.Buffer((10, 10), "int32"), s: T.Buffer((10,), "int32")',
+                """
 for i in T.serial(10):
     for j in T.serial(10 - i, 10):
         A[9 - i, j] = T.max(A[9 - i, j], T.max(A[9 - i, j - 1], A[10 - i, j]))
@@ -173,78 +175,80 @@ for i in T.serial(10):
         for k in T.serial(10 - i, j):
             A[9 - i, j] = T.max(A[9 - i, j], A[9 - i, k] + A[k + 1, j])
 """,
-            "i + j",
-            id="all splits of an interval",
-        ),
-        pytest.param(
-            'A: T.Buffer((9, 9), "float32"), p: T.Buffer((10,), "float32")',
-            """
+                "i + j",
+                id="all splits of an interval",
+            ),
+            pytest.param(
+                'A: T.Buffer((9, 9), "float32"), p: T.Buffer((10,), "float32")',
+                """
 for i in T.serial(9):
     for j in T.serial(9 - i, 9):
         for k in T.serial(8 - i, j):
             A[8 - i, j] = T.min(A[8 - i, j], A[8 - i, k] + A[k + 1, j] + p[8 - i] * p[k + 1] * p[j + 1])
 """,
-            "i + j",
-            id="splits with a price",
-        ),
-        pytest.param(
-            'A: T.Buffer((9, 9), "float32")',
-            """
+                "i + j",
+                id="splits with a price",
+            ),
+            pytest.param(
+                'A: T.Buffer((9, 9), "float32")',
+                """
 for i in T.serial(9):
     for j in T.serial(9 - i, 9):
         A[8 - i, j] = 0.0
         for k in T.serial(9 - i, j):
             A[8 - i, j] = A[8 - i, j] + 0.25 * A[8 - i, k] * A[k + 1, j]
 """,
-            "i + j",
-            id="sums over splits",
-        ),
-        pytest.param(
-            'A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "int32")',
-            """
+                "i + j",
+                id="sums over splits",
+            ),
+            pytest.param(
+                'A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "int32")',
+                """
 for i in T.serial(7):
     for j in T.serial(1, 12):
         if B[6 - i, j - 1] % 3 > 0:
             A[6 - i, j] = T.max(A[7 - i, j], A[6 - i, j - 1] * 0.5)
         B[6 - i, j] = B[7 - i, j] // 2 + B[6 - i, j - 1] % 5 + T.Select(A[7 - i, j - 1] > 0.5, 2, 0)
 """,
-            "i + j",
-            id="tables of several kinds",
-        ),
-        pytest.param(
-            'A: T.Buffer((10, 10), "int32"), best: T.Buffer((1,), "int32")',
-            """
+                "i + j",
+                id="tables of several kinds",
+            ),
+            pytest.param(
+                'A: T.Buffer((10, 10), "int32"), best: T.Buffer((1,), "int32")',
+                """
 for i in T.serial(1, 10):
     for j in T.serial(1, 10):
         A[i, j] = T.max(A[i - 1, j], A[i, j - 1] - 1) + A[i, j]
         best[0] = T.max(best[0], A[i, j])
 """,
-            "i + j",
-            id="the best of all elements",
-        ),
-        pytest.param(
-            'A: T.Buffer((2, 10, 14), "float32")',
-            """
+                "i + j",
+                id="the best of all elements",
+            ),
+            pytest.param(
+                'A: T.Buffer((2, 10, 14), "float32")',
+                """
 for b in T.serial(2):
     for i in T.serial(1, 10):
         for j in T.serial(1, 14):
             A[b, i, j] = T.max(A[b, i - 1, j] * 0.5, A[b, i, j - 1] * A[b, i - 1, j - 1])
 """,
-            "i + j",
-            id="a batch of tables",
-        ),
-        pytest.param(
-            'A: T.Buffer((9, 10), "float32")',
-            """
+                "i + j",
+                id="a batch of tables",
+            ),
+            pytest.param(
+                'A: T.Buffer((9, 10), "float32")',
+                """
 for r in T.serial(3):
     for i in T.serial(1, 9):
         for j in T.serial(1, 9):
             A[i, j] = T.max(A[i - 1, j] * A[i, j - 1], A[i, j + 1] * 0.5 + A[i - 1, j - 1])
 """,
-            "i + j",
-            id="sweeps",
-        ),
-    ],
+                "i + j",
+                id="sweeps",
+            ),
+        ],
+        9,
+    ),
 )
 def test_tables_become_steps_over_diagonals(params: str, body: str, form: str) -> None:
     kernel = check(read(params, body))

@@ -12,6 +12,7 @@ from ir.interpret import interpret
 from lower import compile
 from lower.normalize import normalize
 from lower.working import work_in_place
+from profiles import few
 
 HEAD = "from ir import script as T\n\n@T.prim_func\ndef f({params}):\n    w = T.alloc_buffer((1,), 'float32')\n"
 PARAMS = "A: T.Buffer((6, 6), 'float32'), x: T.Buffer((6,), 'float32')"
@@ -74,6 +75,7 @@ def test_copies_that_somebody_could_tell_apart_stay(body: str) -> None:
     check(func)
 
 
+@few(10)
 @given(
     st.sampled_from(["0.0", "x[i]", "A[i, 0]", "x[5 - i]"]),
     st.sampled_from(["6", "i", "i + 1"]),

@@ -20,6 +20,7 @@ from ir.traverse import walk
 _FIXED = ("I",)  # tables of indices stay as they are
 _TRIES = 4  # inputs that are looked at for such on which the program promises something
 _VARIANTS = 4
+_WORK = 300_000  # of the search for inputs that satisfy assumptions: the programs are small
 
 
 def inputs_for(source: Source, func: PrimFunc, floats: Floats) -> Inputs:
@@ -47,7 +48,7 @@ def _satisfying(func: PrimFunc, variant: int) -> Inputs | None:
     if variant > 0 and _satisfying(func, 0) is None:
         return None
     try:
-        return random_inputs(func, np.random.default_rng(variant))
+        return random_inputs(func, np.random.default_rng(variant), work=_WORK)
     except LoopsatError:
         return None
 

@@ -186,7 +186,7 @@ class Writer:
                 return Select(self.condition(scope, 0), self.whole(scope, depth - 1), self.whole(scope, depth - 1))
             case "bits":
                 inner = self.whole(scope, depth - 1) - self.source.pick(0, 1, 5)
-                return self.source.pick(inner & 3, inner >> 1, inner << 2, inner & 7, inner | 1)
+                return self.source.pick(inner & 3, inner >> 1, inner << 2, inner & 7, inner & -4, inner | 1)
             case "cast":
                 through = self.source.pick(DType.INT64, DType.INT8, DType.UINT8, DType.INT16)
                 inner = self.whole(scope, depth - 1) + self.source.pick(0, 0, 126, -3, 300)

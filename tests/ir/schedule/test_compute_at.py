@@ -17,6 +17,7 @@ from ir.interpret import interpret
 from ir.nodes import Alloc, Buffer, Const, Load, Module, PrimFunc, Store, const, seq
 from ir.schedule import Schedule
 from ir.traverse import map_stmt, walk
+from profiles import few
 from renamed import assert_same_up_to_names
 from staged import Staged, staged_programs
 
@@ -563,7 +564,7 @@ def test_only_consumers_move_to_producers(block: str, loop: str) -> None:
 # Random programs -----------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@few(30)
 @given(staged_programs(), st.data())
 def test_random_producers(program: Staged, data: st.DataObject) -> None:
     sch = Schedule(program.func)
@@ -575,7 +576,7 @@ def test_random_producers(program: Staged, data: st.DataObject) -> None:
     assert_refines(program.func, sch.func, RNG(0), exact=True)
 
 
-@settings(max_examples=60)
+@few(30)
 @given(staged_programs(), st.data())
 def test_random_consumers(program: Staged, data: st.DataObject) -> None:
     sch = Schedule(program.func)

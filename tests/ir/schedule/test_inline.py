@@ -12,6 +12,7 @@ from ir import parse, te, to_script
 from ir.errors import ScheduleError
 from ir.nodes import Module, PrimFunc
 from ir.schedule import Schedule
+from profiles import few
 from renamed import assert_same_up_to_names
 from staged import Staged, staged_programs
 
@@ -343,7 +344,7 @@ def test_conditions_of_reverse_inlining(program: PrimFunc, code: str) -> None:
 _INLINE_CODES = ("not-a-single-store", "reduction", "producer-predicate", "input-changes")
 
 
-@settings(max_examples=60)
+@few(30)
 @given(staged_programs())
 def test_random_producers(program: Staged) -> None:
     sch = Schedule(program.func)
@@ -355,7 +356,7 @@ def test_random_producers(program: Staged) -> None:
     assert_refines(program.func, sch.func, RNG(0), exact=True)
 
 
-@settings(max_examples=80)
+@few(40)
 @given(staged_programs(elementwise=True))
 def test_random_consumers(program: Staged) -> None:
     sch = Schedule(program.func)

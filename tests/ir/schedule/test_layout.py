@@ -20,6 +20,7 @@ from ir.nodes import Alloc, Const, Expr, Load, PrimFunc, Undef, Var, const
 from ir.schedule import IndexMap, Schedule, Trace
 from ir.schedule.geometry import Geometry, geometry
 from ir.traverse import results_of, substitute_expr, walk
+from profiles import few
 from renamed import assert_same_up_to_names
 from strategies import programs
 
@@ -551,7 +552,7 @@ def _run(func: PrimFunc, inputs, seed: int):
     return dict(zip(written, interpret_with_undef(func, **inputs, seed=seed), strict=True))
 
 
-@settings(max_examples=60)
+@few(30)
 @given(programs(), st.data())
 def test_random_maps_keep_what_programs_compute(original, data):
     names = {s.buffer.name for s in walk(original.body) if isinstance(s, Alloc)} | {b.name for b in original.buffers}

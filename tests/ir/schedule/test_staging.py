@@ -14,6 +14,7 @@ from ir.interpret import interpret, interpret_with_undef
 from ir.nodes import Alloc
 from ir.schedule import Schedule
 from ir.traverse import buffers_written, walk
+from profiles import few
 from renamed import assert_same_up_to_names
 from strategies import programs
 
@@ -234,7 +235,7 @@ def test_no_elements_and_one_element():
         assert list(values) == [2.0] * n and not undef.any()
 
 
-@settings(max_examples=60)
+@few(30)
 @given(programs(), st.data())
 def test_random_caches_keep_what_programs_compute(original, data):
     names = {s.buffer.name for s in walk(original.body) if isinstance(s, Alloc)} | {b.name for b in original.buffers}

@@ -1,0 +1,75 @@
+"""`import loopsat`: the names it gives, and that programs are priced as they will run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import egraph_rules
+import ir
+import loopsat
+import lower
+from egraph_rules.whole import NEAR
+from ir import script
+from ir.errors import VerifyError
+from ir.schedule import Schedule
+from loopsat import T
+from lower.price import program_price
+
+ROOT = Path(__file__).parent.parent
+PROGRAMS = loopsat.parse((ROOT / "benchmarks" / "small_programs.py").read_text())
+
+
+def test_names_are_those_of_their_homes() -> None:
+    homes = {
+        ir: ["LoopsatError", "interpret", "parse"],
+        egraph_rules: ["check_rule", "prove", "rule", "simplify"],
+        lower: ["compile", "emit", "export"],
+    }
+    for home, names in homes.items():
+        assert all(getattr(loopsat, name) is getattr(home, name) for name in names)
+    assert loopsat.Schedule is Schedule
+    assert T.Buffer is script.Buffer
+    assert loopsat.__version__
+    assert all(hasattr(loopsat, name) for name in loopsat.__all__)
+
+
+def test_programs_are_priced_as_they_will_run() -> None:
+    func = PROGRAMS["unused_padding"]
+    alone, priced = loopsat.optimize(func, whole=None), loopsat.optimize(func)
+    assert not alone.report.priced
+    assert priced.report.priced
+    assert alone.best != priced.best
+    assert program_price(priced.best) < program_price(alone.best)
+    assert program_price(priced.best) <= NEAR * program_price(func)
+
+
+def test_a_price_may_be_given() -> None:
+    seen: list[ir.PrimFunc] = []
+
+    def price(func: ir.PrimFunc) -> float:
+        seen.append(func)
+        return 1.0
+
+    loopsat.optimize(PROGRAMS["unused_padding"], whole=price)
+    assert seen
+
+
+def test_a_program_without_a_meaning_is_refused_before_it_is_priced() -> None:
+    func = loopsat.parse('@T.prim_func\ndef f(A: T.Buffer((4,), "int32")):\n    for i in range(5):\n        A[i] = i\n')
+    with pytest.raises(VerifyError, match="A may leave its shape"):
+        loopsat.optimize(func["f"])
+
+
+@pytest.mark.parametrize("module", ["loopsat", "lower.cli"])
+def test_the_command_line_is_a_module(module: str) -> None:
+    done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == f"loopsat {loopsat.__version__}\n", done.stderr
+
+
+def test_the_exit_status_is_that_of_the_command() -> None:
+    command = [sys.executable, "-m", "lower.cli", "rules", "no such family"]
+    assert subprocess.run(command, capture_output=True, text=True, cwd=ROOT).returncode == 2
