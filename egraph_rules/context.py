@@ -128,13 +128,16 @@ class Contexts:
         operations: int = pb.MAX_OPERATIONS,
         over: Callable[[], bool] = lambda: False,
         floats: Floats = DEFAULT_FLOATS,
+        defined: Collection[Buffer] = (),
     ) -> None:
         """Start without any context; `operations` of isl are the budget of a question, `floats` the policy.
 
+        `defined` are the buffers that never hold anything arbitrary.
         Once there is no time left (`over`), what has not been answered yet is unknown, and new contexts are weak.
         """
         self.effects = effects
         self.over = over
+        self._defined = frozenset(defined)
         self._values = Values(self, floats)
         self._faults = Faults(self, self._values)
         self.prover = prover
@@ -478,8 +481,10 @@ class Contexts:
         where = ("data", facts) if on_data else self._domain_of[facts]
         return bool(self._ask(("bounds", where, buffer, indices), prove, False))
 
-    def is_told(self, facts: int, load: Load) -> bool:
-        """Whether something is known to hold of an element, so that it is defined."""
+    def is_defined(self, facts: int, load: Load) -> bool:
+        """Whether an element is defined: its buffer holds nothing else, or something is known to hold of it."""
+        if load.buffer in self._defined and self.in_bounds(facts, load.buffer, load.indices):
+            return True
         known = self._ask(("told", facts, load), lambda: elements(self._facts[facts], (load,)), None)
         return isinstance(known, Elements) and load in known
 

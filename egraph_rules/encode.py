@@ -474,9 +474,11 @@ class Expander:
             self.tables["total_"].append((facts, number))
         self._known(facts, number, expr)
         match cast(AnyExpr, expr):
-            case Load(buffer=buffer, indices=indices):
+            case Load(buffer=buffer, indices=indices) as load:
                 self._exprs(facts, *indices)
                 self._follow(facts, number, self.contexts.contents(facts, buffer, indices))
+                if self.contexts.is_defined(facts, load):
+                    self.tables["is_defined"].append((facts, number))
             case Call(args=args):
                 self._exprs(facts, *args)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):

@@ -114,6 +114,7 @@ ANSWER_TABLES = """
 (relation cast_flt_int (String f64 i64))
 (relation cast_flt_flt (String f64 f64))
 (relation total_ (i64 i64))
+(relation is_defined (i64 i64))
 (relation kind (String String))
 (relation bounds (String i64 i64))
 (relation own_int (String String i64))
@@ -198,6 +199,7 @@ PUSH = "\n".join(
         _push("known int", "(= x (Ate f e)) (= v (k_int f e))", "(set (ival x) v) (defined x)"),
         _push("known float", "(= x (Ate f e)) (k_flt f e v)", "(set (fval x) v) (defined x)"),
         _push("variable", "(= x (Ate f e)) (e_var e)", "(defined x)"),
+        _push("element", "(= x (Ate f e)) (is_defined f e)", "(defined x)"),
         _push("defined unary", "(= x (Un o t a)) (defined a)", "(defined x)"),
         _push("defined binary", "(= x (Bin o t a b)) (defined a) (defined b)", "(defined x)"),
         _push("defined none", "(= x (Nil))", "(defined_all x)"),

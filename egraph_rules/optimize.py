@@ -27,6 +27,7 @@ from egraph_rules.saturate import Outcome, saturate
 from egraph_rules.whole import CANDIDATES, ranked
 from egraph_rules.why_not import Searched, why_not
 from ir import presburger as pb
+from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
@@ -282,7 +283,8 @@ class _Session:
         self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
         followed = {e.buffer for e in all_exprs(self.body) if isinstance(e, Load)}
         effects = EffectAnalysis(self._over, followed)
-        self.contexts = Contexts(effects, over=self._over, floats=self.search.floats)
+        defined = defined_buffers(self.body, self.search.func.buffers)
+        self.contexts = Contexts(effects, over=self._over, floats=self.search.floats, defined=defined)
         self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
         self.part = part = self.numbering.number(self.body)
         self.roots = []

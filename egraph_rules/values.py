@@ -142,7 +142,7 @@ class Values:
         )
 
     def _is_defined(self, facts: int, load: Load) -> bool:
-        return isinstance(self.of(facts, load), Const) or self._contexts.is_told(facts, load)
+        return isinstance(self.of(facts, load), Const) or self._contexts.is_defined(facts, load)
 
     def put_in(self, facts: int, expr: Expr) -> Expr:
         """An integer expression with what they hold for elements of buffers whose contents are known."""

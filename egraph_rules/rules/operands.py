@@ -54,7 +54,8 @@ def _special(law: Special, side: Side) -> Rule:
             return whole, x
         return (whole, operand) if law.annihilates else (whole, operand, defined(x))
 
-    return _made(f"{law.op}_{law.name}" if side == "right" else f"{law.name}_{law.op}", law, pattern)
+    name = f"{law.op}_{law.name}" if side == "right" else f"{law.name}_{law.op}"
+    return _made(f"{name}_undef" if Floats.FINITE_UNDEF in law.floats else name, law, pattern)
 
 
 def _idempotent(law: Idempotent) -> Rule:
