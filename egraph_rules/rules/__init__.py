@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from egraph_rules.rule import Rule
 from egraph_rules.rules.affine import AFFINE_RULES
-from egraph_rules.rules.algebra import ALGEBRA_RULES
+from egraph_rules.rules.algebra import ALGEBRA_RULES, collected, max_known, min_known
 from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES
 from egraph_rules.rules.contents import CONTENTS_RULES
@@ -53,4 +53,5 @@ def search_rules() -> tuple[Rule, ...]:
     return (
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES,
         *SPLITTING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
+        collected, min_known, max_known,
     )  # fmt: skip

@@ -168,6 +168,58 @@ def polynomial_form(expr: Expr, here: Here) -> Iterator[Expr]:
             yield new
 
 
+@rewrite_expr(
+    law="e  =  the sum of products e, multiplied out and with like terms collected, if it is no longer",
+    because="integers are a commutative ring, wrapping ones too, and no new part overflows where no old one does",
+    family="algebra",
+)
+def collected(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Sums that multiply sums, or have like terms: what a search needs to see that two of them are equal."""
+    if not expr.dtype.is_integer or not _is_ring(expr) or _is_flat(expr):
+        return
+    if any(isinstance(e, (Load, Undef)) for e in walk_expr(expr)):
+        return
+    atoms = Atoms()
+    terms = atoms.polynomial(expr)
+    new = None if terms is None else atoms.total(terms, expr.dtype)
+    if new is None or sum(1 for _ in walk_expr(new)) > sum(1 for _ in walk_expr(expr)):
+        return
+    if not new.same(expr) and (not expr.dtype.is_signed or atoms.stay_in_range(expr, new, here)):
+        yield new
+
+
+def _is_flat(expr: Expr) -> bool:
+    """Whether a sum is one of different products of what is no sum."""
+    atoms, seen = Atoms(), set[Monomial]()
+    for part in _summands(expr):
+        terms = None if _has_sum(part) else atoms.polynomial(part)
+        monomial = next(iter(terms), ()) if terms is not None else ()
+        if terms is None or monomial in seen:
+            return False
+        seen.add(monomial)
+    return True
+
+
+def _summands(expr: Expr) -> Iterator[Expr]:
+    match expr:
+        case Binary(op="add" | "sub", lhs=a, rhs=b):
+            yield from _summands(a)
+            yield from _summands(b)
+        case Unary(op="neg", operand=a):
+            yield from _summands(a)
+        case _:
+            yield expr
+
+
+def _has_sum(product: Expr) -> bool:
+    """Whether a factor of a product is a sum."""
+    match product:
+        case Binary(op="mul", lhs=a, rhs=b):
+            return _has_sum(a) or _has_sum(b)
+        case _:
+            return _is_ring(product)
+
+
 def _is_ring(expr: Expr) -> bool:
     return (isinstance(expr, Unary) and expr.op == "neg") or (
         isinstance(expr, Binary) and expr.op in ("add", "sub", "mul")
@@ -357,5 +409,5 @@ ALGEBRA_RULES = (
     floordiv_of_product, floormod_of_product, floormod_cancel, floordiv_factor, floormod_factor, floordiv_small,
     floormod_small, divmod_rejoins, remainder_of_quotient, floordiv_self, floormod_self, lt_cancel, le_cancel,
     eq_cancel, min_known, max_known, min_offset, max_offset, select_lt, select_le, select_gt, select_ge,
-    polynomial_form, bits_as_arithmetic, cast_of_cast,
+    polynomial_form, collected, bits_as_arithmetic, cast_of_cast,
 )  # fmt: skip

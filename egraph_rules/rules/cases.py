@@ -16,7 +16,7 @@ from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import Regions
 from ir.dtypes import DType
-from ir.nodes import SKIP, Binary, Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Var, seq
+from ir.nodes import SKIP, Binary, Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Undef, Var, seq
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -155,7 +155,8 @@ def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def joined(first: Stmt, second: Stmt, here: Here) -> Stmt | None:
     """Two branches as one; None if the condition of the first does not decide the second."""
     one, other = _branch(first), _branch(second)
-    arms = None if one is None or other is None else _decisions(one.cond, other.cond, here)
+    changed = buffers_written(first) & {load.buffer for b in (one, other) if b is not None for load in loads(b.cond)}
+    arms = None if one is None or other is None or changed else _decisions(one.cond, other.cond, here)
     if one is None or arms is None:
         return None
     yes, no = (seq(_arm(first, truth), _arm(second, arms[not truth])) for truth in (True, False))
@@ -181,9 +182,9 @@ def _arm(stmt: Stmt, truth: bool) -> Stmt:
 def _decisions(cond: Expr, other: Expr, here: Here) -> tuple[bool, bool] | None:
     """The truth of the other condition where the first one holds, and where it does not; None if either is unknown.
 
-    Both must be conditions on variables alone, so that nothing changes them in between.
+    Nothing may change them in between.
     """
-    if has_loads(cond) or has_loads(other) or here.truth(cond) is not None or not here.decided(cond):
+    if here.truth(cond) is not None or not here.decided(cond):
         return None
     yes, no = here.under(cond, True), here.under(cond, False)
     if yes is None or no is None:
@@ -219,6 +220,68 @@ def nested(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     del here
     if isinstance(stmt, If) and stmt.other == SKIP and isinstance(stmt.then, If) and stmt.then.other == SKIP:
         yield replace(stmt, cond=Binary("and", stmt.cond, stmt.then.cond), then=stmt.then.then)
+
+
+@rewrite(
+    law="if c and e: s  =  if e: if c: s   where evaluating e can neither fault nor give undef",
+    because="s runs where both hold, either way",
+    family="conditionals",
+)
+def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """A branch for each conjunct, so that one may go alone: those on data outside, those that bound regions inside."""
+    if not isinstance(stmt, If) or stmt.other != SKIP:
+        return
+    parts = list(_conjuncts(stmt.cond))
+    if not 1 < len(parts) <= _MAX_CONJUNCTS:
+        return
+    at = here
+    order = sorted(parts, key=lambda c: not has_loads(c))
+    for cond in order[:-1]:
+        inside = at.under(cond, True) if at.decided(cond) else None
+        if inside is None:
+            return
+        at = inside
+    if not at.decided(order[-1]):
+        return
+    new = stmt.then
+    for cond in reversed(order):
+        new = If(cond, new, SKIP)
+    yield new
+
+
+_MAX_CONJUNCTS = 4  # nested branches are all combinations of what may go
+
+
+def _conjuncts(cond: Expr) -> Iterator[Expr]:
+    match cond:
+        case Binary(op="and", lhs=a, rhs=b):
+            yield from _conjuncts(a)
+            yield from _conjuncts(b)
+        case _:
+            yield cond
+
+
+@rewrite(
+    law="if c: s else: A[i] = undef  =  if c: s; if not c: A[i] = undef   where s does not change c",
+    because="one of both runs, either way; what is arbitrary afterwards may hold anything before",
+    family="conditionals",
+)
+def arbitrary_arm(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """A branch of which one arm permits to leave anything, as a branch and a permission."""
+    del here
+    if not isinstance(stmt, If) or SKIP in (stmt.then, stmt.other):
+        return
+    for arm, other, cond in ((stmt.then, stmt.other, ~stmt.cond), (stmt.other, stmt.then, stmt.cond)):
+        unchanged = {load.buffer for load in loads(stmt.cond)}.isdisjoint(buffers_written(other))
+        if _permits(arm) and not _permits(other) and unchanged:
+            yield seq(replace(stmt, cond=cond, then=other, other=SKIP), If(~cond, arm, SKIP))
+
+
+def _permits(stmt: Stmt) -> bool:
+    """Whether a statement only stores undef."""
+    return all(isinstance(s, (Store, Seq)) for s in walk(stmt)) and all(
+        isinstance(s.value, Undef) for s in walk(stmt) if isinstance(s, Store)
+    )
 
 
 # Where a statement does nothing that matters --------------------------------------------------------------------------
@@ -273,6 +336,6 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
 _MAX_PIECES = 4  # a condition of more cases is not worth a branch
 
 INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
-BRANCH_RULES = (neighbours, common_part)
+BRANCH_RULES = (neighbours, common_part, conjuncts, arbitrary_arm)
 GUARD_RULES = (dead_region, known_region)
 CASE_RULES = (*INVARIANT_RULES, boolean, *BRANCH_RULES, nested, *GUARD_RULES)
