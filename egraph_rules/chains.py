@@ -156,7 +156,7 @@ def unmet(
     for cond in rule.conditions:
         here = instantiate(cond.term if isinstance(cond, Defined) else cond, values, dtype)
         if isinstance(cond, Defined):
-            met = not any(isinstance(e, (Load, Undef)) for e in walk_expr(here))
+            met = contexts.defined(facts, here)
         elif is_number(cond):
             met = bool(_fold(here))
         else:

@@ -522,6 +522,10 @@ class Contexts:
         """Whether an expression cannot fault and cannot be undef: what indices, extents and conditions need."""
         return self._faults.decided(facts, expr)
 
+    def defined(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression is not arbitrary, as far as it does not fault."""
+        return self._values.defined(facts, expr)
+
     def total(self, facts: int, expr: Expr) -> bool:
         """Whether evaluating an expression cannot fault."""
         return self._faults.total(facts, expr)

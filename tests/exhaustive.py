@@ -85,6 +85,9 @@ def _operation(op: str, x: np.ndarray, y: np.ndarray, bad: np.ndarray, dtype: DT
         bad = bad | (y < 0) | (y >= dtype.bits)
         by = np.clip(y, 0, dtype.bits - 1)
         return _within(x << by, bad, dtype) if op == "shl" else (x >> by, bad)
+    if op == "pow":
+        bad = bad | (y < 0)
+        return _within(x ** np.clip(y, 0, 1), bad | (y > 1), dtype)  # the only exponents that rules have
     exact = {
         "add": np.add, "sub": np.subtract, "mul": np.multiply, "bitand": np.bitwise_and, "bitor": np.bitwise_or,
         "bitxor": np.bitwise_xor,

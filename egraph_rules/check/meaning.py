@@ -51,13 +51,15 @@ class Translator:
     """Translates expressions over pattern variables; without `bounds`, no result leaves its range.
 
     `context` is z3's: a fresh one for each rule, so that answers do not depend on what was asked before. `facts`
-    collects what defines the quotients and remainders that occur.
+    collects what defines the quotients and remainders that occur. Without `annihilates`, zero times an undef real is
+    undef.
     """
 
     context: Formula
     bounds: Bounds | None = None
     real: bool = False
-    facts: list[Formula] = field(default_factory=list[Formula])
+    annihilates: bool = True
+    facts: list[Formula] = field(default_factory=list[Formula], kw_only=True)
 
     def variable(self, var: Var) -> Meaning:
         """A pattern variable; a term stands for any expression, which may be undef or fault, a constant is neither."""
@@ -162,6 +164,8 @@ class Translator:
                 return self._ranged(x + y, undef, fault)
             case "sub":
                 return self._ranged(x - y, undef, fault)
+            case "mul" if self.real and not self.annihilates:
+                return self._ranged(x * y, undef, fault)
             case "mul":  # a factor zero annihilates undef
                 zero = lib.Or(lib.And(lib.Not(a.undef), x == 0), lib.And(lib.Not(b.undef), y == 0))
                 product = self._ranged(x * y, undef, fault)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from egraph_rules.check.instances import Instances, pattern_variables
 from egraph_rules.check.meaning import Bounds, Formula, Meaning, Translator, Untranslatable, fault_name, undef_name, z3
+from egraph_rules.check.run import annihilates
 from egraph_rules.check.trial import Trial
 from egraph_rules.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Number, Rule, Term, Truth, is_number
 from ir.arith import Scalar
@@ -160,7 +161,8 @@ def _promise(rule: Rule, context: Formula, bounds: Bounds | None, *, real: bool)
     assert rule.replacement is not None
     lib = z3()
     given: list[Formula] = []
-    exact, ranged = Translator(context, None, real, given), Translator(context, bounds, real, given)
+    zero = annihilates(rule.floats)
+    exact, ranged = (Translator(context, limits, real, zero, facts=given) for limits in (None, bounds))
     for variable in pattern_variables(rule):
         if bounds is not None and not isinstance(variable, Truth) and variable.dtype is not DType.BOOL:
             name = exact.variable(variable).value

@@ -13,7 +13,7 @@ from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.floats import Floats
 from ir.inputs import Inputs
-from ir.interpret import Array, Machine, Value, bind_arguments
+from ir.interpret import UNDEF, Array, Machine, Undefined, Value, bind_arguments
 from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
 from ir.script.printer import to_script
 from ir.traverse import walk
@@ -47,10 +47,19 @@ class Outcome:
 
 
 class _Strict(Machine):
-    """The interpreter with assumptions checked; loads may leave their buffer. It notes what is not finite."""
+    """The interpreter with assumptions checked; loads may leave their buffer. It notes what is not finite.
 
-    __slots__ = ("finite",)
+    Without `annihilates` a float that nobody has written is no finite number, so that zero times it is arbitrary.
+    """
+
+    __slots__ = ("annihilates", "finite")
     finite: bool
+    annihilates: bool
+
+    def _annihilated(self, op: str, a: Value, b: Value) -> Value:
+        known = b if isinstance(a, Undefined) else a
+        kept = self.annihilates or not isinstance(known, (float, np.floating))
+        return super()._annihilated(op, a, b) if kept else UNDEF
 
     def value(self, expr: Expr) -> Value:
         """Evaluate, and note whether an operation gives NaN or infinity.
@@ -69,11 +78,12 @@ class _Strict(Machine):
             raise self.fault("assumption-false", message, stmt.span)
 
 
-def execute(func: PrimFunc, inputs: Inputs, seed: int = 0) -> Outcome:
-    """Run a function; faults and false assumptions end it."""
+def execute(func: PrimFunc, inputs: Inputs, seed: int = 0, floats: Floats = Floats.STRICT) -> Outcome:
+    """Run a function; faults and false assumptions end it. `floats` are the freedoms of the rule that is checked."""
     scalars, arrays = bind_arguments(func, (), inputs)
     machine = _Strict(False, np.random.default_rng(seed), _STEPS)
     machine.finite = True
+    machine.annihilates = annihilates(floats)
     machine.scalars.update(scalars)
     try:
         for buffer in func.buffers:
@@ -85,6 +95,11 @@ def execute(func: PrimFunc, inputs: Inputs, seed: int = 0) -> Outcome:
         return Outcome({}, InterpretError("overflow", str(error)))
     results = {b.name: (machine.memory[b.name].values, machine.memory[b.name].undef) for b in func.buffers}
     return Outcome(results, finite=machine.finite)
+
+
+def annihilates(floats: Floats) -> bool:
+    """Whether zero times undef is zero for a rule: not where it takes values to be finite, and undef not to be."""
+    return Floats.FINITE not in floats or Floats.FINITE_UNDEF in floats
 
 
 def reaches(probe: PrimFunc, inputs: Inputs) -> bool:
@@ -128,18 +143,18 @@ def compare(original: PrimFunc, rewritten: PrimFunc, inputs: Inputs, floats: Flo
 def _compare(
     original: PrimFunc, rewritten: PrimFunc, inputs: Inputs, floats: Floats, seeds: Sequence[int], *, equal: bool
 ) -> Comparison:
-    old = [execute(original, inputs, seed) for seed in seeds]
+    old = [execute(original, inputs, seed, floats) for seed in seeds]
     broken = next((o for o in old if o.fault is not None), None)
     if broken is not None:
         if not (equal and broken.broke_assumption):
             return Comparison(vacuous=True)
-        new = [execute(rewritten, inputs, seed) for seed in seeds]
+        new = [execute(rewritten, inputs, seed, floats) for seed in seeds]
         if any(o.fault is not None for o in new):
             return Comparison(vacuous=True)
         return Comparison(Difference("only the original makes an assumption that does not hold here", broken, new[0]))
     if Floats.FINITE in floats and not all(o.finite for o in old):
         return Comparison(vacuous=True)  # of a program that computes something else the policy says nothing
-    new = [execute(rewritten, inputs, seed) for seed in seeds]
+    new = [execute(rewritten, inputs, seed, floats) for seed in seeds]
     faulty = next((o for o in new if o.fault is not None), None)
     if faulty is not None:
         found = None if faulty.too_long else Difference("only the rewritten program faults", old[0], faulty)

@@ -171,7 +171,9 @@ def test_conditions_that_no_assumption_meets() -> None:
     def known(x: Term, c: Number) -> Parts:
         return x + c, c + x, defined(x)
 
-    text = QUOTIENT.replace("(i * n) // n", "A[i] + 7")
+    text = QUOTIENT.replace("(i * n) // n", "A[i] + 7").replace(
+        "    for i", "    for i in range(16):\n        T.assume(i < 8 or A[i] == T.undef())\n    for i", 1
+    )
     found = answer(text, "mine", (*search_rules(), large, known))
     assert "its numbers do not satisfy (c > 100)" in found
     assert "`A[i]` may be undef, since it reads a buffer" in found

@@ -64,7 +64,7 @@ class Planted:
     """A kernel that computes what a NumPy function does."""
 
     def __init__(self, func: PrimFunc, run: Callable[..., object]) -> None:
-        self.params = tuple(p.name for p in func.params)
+        self.func, self.params = func, tuple(p.name for p in func.params)
         self.run = run
 
     def __call__(self, *arguments: object) -> tuple[object, ...]:

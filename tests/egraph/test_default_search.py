@@ -1,0 +1,269 @@
+"""What a search finds without being told: each case with the program that an expert would write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from compare import assert_refines
+from egraph_rules import optimize
+from ir import parse, to_script
+
+VECTOR = 'A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")'
+
+
+@dataclass(frozen=True)
+class Case:
+    """Parameters, the lines of a body, and those of the body that the search ends with."""
+
+    params: str
+    start: str
+    end: str
+
+
+CASES = {
+    "a conjunct that padding makes needless goes, one on data stays": Case(
+        'A: T.Buffer((16,), "float32"), S: T.Buffer((16,), "int32"), C: T.Buffer((1,), "float32")',
+        """
+    for i in range(16):
+        T.assume(i < 14 or A[i] == 0.0)
+    C[0] = 0.0
+    for i in range(16):
+        if i < 14 and S[i] < 8:
+            C[0] = C[0] + A[i]
+""",
+        """
+    C[0] = 0.0
+    for i in T.serial(16):
+        if S[i] < 8:
+            C[0] = C[0] + A[i]
+""",
+    ),
+    "an arm that leaves anything permits the other one": Case(
+        VECTOR,
+        """
+    for i in range(16):
+        if i < 14:
+            C[i] = A[i] * 2.0
+        else:
+            C[i] = T.undef()
+""",
+        """
+    for i in T.serial(16):
+        C[i] = A[i] * 2.0
+""",
+    ),
+    "a condition on data that nobody writes leaves the loop": Case(
+        'A: T.Buffer((16, 8), "float32"), S: T.Buffer((16,), "int32"), C: T.Buffer((16, 8), "float32")',
+        """
+    for i, j in T.grid(16, 8):
+        if S[i] < 8:
+            C[i, j] = A[i, j]
+""",
+        """
+    for i in T.serial(16):
+        if S[i] < 8:
+            for j in T.serial(8):
+                C[i, j] = A[i, j]
+""",
+    ),
+    "arms that are equal up to algebra": Case(
+        'C: T.Buffer((16,), "int32"), n: T.int32',
+        """
+    for i in range(16):
+        if i < n:
+            C[i] = i * 2 + 2
+        else:
+            C[i] = (i + 1) * 2
+""",
+        """
+    for i in T.serial(16):
+        C[i] = i * 2 + 2
+""",
+    ),
+    "unused parts of a local": Case(
+        'A: T.Buffer((1024,), "float32"), C: T.Buffer((3,), "float32")',
+        """
+    Q = T.alloc_buffer((1024,), "float32")
+    for i in range(1024):
+        Q[i] = A[i] * 2.0
+    for i in range(3):
+        C[i] = Q[i]
+""",
+        """
+    for i in T.serial(3):
+        C[i] = A[i] * 2.0
+""",
+    ),
+    "a maximum that is decided": Case(
+        VECTOR,
+        """
+    for i in range(16):
+        C[i] = A[T.max(i, 0)]
+""",
+        """
+    for i in T.serial(16):
+        C[i] = A[i]
+""",
+    ),
+    "equal conditions on data around stores that do not touch them": Case(
+        f'{VECTOR}, S: T.Buffer((16,), "int32"), D: T.Buffer((16,), "float32")',
+        """
+    for i in range(16):
+        if S[i] < 8:
+            C[i] = A[i]
+        if S[i] < 8:
+            D[i] = A[i]
+""",
+        """
+    for i in T.serial(16):
+        if S[i] < 8:
+            C[i] = A[i]
+            D[i] = A[i]
+""",
+    ),
+    "an element named by data": Case(
+        'A: T.Buffer((8,), "float32"), W: T.Buffer((16,), "float32"), J: T.Buffer((16,), "int32"), '
+        'C: T.Buffer((1,), "float32")',
+        """
+    for i in range(16):
+        T.assume(i < 14 or W[i] == 0.0)
+        T.assume(J[i] >= 0 and J[i] < 8)
+    C[0] = 0.0
+    for i in range(16):
+        if i < 14:
+            C[0] = C[0] + A[J[i]] * W[i]
+""",
+        """
+    C[0] = 0.0
+    for i in T.serial(16):
+        C[0] = C[0] + A[J[i]] * W[i]
+""",
+    ),
+    "a zero point that is no number": Case(
+        'A: T.Buffer((16,), "int32"), C: T.Buffer((1,), "int32"), zero: T.int32',
+        """
+    T.assume(zero >= 0 and zero < 100)
+    for i in range(16):
+        T.assume(i < 14 or A[i] == zero)
+    C[0] = 0
+    for i in range(16):
+        if i < 14:
+            C[0] = C[0] + (A[i] - zero)
+""",
+        """
+    C[0] = 0
+    for i in T.serial(16):
+        C[0] = C[0] + (A[i] - zero)
+""",
+    ),
+    "a nest over a layout that nobody needs": Case(
+        'A: T.Buffer((14,), "float32"), C: T.Buffer((1,), "float32")',
+        """
+    C[0] = 0.0
+    for io, ii in T.grid(4, 4):
+        if 4 * io + ii < 14:
+            C[0] = C[0] + A[4 * io + ii]
+""",
+        """
+    C[0] = 0.0
+    for io in T.serial(14):
+        C[0] = C[0] + A[io]
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_search_ends_where_an_expert_would(name: str) -> None:
+    case = CASES[name]
+    func = parse(f"@T.prim_func\ndef f({case.params}):{case.start}").funcs[0]
+    best = optimize(func).best
+    assert to_script(best).split(":\n", 1)[1].strip() == case.end.strip()
+    assert_refines(func, best, np.random.default_rng(0))
+
+
+TRAPS = {
+    "a conjunct that matters": """
+    for i in range(16):
+        T.assume(i < 14 or A[i] == 1.0)
+    for i in range(1):
+        C[0] = 0.0
+    for i in range(16):
+        if i < 14 and A[i] < 8.0:
+            C[0] = C[0] + A[i]
+""",
+    "a condition that the first branch changes": """
+    for i in range(16):
+        if A[i] < 8.0:
+            A[i] = A[i] + 5.0
+        if A[i] < 8.0:
+            C[i] = A[i]
+""",
+    "an arm that leaves anything elsewhere": """
+    for i in range(16):
+        if i < 14:
+            C[i] = A[i]
+        else:
+            C[i - 1] = T.undef()
+""",
+    "positions of a nest that overlap": """
+    for io, ii in T.grid(4, 4):
+        C[3 * io + ii] = A[3 * io + ii] + C[3 * io + ii]
+""",
+}
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_programs_that_only_look_alike_keep_their_meaning(name: str) -> None:
+    func = parse(f"@T.prim_func\ndef f({VECTOR}):{TRAPS[name]}").funcs[0]
+    for variant, _ in optimize(func, k=3).variants:
+        assert_refines(func, variant, np.random.default_rng(1))
+
+
+HEAD = """@T.prim_func
+def add_one(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+"""
+BUFFERS = """    AC = T.alloc_buffer((4, 4), "int32")
+    BC = T.alloc_buffer((4, 4), "int32")
+"""
+PAD = """    for io, ii in T.grid(4, 4):
+        AC[io, ii] = T.if_then_else(4 * io + ii < 14, A[4 * io + ii], {})
+"""
+INSIDE = """    for i in T.serial(14):
+        BC[i // 4, i % 4] = AC[i // 4, i % 4] + 1
+"""
+EVERYWHERE = """    for io, ii in T.grid(4, 4):
+        BC[io, ii] = AC[io, ii] + 1
+"""
+PROMISE = """    for io, ii in T.grid(4, 4):
+        T.assume(4 * io + ii < 14 or BC[io, ii] == 1)
+"""
+CROP = """    for i in T.serial(14):
+        B[i] = BC[i // 4, i % 4]
+"""
+PLAIN = """    for i in T.serial(14):
+        B[i] = A[i] + 1
+"""
+# The implementations of one operator in the mail on padded layouts, with preprocessing and postprocessing in place.
+ADD_ONE = {
+    "plain": PLAIN,
+    "padding is never looked at": BUFFERS
+    + "    for io, ii in T.grid(4, 4):\n        if 4 * io + ii < 14:\n            AC[io, ii] = A[4 * io + ii]\n"
+    + INSIDE
+    + CROP,
+    "padding of the input is known": BUFFERS + PAD.format(0) + INSIDE + CROP,
+    "padding may be anything": BUFFERS + PAD.format("T.undef()") + EVERYWHERE + CROP,
+    "padding of the output is promised": BUFFERS + PAD.format(0) + EVERYWHERE + PROMISE + CROP,
+    "padding of the output is not promised": BUFFERS + PAD.format(0) + EVERYWHERE + CROP,
+}
+
+
+@pytest.mark.parametrize("name", ADD_ONE)
+def test_all_implementations_of_an_operator_end_as_one(name: str) -> None:
+    func = parse(HEAD + ADD_ONE[name]).funcs[0]
+    best = optimize(func).best
+    assert to_script(best).split("\n", 1)[1].strip() == (HEAD + PLAIN).split("\n", 1)[1].strip()
+    assert_refines(func, best, np.random.default_rng(2))
