@@ -18,7 +18,7 @@ from typing import TypeVar, cast
 import islpy as isl
 
 import egraph_rules.intervals as intervals
-from egraph_rules.elements import Elements, elements
+from egraph_rules.elements import Elements, assured, elements
 from egraph_rules.faults import Faults
 from egraph_rules.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.values import Value, Values
@@ -298,7 +298,7 @@ class Contexts:
         kept = replace(
             f,
             domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
-            known=_wanted(fx.after(f.known, done), {*rest.reads, *rest.may}),
+            known=_wanted(self._after(f.known, first), {*rest.reads, *rest.may}),
             conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
         )
         if kept.domain.is_empty():
@@ -316,7 +316,7 @@ class Contexts:
         f = replace(f, known=_wanted(f.known, {*body.reads, *body.may}))
         about = {b for b, _ in f.known}.union(*(held.reads(v) for _, v in f.known))
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
-        known = held.without(f.known, changed)
+        known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
         dead = {b: r for b, r in _dead_after_iteration(sets, body, d, early, late).items() if b in body.may}
         # What an earlier iteration may spoil, and what a later one relies on.
@@ -330,6 +330,10 @@ class Contexts:
         )
         kept, dead = self._reconcile(inside, dead, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(dead)
+
+    def _after(self, known: Known, stmt: Stmt) -> Known:
+        """What is known once a statement has run."""
+        return held.joined(fx.after(known, self.effects.of(stmt)), self.effects.bounded(known, stmt))
 
     def _let(self, facts: int, stmt: Let) -> int:
         f = self._facts[facts]
@@ -413,6 +417,8 @@ class Contexts:
 
     def _truth_of_elements(self, f: Facts, cond: Expr) -> bool | None:
         """Whether a condition follows from what is known of the elements that it reads."""
+        if assured(f, cond):
+            return True
         known = elements(f, (cond,))
         if known is None:
             return None

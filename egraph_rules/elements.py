@@ -14,7 +14,7 @@ from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.opaque import values_of
 from ir.dtypes import DType
-from ir.nodes import COMPARE_OPS, Binary, Expr, Load, Var
+from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
 from ir.traverse import loads, map_expr
 
 if TYPE_CHECKING:
@@ -60,6 +60,31 @@ def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
                 if spot is not None and here is not None and spot.is_subset(region):
                     told.append((here, True))
     return Elements(told) if told else None
+
+
+def assured(facts: Facts, cond: Expr) -> bool:
+    """Whether a condition is known of an element that it reads, word for word or with a number further off."""
+    return any(
+        buffer == load.buffer
+        and held.is_condition(buffer, known)
+        and (here := held.at(known, load.indices)) is not None
+        and _implies(here, cond)
+        and (spot := _spot(load, facts)) is not None
+        and spot.is_subset(region)
+        for load in loads(cond)
+        for (buffer, known), region in facts.known.items()
+    )
+
+
+def _implies(known: Expr, cond: Expr) -> bool:
+    match known, cond:
+        case (
+            Binary(op="ge" | "le" as side, lhs=a, rhs=Const(value=near)),
+            Binary(op="ge" | "le" as asked, lhs=b, rhs=Const(value=far)),
+        ) if side == asked and a.same(b):
+            return far <= near if side == "ge" else far >= near
+        case _:
+            return known.same(cond)
 
 
 def _spot(load: Load, facts: Facts) -> isl.Set | None:

@@ -235,7 +235,10 @@ class _Search:
                 if not self.report.stopped.startswith(self.patience.reason()):
                     self.report.stopped = f"{self.patience.reason()} before a restart"
                 break
+            hoped, before = start != best[0][1], best[0][0]
             best = _distinct([*best, *self._once(start)], self.keep)
+            if hoped and best[0][0] >= before:
+                break  # what guards promised did not come
         return best
 
     def _start(self, best: Stmt) -> Stmt | None:
@@ -282,7 +285,7 @@ class _Session:
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
         followed = {e.buffer for e in all_exprs(self.body) if isinstance(e, Load)}
-        effects = EffectAnalysis(self._over, followed)
+        effects = EffectAnalysis(self._over, followed, finite=Floats.FINITE in self.search.floats)
         defined = defined_buffers(self.body, self.search.func.buffers)
         self.contexts = Contexts(effects, over=self._over, floats=self.search.floats, defined=defined)
         self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)

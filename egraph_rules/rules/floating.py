@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from egraph_rules.rule import FLOAT, Term, defined, rule
 from ir.floats import Floats
-from ir.nodes import Unary
+from ir.nodes import Unary, binary
 
 
 @rule(on=FLOAT, because="0.0 - x differs from -x only for x = 0.0", floats=Floats.NO_SIGNED_ZEROS)
@@ -22,4 +22,19 @@ def neg_neg(x: Term):
     return Unary("neg", Unary("neg", x)), x
 
 
-FLOAT_RULES = (zero_sub, sub_self, neg_neg)
+@rule(on=FLOAT, because="a reciprocal root is rounded once more than a root", floats=Floats.APPROXIMATE)
+def div_sqrt(x: Term, y: Term):
+    return x / Unary("sqrt", y), x * Unary("rsqrt", y)
+
+
+@rule(on=FLOAT, because="x is the greater one, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
+def max_known(x: Term, y: Term):
+    return binary("max", x, y), x, x >= y
+
+
+@rule(on=FLOAT, because="x is the smaller one, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
+def min_known(x: Term, y: Term):
+    return binary("min", x, y), x, x <= y
+
+
+FLOAT_RULES = (zero_sub, sub_self, neg_neg, div_sqrt, max_known, min_known)

@@ -12,14 +12,15 @@ the place of the value (`is_condition`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import islpy as isl
 
 from ir import presburger as pb
 from ir import readback
+from ir.analysis.invariants import keeps
 from ir.dtypes import DType
-from ir.nodes import Buffer, Const, Expr, Load, Store, Undef, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store, Undef, Var
 from ir.traverse import free_vars, loads, substitute_expr, walk_expr
 
 Regions = dict[Buffer, isl.Set]
@@ -109,6 +110,22 @@ def read_by(value: Value, region: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
         spot = pb.point(load.indices)
         seen = pb.whole(len(load.indices)) if spot is None else pb.forget(spot.intersect_params(where), names)
         yield load.buffer, seen
+
+
+def bounded(contents: Contents, stmt: Stmt, written: Iterable[Buffer]) -> Contents:
+    """Of numbers that elements held before a statement, those that it moves them away from in one direction only."""
+    out: Contents = {}
+    for (buffer, value), region in contents.items():
+        if buffer not in written or not (isinstance(value, Const) or is_condition(buffer, value)):
+            continue
+        element = Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
+        for side in ("ge", "le"):
+            number = value
+            if isinstance(value, Binary) and value.op == side and value.lhs.same(element):
+                number = value.rhs
+            if isinstance(number, Const) and number.dtype is buffer.dtype and keeps(stmt, buffer, side, number):
+                out[buffer, Binary(side, element, number)] = region
+    return out
 
 
 def without(contents: Contents, written: Mapping[Buffer, isl.Set]) -> Contents:

@@ -130,13 +130,17 @@ def read_regions(expr: Expr, where: isl.Set | None = None) -> Regions:
 class EffectAnalysis:
     """Effects by statement, remembered by object identity for the life of the analysis."""
 
-    def __init__(self, over: Callable[[], bool] = lambda: False, followed: Collection[Buffer] = ()) -> None:
+    def __init__(
+        self, over: Callable[[], bool] = lambda: False, followed: Collection[Buffer] = (), *, finite: bool = False
+    ) -> None:
         """Once there is no time left (`over`), what has not been worked out yet may do anything.
 
-        Of `followed` buffers, contents are known as functions of the place; of others, as constants only.
+        Of `followed` buffers, contents are known as functions of the place; of others, as constants only. `finite`
+        says that floats are numbers, so that they have bounds.
         """
         self._over = over
         self._followed = frozenset(followed)
+        self._finite = finite
         self._scope: dict[str, Var] = {}  # variables by name; a name of two dtypes is left out
         self._known: dict[int, tuple[Stmt, Effects]] = {}
 
@@ -161,7 +165,9 @@ class EffectAnalysis:
             case Seq(stmts=stmts):
                 result = Effects()
                 for part in stmts:
+                    kept = self.bounded(result.established, part)
                     result = then(result, self.of(part))
+                    result.established = held.joined(result.established, kept)
                 return result
             case If(cond=cond, then=a, other=b):
                 self._meet(cond)
@@ -186,6 +192,11 @@ class EffectAnalysis:
                 raise ValueError("axes of blocks are lowered before effects are analysed")
             case other:
                 assert_never(other)
+
+    def bounded(self, known: Contents, stmt: Stmt) -> Contents:
+        """Bounds that a statement keeps, of numbers that were known before."""
+        written = {b for b in self.of(stmt).may if b in self._followed and (self._finite or not b.dtype.is_float)}
+        return held.bounded(known, stmt, written)
 
     def assumed(self, cond: Expr) -> Contents:
         """Buffer contents that a true condition fixes."""

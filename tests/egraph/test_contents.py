@@ -204,3 +204,45 @@ def test_random_stages_keep_their_meaning(seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_many_random_stages_keep_their_meaning(seed: int) -> None:
     check(seed)
+
+
+ACCUMULATED = 'A: T.Buffer((8,), "{0}"), C: T.Buffer((1,), "{0}"), D: T.Buffer((1,), "{0}")'
+KEPT = [
+    ("int32", "0", "T.max(C[0], A[i])", "T.max(C[0], 0)"),
+    ("int32", "0", 'C[0] + T.cast(A[i] > 3, "int32")', "T.max(C[0], 0)"),
+    ("int32", "2", "T.min(C[0], A[i])", "T.min(C[0], 5)"),
+    ("float32", "0", "C[0] + A[i] * A[i]", "T.max(C[0], 0.0)"),
+    ("float32", "1", "C[0] + T.exp(A[i])", "T.max(C[0], 0.5)"),
+    ("float32", "0", "C[0] - T.abs(A[i])", "T.min(C[0], 0.0)"),
+    ("float32", "0", "T.if_then_else(A[i] > 1.0, T.float32(3), C[0])", "T.max(C[0], 0.0)"),
+]
+LOST = [
+    ("int32", "0", "C[0] + T.min(A[i], 1)", "T.max(C[0], 0)"),
+    ("int32", "0", "T.min(C[0], A[i])", "T.max(C[0], 0)"),
+    ("uint8", "5", "C[0] + A[i]", "T.max(C[0], T.uint8(5))"),  # wraps
+    ("float32", "0", "C[0] + A[i] * A[7 - i]", "T.max(C[0], 0.0)"),
+    ("float32", "1", "C[0] * T.abs(A[i])", "T.max(C[0], 1.0)"),
+    ("float32", "0", "T.max(C[0], A[i]) - 1.0", "T.max(C[0], 0.0)"),
+]
+
+
+def accumulated(dtype: str, first: str, step: str, use: str) -> PrimFunc:
+    text = f"""@T.prim_func
+def f({ACCUMULATED.format(dtype)}):
+    C[0] = {first}
+    for i in range(8):
+        C[0] = {step}
+    D[0] = {use}
+"""
+    return parse(text).funcs[0]
+
+
+@pytest.mark.parametrize(("dtype", "first", "step", "use"), [*KEPT, *LOST])
+def test_accumulators_stay_on_one_side_of_their_first_value(dtype: str, first: str, step: str, use: str) -> None:
+    func = accumulated(dtype, first, step, use)
+    best = optimize(func).best
+    assert ("D[0] = C[0]" in to_script(best)) == ((dtype, first, step, use) in KEPT), to_script(best)
+    rng = np.random.default_rng(6)
+    for _ in range(4):
+        given = {"A": rng.integers(0 if dtype == "uint8" else -9, 9, 8).astype(dtype)}
+        compare.assert_same(func, [best], {**given, **{n: np.zeros(1, dtype) for n in "CD"}})
