@@ -302,6 +302,11 @@ class Expander:
         if value is not None:
             self.tables["k_div"].append((*key, value))
 
+    @property
+    def folds(self) -> int:
+        """How many operations on known values have been answered."""
+        return len(self._folds)
+
     def answer_fold(self, table: str, cells: tuple[Cell, ...]) -> None:
         """Answer what an operation on known values gives, if it is one number wherever it is computed."""
         key = (table, *cells)
@@ -310,7 +315,7 @@ class Expander:
         self._folds.add(key)
         found = self.contexts.computed(_operation(table, cells))
         if found is not None:
-            self._value_row(table.removeprefix("ask_"), cells, found)
+            self._value_row(table.removeprefix("ask_"), (*cells, found.dtype.value), found)
 
     def answer_rule(self, facts: int, name: str, cells: tuple[int, ...]) -> None:
         """Answer whether the side condition of a rule holds where its pattern was found."""

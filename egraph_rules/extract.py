@@ -176,10 +176,12 @@ class Extractor:
 
     def _leaves(self) -> None:
         dtypes: dict[ClassId, DType] = {}
+        literals = {row.output for kind in ("Int", "Flt") for row in self.tables[kind]}
         for row in self.tables["Ate"]:
             expr = self.numbering.exprs[cast(int, row.inputs[1])]
             dtypes[row.output] = expr.dtype
-            self._improves(row.output, self.prices.expr(expr), expr)
+            if row.output not in literals:  # a variable of another place may have that value there
+                self._improves(row.output, self.prices.expr(expr), expr)
         for kind in ("Int", "Flt"):
             for row in self.tables[kind]:
                 dtypes[row.output] = DType(row.inputs[0])

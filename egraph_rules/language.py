@@ -104,15 +104,15 @@ ANSWER_TABLES = """
 (relation ask_un_flt (String String f64))
 (relation ask_cast_int (String i64))
 (relation ask_cast_flt (String f64))
-(relation bin_int_int (String String i64 i64 i64))
-(relation bin_flt_int (String String f64 f64 i64))
-(relation bin_flt_flt (String String f64 f64 f64))
-(relation un_int_int (String String i64 i64))
-(relation un_flt_flt (String String f64 f64))
-(relation cast_int_int (String i64 i64))
-(relation cast_int_flt (String i64 f64))
-(relation cast_flt_int (String f64 i64))
-(relation cast_flt_flt (String f64 f64))
+(relation bin_int_int (String String i64 i64 String i64))
+(relation bin_flt_int (String String f64 f64 String i64))
+(relation bin_flt_flt (String String f64 f64 String f64))
+(relation un_int_int (String String i64 String i64))
+(relation un_flt_flt (String String f64 String f64))
+(relation cast_int_int (String i64 String i64))
+(relation cast_int_flt (String i64 String f64))
+(relation cast_flt_int (String f64 String i64))
+(relation cast_flt_flt (String f64 String f64))
 (relation total_ (i64 i64))
 (relation is_defined (i64 i64))
 (relation kind (String String))
@@ -147,8 +147,9 @@ def _folds() -> Iterator[str]:
             yield _push(f"ask {table}", query, f"(ask_{table} {columns} {numbers})")
             for result, found in _SORTS.items():
                 if f"(relation {table}_{result} " in ANSWER_TABLES:
-                    answer = f"{query} ({table}_{result} {columns} {numbers} r)"
-                    yield _push(f"{table} {result}", answer, f"(set ({found} x) r) (defined x)")
+                    answer = f"{query} ({table}_{result} {columns} {numbers} rt r)"
+                    literal = f"({result.capitalize()} rt r)"  # equal results are one class, or their forms multiply
+                    yield _push(f"{table} {result}", answer, f"(union x {literal}) (set ({found} x) r) (defined x)")
 
 
 # (raw kind, what to match besides the term, what it equals)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from egraph_rules.encode import Expander
-from egraph_rules.engine import Cell, Engine
+from egraph_rules.engine import Cell, Engine, Row
 from egraph_rules.extract import EXPRESSIONS, STATEMENTS
 from egraph_rules.language import FOLDED
 from egraph_rules.patience import Patience
@@ -41,7 +42,7 @@ def saturate(
     while not outcome.stopped:
         engine.insert(expander.tables, folder)
         over = patience.over()
-        more, matches = engine.saturate(PUSH_ONLY) if over else _several(rounds, patience)
+        more, matches = engine.saturate(PUSH_ONLY) if over else _several(rounds, patience, expander, folder)
         outcome.matches.update(matches)
         patience.matched(sum(matches.values()))
         outcome.rounds += 1
@@ -63,16 +64,34 @@ def saturate(
     return outcome
 
 
-def _several(rounds: Rounds, patience: Patience) -> tuple[bool, Counter[str]]:
+def _several(rounds: Rounds, patience: Patience, expander: Expander, folder: str) -> tuple[bool, Counter[str]]:
     """Some rounds of rules; whether they changed anything, and their matches."""
     changed, matches = False, Counter[str]()
     for _ in range(ROUNDS):
+        _fold(rounds.engine, expander, folder)
         more, found = rounds.run(PUSH_ONLY)
         matches.update(found)
         changed |= more
         if not (more or rounds.waiting) or patience.over():
             break
     return changed, matches
+
+
+def _fold(engine: Engine, expander: Expander, folder: str) -> None:
+    """Give values to operations on known values before rules look at them: forms of numbers would multiply."""
+    answered = -1
+    while expander.folds > answered:
+        engine.saturate(PUSH_ONLY)
+        answered = expander.folds
+        if engine.sizes(FOLDED) > answered:
+            _answer_folds(engine.tables(FOLDED), expander)
+            engine.insert(expander.tables, folder)
+
+
+def _answer_folds(asked: Mapping[str, Sequence[Row]], expander: Expander) -> None:
+    for table in FOLDED:
+        for row in asked[table]:
+            expander.answer_fold(table, cast("tuple[Cell, ...]", row.inputs))
 
 
 def _finished(expander: Expander) -> str:
@@ -84,9 +103,7 @@ def _finished(expander: Expander) -> str:
 def _answer(engine: Engine, expander: Expander, patience: Patience) -> None:
     """Prove what rewriting has asked since the last round."""
     asked = engine.tables(("At", "ask_div", "ask_rule", *FOLDED))
-    for table in FOLDED:
-        for row in asked[table]:
-            expander.answer_fold(table, cast("tuple[Cell, ...]", row.inputs))
+    _answer_folds(asked, expander)
     for row in asked["At"]:
         if patience.over():
             return

@@ -24,7 +24,7 @@ def neg_neg(x: Term):
 
 @rule(on=FLOAT, because="a reciprocal root is rounded once more than a root", floats=Floats.APPROXIMATE)
 def div_sqrt(x: Term, y: Term):
-    return x / Unary("sqrt", y), x * Unary("rsqrt", y)
+    return x / Unary("sqrt", y), x * Unary("rsqrt", y), defined(y)
 
 
 @rule(on=FLOAT, because="x is the greater one, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)

@@ -34,7 +34,7 @@ def by_z3(expr: Expr, values: dict[str, int | None]) -> object:
     facts: list[Any] = []
     terms = map_expr(expr, lambda e: Term(e.name, e.dtype) if isinstance(e, Var) else e)
     try:
-        found = Translator(context, INT8, False, facts).meaning(terms)
+        found = Translator(context, INT8, False, facts=facts).meaning(terms)
     except Untranslatable:
         return None
     solver = lib.Solver(ctx=context)
