@@ -22,11 +22,6 @@ def neg_neg(x: Term):
     return Unary("neg", Unary("neg", x)), x
 
 
-@rule(on=FLOAT, because="a reciprocal root is rounded once more than a root", floats=Floats.APPROXIMATE)
-def div_sqrt(x: Term, y: Term):
-    return x / Unary("sqrt", y), x * Unary("rsqrt", y), defined(y)
-
-
 @rule(on=FLOAT, because="x is the greater one, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
 def max_known(x: Term, y: Term):
     return binary("max", x, y), x, x >= y
@@ -37,4 +32,4 @@ def min_known(x: Term, y: Term):
     return binary("min", x, y), x, x <= y
 
 
-FLOAT_RULES = (zero_sub, sub_self, neg_neg, div_sqrt, max_known, min_known)
+FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known)

@@ -470,21 +470,6 @@ def f(P: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
     assert assert_refines(func, best, np.random.default_rng(0)) > 0
 
 
-@pytest.mark.parametrize(("floats", "approximate"), [("default", False), ("approximate", True)])
-def test_quotients_by_roots_lose_digits_only_where_that_is_granted(floats: str, approximate: bool) -> None:
-    func = parse("""
-@T.prim_func
-def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
-    for i in range(16):
-        T.assume(B[i] > 0.0)
-    for i in range(16):
-        A[i] = A[i] / T.sqrt(B[i])
-""").funcs[0]
-    best = optimize(func, floats=["default", floats]).best
-    assert ("rsqrt" in to_script(best)) == approximate
-    assert_refines(func, best, np.random.default_rng(0))
-
-
 UNDEF_TIMES_ZERO = {
     "assumed": ("T.assume(j < 14 or A[j] == T.undef())", "A[j]"),
     "local": ("L[J[j]] = A[j] * 2.0", "L[j]"),
