@@ -8,11 +8,11 @@ from itertools import islice
 
 import islpy as isl
 
-from egraph_rules.context import IMPOSSIBLE, Contexts, Known, Priority
+from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
 from egraph_rules.proposal import Here
 from egraph_rules.rule import Rule
 from egraph_rules.sites import Site
-from ir.analysis.effects import Regions
+from ir.analysis.contents import Contents, Regions
 from ir.nodes import Assume, Buffer, Expr, For, Let, Load, Stmt
 from ir.traverse import all_exprs, free_vars, substitute_expr, walk_expr
 
@@ -55,7 +55,7 @@ class Asking(Here):
         self.log.append(_Question(kind, expr, self.facts, buffer))
 
     @property
-    def known(self) -> Known:
+    def known(self) -> Contents:
         """Contents of buffers: the region that holds each known value."""
         self._note("known")
         return self.contexts.facts(self.facts).known

@@ -18,7 +18,7 @@ import numpy as np
 from egraph_rules.sampled import DIVISIONS, Array, Mask, NoValueError, Points, evaluated, operate
 from ir.dtypes import DType
 from ir.nodes import Binary, BinaryOp, Call, Const, Expr, Load, Select, Unary, Undef, const
-from ir.traverse import children, free_vars, walk_expr, with_children
+from ir.traverse import children, free_vars, node_count, walk_expr, with_children
 
 _POINTS = 64
 _HALF = _POINTS // 2
@@ -32,11 +32,6 @@ _PAIRS = 400  # forms of one operator that become operands
 _CHAIN = 7  # nodes from which on forms may be a number and an operator on another such
 _QUESTIONS = 6  # to provers, about one part
 _FORMS = 40  # that agree with a part, and are put in order
-
-
-def size(expr: Expr) -> int:
-    """How many nodes an expression has."""
-    return sum(1 for _ in walk_expr(expr))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +57,7 @@ def smaller(expr: Expr, known: Known) -> Expr:
         nonlocal left
         if part not in done:
             new = with_children(part, tuple(map(visit, children(part))))
-            most = size(new) - 1
+            most = node_count(new) - 1
             if 2 <= most < min(_MAX_SIZE, left):
                 left -= most
                 new = _smaller_whole(new, most, known)
@@ -102,7 +97,7 @@ def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
 def _in_order(forms: Iterator[Expr]) -> list[Expr]:
     found: dict[Expr, int] = {}
     for form in forms:
-        found.setdefault(form, size(form))
+        found.setdefault(form, node_count(form))
         if len(found) >= _FORMS:
             break
     return sorted(found, key=lambda e: found[e])
@@ -194,7 +189,7 @@ class _Bank:
     @staticmethod
     def of(exprs: Sequence[Expr], rows: Sequence[Array], length: int) -> _Bank:
         values = np.stack(rows) if rows else np.zeros((0, length), np.int64)
-        return _Bank(exprs, values, np.array([size(e) for e in exprs], np.int64))
+        return _Bank(exprs, values, np.array([node_count(e) for e in exprs], np.int64))
 
     @staticmethod
     def made(left: _Bank, right: _Bank, parts: Sequence[_Made]) -> _Bank:
@@ -269,7 +264,7 @@ class _Forms:
         exprs: list[Expr] = []
         rows: list[Array] = []
         parts = [p for p in self.parts if p.dtype is dtype and not isinstance(p, Const)]
-        parts.sort(key=size)
+        parts.sort(key=node_count)
         numbers = [const(n, dtype) for n in self.numbers[:_NUMBERS] if dtype.min <= n <= dtype.max]
         for part in (*parts[:_ATOMS], *numbers):
             values, bad = evaluated(part, self.points)
@@ -378,7 +373,7 @@ class _Forms:
             for yes, no in product(
                 np.flatnonzero(equal[:, test].all(axis=1))[:3], np.flatnonzero(equal[:, ~test].all(axis=1))[:3]
             ):
-                if size(cond) + bank.sizes[yes] + bank.sizes[no] < self.most:
+                if node_count(cond) + bank.sizes[yes] + bank.sizes[no] < self.most:
                     yield Select(cond, bank.exprs[yes], bank.exprs[no])
 
     def _operations(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:

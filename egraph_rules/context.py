@@ -48,11 +48,10 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.traverse import buffers_written, free_vars, has_loads, loads, walk, walk_expr
+from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
 
 _MAX_PIECES = 16
 
-Known = Contents
 K = TypeVar("K")
 
 
@@ -88,13 +87,18 @@ class Facts:
     """
 
     domain: isl.Set
-    known: Known
+    known: Contents
     conditions: tuple[tuple[Expr, bool], ...]
     priority: Priority
     scope: tuple[Var, ...] = ()
     trips: tuple[Trip, ...] = ()
     assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, for a second prover
     bound: int = 0
+
+    def spot(self, indices: Iterable[Expr]) -> isl.Set | None:
+        """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""
+        spot = pb.point(indices)
+        return None if spot is None else spot.intersect_params(self.domain)
 
     def same(self, other: Facts) -> bool:
         """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
@@ -278,9 +282,7 @@ class Contexts:
         f = self._facts[facts]
         holds = pb.condition(cond)
         domain = f.domain.intersect(holds.may if truth else holds.negated().may)
-        known = dict(f.known)
-        if truth:
-            known = held.joined(known, self.effects.assumed(cond))
+        known = held.joined(f.known, self.effects.assumed(cond)) if truth else f.known
         parts = _conjuncts(cond, truth)
         data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
         assumed = (*f.assumed, (cond, truth))
@@ -331,7 +333,7 @@ class Contexts:
         kept, dead = self._reconcile(inside, dead, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(dead)
 
-    def _after(self, known: Known, stmt: Stmt) -> Known:
+    def _after(self, known: Contents, stmt: Stmt) -> Contents:
         """What is known once a statement has run."""
         return held.joined(fx.after(known, self.effects.of(stmt)), self.effects.bounded(known, stmt))
 
@@ -366,7 +368,7 @@ class Contexts:
             self.conflicts += 1
         known, conditions = facts.known, facts.conditions
         if facts.priority is Priority.FACTS:
-            arbitrary: Known = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
+            arbitrary: Contents = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
             known = {**known, **_less(arbitrary, spoiled)}
             dead = {b: r for b, r in dead.items() if b not in needed}
             for buffer, region in relied:
@@ -451,11 +453,11 @@ class Contexts:
         candidates = [(v, r) for (b, v), r in f.known.items() if b == buffer and not held.is_condition(b, v)]
         if not candidates:
             return None
-        candidates.sort(key=lambda pair: held.is_function(pair[0]))
 
         def prove() -> Expr | None:
-            spot = self._spot(f, indices)
-            values = (v for v, r in candidates if spot is not None and spot.is_subset(r))
+            spot = f.spot(indices)
+            constants_first = sorted(candidates, key=lambda pair: held.is_function(pair[0]))
+            values = (v for v, r in constants_first if spot is not None and spot.is_subset(r))
             found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
             return next((v for v in found if v is not None), None)
 
@@ -468,10 +470,6 @@ class Contexts:
                 return other if self.truth(facts, cond) is False else None
             case _:
                 return value
-
-    def _spot(self, f: Facts, indices: tuple[Expr, ...]) -> isl.Set | None:
-        spot = pb.point(indices)
-        return None if spot is None else spot.intersect_params(f.domain)
 
     def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Whether an access stays inside its buffer."""
@@ -565,9 +563,9 @@ def _same_regions(one: Mapping[K, isl.Set], other: Mapping[K, isl.Set]) -> bool:
     return one.keys() == other.keys() and all(r is other[k] or r.plain_is_equal(other[k]) for k, r in one.items())
 
 
-def _less(known: Known, taken: Regions) -> Known:
+def _less(known: Contents, taken: Regions) -> Contents:
     """Contents without what was taken; none where they would fall into many pieces, since less may be known."""
-    out: Known = {}
+    out: Contents = {}
     for (buffer, value), region in known.items():
         hit = held.touching(value, len(buffer.shape), taken) if held.is_function(value) else None
         for gone in (taken.get(buffer), hit):
@@ -579,7 +577,7 @@ def _less(known: Known, taken: Regions) -> Known:
     return out
 
 
-def _wanted(known: Known, buffers: Collection[Buffer]) -> Known:
+def _wanted(known: Contents, buffers: Collection[Buffer]) -> Contents:
     """What is known of buffers, and of those that their values read."""
     wanted = set(buffers)
     while more := {r for b, v in known if b in wanted for r in held.reads(v)} - wanted:
@@ -587,7 +585,7 @@ def _wanted(known: Known, buffers: Collection[Buffer]) -> Known:
     return {(b, v): r for (b, v), r in known.items() if b in wanted}
 
 
-def _relied(known: Known, dead: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
+def _relied(known: Contents, dead: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
     """What facts rely on among buffers that may be spoiled: where they know a value, and what that value reads."""
     for (buffer, value), region in known.items():
         if buffer in dead and not isinstance(value, Undef):
@@ -628,7 +626,7 @@ def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
     """Data-dependent conditions that a statement leaves true."""
     match stmt:
         case Assume(cond=cond) | Assert(cond=cond):
-            yield from ((c, v) for c, v in _conjuncts(cond, True) if has_loads(c) and not _mentions_undef(c))
+            yield from ((c, v) for c, v in _conjuncts(cond, True) if has_loads(c) and not has_undef(c))
         case Seq(stmts=stmts):
             for k, part in enumerate(stmts):
                 later = {buffer for rest in stmts[k + 1 :] for buffer in buffers_written(rest)}
@@ -637,10 +635,6 @@ def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
                         yield cond, value
         case _:
             pass
-
-
-def _mentions_undef(expr: Expr) -> bool:
-    return any(isinstance(e, Undef) for e in walk_expr(expr))
 
 
 def _reads_any(cond: Expr, written: Regions) -> bool:

@@ -5,17 +5,15 @@ Only comparisons count that are known to hold: to evaluate one, its elements mus
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
-
-import islpy as isl
 
 from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.opaque import values_of
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
-from ir.traverse import loads, map_expr
+from ir.traverse import is_lazy, loads, map_expr
 
 if TYPE_CHECKING:
     from egraph_rules.context import Facts
@@ -51,29 +49,23 @@ def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
     """The elements that expressions read and that something is known about in a context; None for none."""
     read = {load for expr in exprs for load in loads(expr)}
     told = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
-    for load in sorted(read, key=str):
-        spot: isl.Set | None = None
-        for (buffer, cond), region in facts.known.items():
-            if buffer == load.buffer and held.is_condition(buffer, cond):
-                spot = _spot(load, facts) if spot is None else spot
-                here = held.at(cond, load.indices)
-                if spot is not None and here is not None and spot.is_subset(region):
-                    told.append((here, True))
+    told += [(cond, True) for load in sorted(read, key=str) for cond in _told(facts, load)]
     return Elements(told) if told else None
 
 
 def assured(facts: Facts, cond: Expr) -> bool:
     """Whether a condition is known of an element that it reads, word for word or with a number further off."""
-    return any(
-        buffer == load.buffer
-        and held.is_condition(buffer, known)
-        and (here := held.at(known, load.indices)) is not None
-        and _implies(here, cond)
-        and (spot := _spot(load, facts)) is not None
-        and spot.is_subset(region)
-        for load in loads(cond)
-        for (buffer, known), region in facts.known.items()
-    )
+    return any(_implies(known, cond) for load in loads(cond) for known in _told(facts, load))
+
+
+def _told(facts: Facts, load: Load) -> Iterator[Expr]:
+    """The conditions that are known to hold of an element."""
+    known = [(c, r) for (b, c), r in facts.known.items() if b == load.buffer and held.is_condition(b, c)]
+    spot = facts.spot(load.indices) if known else None
+    for cond, region in known:
+        here = held.at(cond, load.indices)
+        if spot is not None and here is not None and spot.is_subset(region):
+            yield here
 
 
 def _implies(known: Expr, cond: Expr) -> bool:
@@ -87,10 +79,5 @@ def _implies(known: Expr, cond: Expr) -> bool:
             return known.same(cond)
 
 
-def _spot(load: Load, facts: Facts) -> isl.Set | None:
-    spot = pb.point(load.indices)
-    return None if spot is None else spot.intersect_params(facts.domain)
-
-
 def _compares(cond: Expr) -> bool:
-    return isinstance(cond, Binary) and cond.op in COMPARE_OPS and not cond.lhs.dtype.is_float
+    return isinstance(cond, Binary) and cond.op in COMPARE_OPS and not cond.lhs.dtype.is_float and not is_lazy(cond)

@@ -19,7 +19,7 @@ from egraph_rules.functions import function_number
 from egraph_rules.phases import DEFAULT_BUDGET
 from egraph_rules.proposal import ExprProposal, Here, Proposal
 from egraph_rules.rule import Number, Rule, instantiate
-from egraph_rules.values import Value
+from egraph_rules.values import MAX_FOLLOWED, Value
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -55,7 +55,6 @@ from ir.traverse import substitute_expr, walk_expr
 
 T = TypeVar("T")
 Tables = dict[str, list[tuple[Cell, ...]]]
-MAX_FOLLOWED = 8  # elements known to equal others, these known to equal others, ...
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
 

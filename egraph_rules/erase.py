@@ -28,7 +28,7 @@ from ir.nodes import (
     Unary,
     Undef,
 )
-from ir.traverse import all_exprs, buffers_written, map_stmt, walk, walk_expr
+from ir.traverse import all_exprs, buffers_written, has_undef, map_stmt, walk
 
 
 def is_undef(expr: Expr) -> bool:
@@ -94,5 +94,5 @@ def count_erased(stmt: Stmt) -> tuple[int, int]:
     """How many assumptions and undef stores a program contains."""
     stmts = list(walk(stmt))
     assumes = sum(isinstance(s, Assume) for s in stmts)
-    stores = sum(isinstance(s, Store) and any(isinstance(e, Undef) for e in walk_expr(s.value)) for s in stmts)
+    stores = sum(isinstance(s, Store) and has_undef(s.value) for s in stmts)
     return assumes, stores

@@ -7,10 +7,10 @@ so that results are the same on every machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from egraph_rules.candidates import Known, may_have_forms, size, smaller
+from egraph_rules.candidates import Known, may_have_forms, smaller
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
 from egraph_rules.cost import CPU
 from egraph_rules.encode import Expander, Numbering
@@ -33,8 +33,8 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Binary, Const, Expr, Var, const
-from ir.traverse import free_vars, walk_expr
+from ir.nodes import Const, Expr, Var, const
+from ir.traverse import conjunction, free_vars, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
 _OWN = 8  # conditions on a variable that are asked for its range
@@ -76,7 +76,7 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     best = _smaller(_settled(expr, place), place, prices)
     for _ in range(_SEARCHES):
         new = _search(best, place, policy)
-        if size(new) > size(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
+        if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
         best = _smaller(new, place, prices)
     return best if best is expr else _settled(best, place)
@@ -91,7 +91,7 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     answer = place.by_ranges(cond)
     if answer is Open.UNKNOWN:
         answer = decide(cond, place.given, _ALONE)
-    if answer is Open.UNKNOWN and size(cond) <= _SEARCHED:
+    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
         simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
         if isinstance(simpler, Const):
             return bool(simpler.value)
@@ -110,7 +110,7 @@ def _settled(expr: Expr, place: _Place) -> Expr:
 
 def _smaller(expr: Expr, place: _Place, prices: Prices) -> Expr:
     """An expression with smaller forms for its parts, none of them dearer."""
-    if size(expr) < _LEAST or not may_have_forms(expr):
+    if node_count(expr) < _LEAST or not may_have_forms(expr):
         return expr
     place.begin()
     conditions = [c for c, _ in place.given if may_have_forms(c)]
@@ -187,7 +187,7 @@ class _Place:
         """Values of the variables of an expression where those of the given conditions hold, the same each time."""
         variables = sorted({v for e in (expr, *conditions) for v in free_vars(e)}, key=lambda v: v.name)
         numbers = {int(e.value) for c in (expr, *conditions) for e in walk_expr(c) if isinstance(e, Const)}
-        parts = [part for c in conditions for part in _conjuncts(c)]
+        parts = [part for c in conditions for part in conjunction(c)]
         ranges = {v.name: _range(v, parts) for v in variables if v.dtype.is_integer}
         return drawn(variables, conditions, ranges, sorted(numbers))
 
@@ -218,14 +218,6 @@ def _search(expr: Expr, place: _Place, floats: Floats, work: int = _BUDGET.work)
         saturate(engine, expander, folder, _BUDGET, patience)
         extractor = Extractor(engine.tables(EXTRACTED), numbering, CPU, 1)
     return extractor.expression(place.facts, number)
-
-
-def _conjuncts(cond: Expr) -> Iterator[Expr]:
-    if isinstance(cond, Binary) and cond.op == "and":
-        yield from _conjuncts(cond.lhs)
-        yield from _conjuncts(cond.rhs)
-    else:
-        yield cond
 
 
 def _range(var: Var, conditions: Sequence[Expr]) -> tuple[int | None, int | None]:

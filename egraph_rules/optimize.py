@@ -285,8 +285,8 @@ class _Session:
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
         followed = {e.buffer for e in all_exprs(self.body) if isinstance(e, Load)}
-        effects = EffectAnalysis(self._over, followed, finite=Floats.FINITE in self.search.floats)
         defined = defined_buffers(self.body, self.search.func.buffers)
+        effects = EffectAnalysis(self._over, followed, defined, self.search.floats)
         self.contexts = Contexts(effects, over=self._over, floats=self.search.floats, defined=defined)
         self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
         self.part = part = self.numbering.number(self.body)

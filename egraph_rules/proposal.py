@@ -16,9 +16,10 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Known, Priority
+from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
 from egraph_rules.rule import Rule
 from ir import presburger as pb
+from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions
 from ir.errors import RuleError
 from ir.floats import Floats
@@ -57,7 +58,7 @@ class Here:
         return self.contexts.facts(self.facts).domain
 
     @property
-    def known(self) -> Known:
+    def known(self) -> Contents:
         """Contents of buffers: the region that holds each known value."""
         return self.contexts.facts(self.facts).known
 

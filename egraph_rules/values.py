@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from egraph_rules.context import Contexts
 
 Value = Const | Undef
+# Elements known to equal others, these known to equal others, ...: of two buffers each may be told by the other.
+MAX_FOLLOWED = 8
 
 
 class Values:
@@ -29,6 +31,7 @@ class Values:
         self._floats = floats
         self._known: dict[tuple[int, Expr], Value | None] = {}
         self._open: set[tuple[int, Expr]] = set()
+        self._followed = 0  # from how many elements to the next the expression at hand came
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
@@ -68,7 +71,12 @@ class Values:
                 return None if number is None else Const(number, expr.dtype)
             case Load(buffer=buffer, indices=indices):
                 held = self._contexts.contents(facts, buffer, indices)
-                return None if held is None else self.of(facts, held)
+                if held is None or self._followed >= MAX_FOLLOWED:
+                    return None
+                self._followed += 1
+                found = self.of(facts, held)
+                self._followed -= 1
+                return found
             case Select(cond=cond, then=a, other=b):
                 return self._value_of_arm(facts, cond, a, b)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):

@@ -245,6 +245,31 @@ def factors(expr: Expr) -> list[Expr]:
     return [expr]
 
 
+def node_count(expr: Expr) -> int:
+    """How many nodes an expression has."""
+    return sum(1 for _ in walk_expr(expr))
+
+
+def conjunction(cond: Expr) -> Iterator[Expr]:
+    """The operands of a tree of `and`, in order."""
+    match cond:
+        case Binary(op="and", lhs=a, rhs=b):
+            yield from conjunction(a)
+            yield from conjunction(b)
+        case _:
+            yield cond
+
+
+def has_undef(expr: Expr) -> bool:
+    """Whether an expression has `undef` in it."""
+    return any(isinstance(e, Undef) for e in walk_expr(expr))
+
+
+def is_lazy(expr: Expr) -> bool:
+    """Whether some part of an expression is evaluated only where another one lets it be."""
+    return any(isinstance(e, Select) or (isinstance(e, Binary) and e.op in ("and", "or")) for e in walk_expr(expr))
+
+
 def has_loads(expr: Expr) -> bool:
     """Whether an expression reads any buffer."""
     return any(isinstance(e, Load) for e in walk_expr(expr))

@@ -7,9 +7,9 @@ from pathlib import PurePath
 from typing import cast
 
 from ir.blocks import lower_blocks
-from ir.nodes import AnyStmt, Assert, Assume, Const, For, If, Let, PrimFunc, Stmt, Unary, Undef
+from ir.nodes import AnyStmt, Assert, Assume, Const, For, If, Let, PrimFunc, Stmt, Unary
 from ir.script.printer import to_script
-from ir.traverse import stmt_children, walk_expr
+from ir.traverse import has_undef, stmt_children
 
 
 def assumptions_of(func: PrimFunc) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def assumptions_of(func: PrimFunc) -> tuple[str, ...]:
 
 def _found(stmt: Stmt, ranges: tuple[str, ...], under: tuple[str, ...]) -> Iterator[str]:
     match cast(AnyStmt, stmt):
-        case Assume(cond=cond) if any(isinstance(e, Undef) for e in walk_expr(cond)):
+        case Assume(cond=cond) if has_undef(cond):
             return  # a permission, which asks nothing of the caller
         case Assume(cond=cond, span=span) | Assert(cond=cond, span=span):
             all_ = f" for all {', '.join(ranges)}" if ranges else ""

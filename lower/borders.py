@@ -16,7 +16,7 @@ from ir import presburger
 from ir.analysis.dependence import Loop, Statement, common_loops, uncovered
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
-from ir.traverse import free_vars, loads, map_expr, substitute_expr, walk_expr
+from ir.traverse import free_vars, loads, map_expr, node_count, substitute_expr
 from lower.choices import conjunction, conjuncts
 from lower.linear import Linear, atom, least, linear, number, tidy, to_expr, unbounded
 from lower.nest import ArrayStatement, Box, Fresh, array_statement, extreme, loop_over, loops_over
@@ -164,7 +164,7 @@ def _first(
             return None
         conditions, stored = found
         value = Select(conjunction(conditions), stored, value) if conditions else stored
-    return First(place, value) if sum(1 for _ in walk_expr(value)) <= _SHORT else None
+    return First(place, value) if node_count(value) <= _SHORT else None
 
 
 def _stored_at(

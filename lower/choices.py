@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Literal
 
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
-from ir.traverse import has_load, has_loads, loads, map_expr, nesting, substitute, walk_expr
+from ir.traverse import has_load, has_loads, loads, map_expr, nesting, node_count, substitute, walk_expr
 from lower.freedoms import CHOICE_AS_EXTREME, Policy
 from lower.linear import linear
 
@@ -28,7 +28,7 @@ _EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
 
 def is_short(expr: Expr) -> bool:
     """Whether an expression may be evaluated in several places, for all the work there is in it."""
-    return sum(1 for _ in walk_expr(expr)) <= 16
+    return node_count(expr) <= 16
 
 
 def is_large(expr: Expr) -> bool:
@@ -36,7 +36,7 @@ def is_large(expr: Expr) -> bool:
 
     Python reads 200 brackets within each other, and what is put in place of several names may double each time.
     """
-    return sum(1 for _ in walk_expr(expr)) > _LARGE or nesting(expr) > _DEEP
+    return node_count(expr) > _LARGE or nesting(expr) > _DEEP
 
 
 def conjunction(conditions: Sequence[Expr]) -> Expr:

@@ -12,7 +12,7 @@ from math import prod
 
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Const
-from ir.traverse import free_vars, loads, walk_expr
+from ir.traverse import free_vars, loads, node_count
 from lower.inlined import having, writer_of
 from lower.job import MAX_TAPS
 from lower.normalize import Program, read_by_bounds
@@ -103,4 +103,4 @@ def _times(loop: Loop) -> int:
 
 
 def _size(statement: Statement) -> int:
-    return sum(1 for _ in walk_expr(statement.store.value))
+    return node_count(statement.store.value)

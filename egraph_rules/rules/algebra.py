@@ -18,7 +18,7 @@ from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var, binary, const
 from ir.script.printer import to_script
-from ir.traverse import children, walk_expr
+from ir.traverse import children, node_count, walk_expr
 
 # Quotients and remainders by unknowns ---------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ def collected(expr: Expr, here: Here) -> Iterator[Expr]:
     atoms = Atoms()
     terms = atoms.polynomial(expr)
     new = None if terms is None else atoms.total(terms, expr.dtype)
-    if new is None or sum(1 for _ in walk_expr(new)) > sum(1 for _ in walk_expr(expr)):
+    if new is None or node_count(new) > node_count(expr):
         return
     if not new.same(expr) and (not expr.dtype.is_signed or atoms.stay_in_range(expr, new, here)):
         yield new

@@ -22,6 +22,7 @@ from ir.traverse import (
     bound_var,
     buffers_written,
     children,
+    conjunction,
     free_vars,
     has_loads,
     loads,
@@ -231,7 +232,7 @@ def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """A branch for each conjunct, so that one may go alone: those on data outside, those that bound regions inside."""
     if not isinstance(stmt, If) or stmt.other != SKIP:
         return
-    parts = list(_conjuncts(stmt.cond))
+    parts = list(conjunction(stmt.cond))
     if not 1 < len(parts) <= _MAX_CONJUNCTS:
         return
     at = here
@@ -250,15 +251,6 @@ def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 _MAX_CONJUNCTS = 4  # nested branches are all combinations of what may go
-
-
-def _conjuncts(cond: Expr) -> Iterator[Expr]:
-    match cond:
-        case Binary(op="and", lhs=a, rhs=b):
-            yield from _conjuncts(a)
-            yield from _conjuncts(b)
-        case _:
-            yield cond
 
 
 @rewrite(

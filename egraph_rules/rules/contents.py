@@ -14,8 +14,9 @@ from egraph_rules.context import IMPOSSIBLE
 from egraph_rules.cost import CPU
 from egraph_rules.prices import Prices
 from egraph_rules.proposal import Here, rewrite
+from ir.analysis.contents import reads
 from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, seq
-from ir.traverse import all_exprs, children, stmt_exprs, walk, walk_expr, with_children
+from ir.traverse import all_exprs, children, stmt_exprs, walk, with_children
 
 _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
 
@@ -89,17 +90,17 @@ class _Forwarding:
             case Block(body=body):
                 return replace(stmt, body=self.statement(body, here))
             case _:
-                if any(self._reads(e) for e in stmt_exprs(stmt)):
+                if any(self.buffer in reads(e) for e in stmt_exprs(stmt)):
                     raise _UnknownError
                 return stmt
 
     def expr(self, expr: Expr, here: Here) -> Expr:
-        if not self._reads(expr):
+        if self.buffer not in reads(expr):
             return expr
         match expr:
             case Load(buffer=buffer, indices=indices) if buffer == self.buffer:
                 value = here.contents(buffer, indices)
-                if value is None or self._reads(value):
+                if value is None or self.buffer in reads(value):
                     raise _UnknownError
                 return value
             case Select(cond=cond, then=yes, other=no):
@@ -117,9 +118,6 @@ class _Forwarding:
                 )
             case _:
                 return with_children(expr, tuple(self.expr(e, here) for e in children(expr)))
-
-    def _reads(self, expr: Expr) -> bool:
-        return any(isinstance(e, Load) and e.buffer == self.buffer for e in walk_expr(expr))
 
 
 CONTENTS_RULES = (forwarded,)

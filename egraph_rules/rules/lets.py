@@ -39,7 +39,18 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.traverse import bound_var, children, free_vars, map_stmt, stmt_children, stmt_exprs, substitute, walk, walk_expr
+from ir.traverse import (
+    bound_var,
+    children,
+    free_vars,
+    map_stmt,
+    node_count,
+    stmt_children,
+    stmt_exprs,
+    substitute,
+    walk,
+    walk_expr,
+)
 from ir.traverse import with_children as with_operands
 
 
@@ -308,7 +319,7 @@ def _named(stmt: Stmt, first: Stmt, here: Here, names: Names) -> Stmt | None:
     inner = {v.name for s in walk(stmt) for v in bound_var(s)}
     there = counts if first is stmt else _counts(first)
     found = [e for e, n in counts.items() if n > 1 and e in there and inner.isdisjoint(v.name for v in free_vars(e))]
-    for expr in sorted(found, key=lambda e: -sum(1 for _ in walk_expr(e))):
+    for expr in sorted(found, key=lambda e: -node_count(e)):
         if may_bind(expr, stmt, here):
             var = names.new("index" if expr.dtype.is_integer else "value", expr.dtype)
             return Let(var, expr, renamed(stmt, expr, var))

@@ -12,7 +12,7 @@ the place of the value (`is_condition`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import islpy as isl
 
@@ -21,7 +21,7 @@ from ir import readback
 from ir.analysis.invariants import keeps
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store, Undef, Var
-from ir.traverse import free_vars, loads, substitute_expr, walk_expr
+from ir.traverse import free_vars, loads, node_count, substitute_expr
 
 Regions = dict[Buffer, isl.Set]
 Value = Expr
@@ -50,7 +50,7 @@ def stored(indices: tuple[Expr, ...], value: Expr) -> Value | None:
     """What `B[indices] = value` leaves there, over coordinates as far as indices are variables; None for no value."""
     if not is_function(value):
         return value
-    if sum(1 for _ in walk_expr(value)) > MAX_NODES:
+    if node_count(value) > MAX_NODES:
         return None
     names: dict[Var, Expr] = {}
     for axis, index in enumerate(indices):
@@ -112,20 +112,24 @@ def read_by(value: Value, region: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
         yield load.buffer, seen
 
 
-def bounded(contents: Contents, stmt: Stmt, written: Iterable[Buffer]) -> Contents:
-    """Of numbers that elements held before a statement, those that it moves them away from in one direction only."""
-    out: Contents = {}
+def bounded(contents: Contents, stmt: Stmt, written: Iterable[Buffer], defined: Collection[Buffer]) -> Contents:
+    """Of numbers that elements held before a statement, those that it moves them away from in one direction only.
+
+    `written` are the buffers in question, `defined` those that hold nothing arbitrary.
+    """
+    kept: list[Contents] = []
     for (buffer, value), region in contents.items():
-        if buffer not in written or not (isinstance(value, Const) or is_condition(buffer, value)):
+        if buffer not in written:
             continue
         element = Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
         for side in ("ge", "le"):
             number = value
             if isinstance(value, Binary) and value.op == side and value.lhs.same(element):
                 number = value.rhs
-            if isinstance(number, Const) and number.dtype is buffer.dtype and keeps(stmt, buffer, side, number):
-                out[buffer, Binary(side, element, number)] = region
-    return out
+            if isinstance(number, Const) and keeps(stmt, buffer, side, number, defined):
+                claim = Binary(side, element, number)
+                kept.append({(buffer, claim): region} if is_condition(buffer, claim) else {})
+    return joined(*kept)
 
 
 def without(contents: Contents, written: Mapping[Buffer, isl.Set]) -> Contents:
@@ -173,12 +177,12 @@ def closed(value: Value, region: isl.Set, var: Var, scope: Mapping[str, Var]) ->
     if iteration.dtype is not var.dtype:
         return None
     found = substitute_expr(value, {var: iteration})
-    return found if sum(1 for _ in walk_expr(found)) <= MAX_NODES else None
+    return found if node_count(found) <= MAX_NODES else None
 
 
 def reads(value: Value) -> set[Buffer]:
     """The buffers that a value reads."""
-    return {e.buffer for e in walk_expr(value) if isinstance(e, Load)}
+    return {load.buffer for load in loads(value)}
 
 
 def of_store(store: Store, spot: isl.Set) -> Contents:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
-from ir.nodes import Assume, Buffer, Expr, Load, Stmt, Store, Undef
-from ir.traverse import has_loads, walk, walk_expr
+from ir.nodes import Assume, Buffer, Expr, Stmt, Store
+from ir.traverse import has_loads, has_undef, loads, walk
 
 
 def defined_buffers(body: Stmt, given: Iterable[Buffer]) -> frozenset[Buffer]:
@@ -14,24 +14,17 @@ def defined_buffers(body: Stmt, given: Iterable[Buffer]) -> frozenset[Buffer]:
     Nobody says that they may be, and only defined values are stored to them: the greatest such set. Loads whose place
     data decide may leave their buffer, which gives undef.
     """
-    claimed = {e.buffer for s in walk(body) if isinstance(s, Assume) and _arbitrary(s.cond) for e in _loads(s.cond)}
+    claimed = {e.buffer for s in walk(body) if isinstance(s, Assume) and has_undef(s.cond) for e in loads(s.cond)}
     found = set(given) - claimed
     stores = [s for s in walk(body) if isinstance(s, Store)]
     while True:
-        spoiled = {s.buffer for s in stores if s.buffer in found and not _is_defined(s.value, found)}
+        spoiled = {s.buffer for s in stores if s.buffer in found and not is_defined(s.value, found)}
         if not spoiled:
             return frozenset(found)
         found -= spoiled
 
 
-def _arbitrary(expr: Expr) -> bool:
-    return any(isinstance(e, Undef) for e in walk_expr(expr))
-
-
-def _loads(expr: Expr) -> list[Load]:
-    return [e for e in walk_expr(expr) if isinstance(e, Load)]
-
-
-def _is_defined(value: Expr, known: set[Buffer]) -> bool:
-    steady = all(e.buffer in known and not any(map(has_loads, e.indices)) for e in _loads(value))
-    return steady and not _arbitrary(value)
+def is_defined(value: Expr, known: Collection[Buffer]) -> bool:
+    """Whether a value is not arbitrary, if what these buffers hold is not."""
+    steady = all(e.buffer in known and not any(map(has_loads, e.indices)) for e in loads(value))
+    return steady and not has_undef(value)

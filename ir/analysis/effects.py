@@ -16,6 +16,7 @@ import islpy as isl
 from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
+from ir.floats import Floats
 from ir.nodes import (
     COMPARE_OPS,
     Alloc,
@@ -25,6 +26,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Const,
     Evaluate,
     Expr,
     For,
@@ -45,6 +47,8 @@ from ir.traverse import (
     children,
     free_vars,
     has_loads,
+    has_undef,
+    is_lazy,
     loads,
     stmt_children,
     substitute_expr,
@@ -131,16 +135,22 @@ class EffectAnalysis:
     """Effects by statement, remembered by object identity for the life of the analysis."""
 
     def __init__(
-        self, over: Callable[[], bool] = lambda: False, followed: Collection[Buffer] = (), *, finite: bool = False
+        self,
+        over: Callable[[], bool] = lambda: False,
+        followed: Collection[Buffer] = (),
+        defined: Collection[Buffer] = (),
+        floats: Floats = Floats.STRICT,
     ) -> None:
         """Once there is no time left (`over`), what has not been worked out yet may do anything.
 
-        Of `followed` buffers, contents are known as functions of the place; of others, as constants only. `finite`
-        says that floats are numbers, so that they have bounds.
+        Of `followed` buffers, contents are known as functions of the place; of others, as constants only. `defined`
+        ones hold nothing arbitrary. By the policy on `floats` they are numbers, so that they have bounds, and equal
+        ones are one value, so that assumptions on them say which.
         """
         self._over = over
         self._followed = frozenset(followed)
-        self._finite = finite
+        self._defined = frozenset(defined)
+        self._floats = floats
         self._scope: dict[str, Var] = {}  # variables by name; a name of two dtypes is left out
         self._known: dict[int, tuple[Stmt, Effects]] = {}
 
@@ -195,12 +205,20 @@ class EffectAnalysis:
 
     def bounded(self, known: Contents, stmt: Stmt) -> Contents:
         """Bounds that a statement keeps, of numbers that were known before."""
-        written = {b for b in self.of(stmt).may if b in self._followed and (self._finite or not b.dtype.is_float)}
-        return held.bounded(known, stmt, written)
+        numbers = Floats.FINITE in self._floats
+        written = {b for b in self.of(stmt).may if b in self._followed and (numbers or not b.dtype.is_float)}
+        return held.bounded(known, stmt, written, self._defined)
 
     def assumed(self, cond: Expr) -> Contents:
         """Buffer contents that a true condition fixes."""
-        return {(b, v): r for (b, v), r in assumed_values(cond) if b in self._followed or not held.is_function(v)}
+        return held.joined(*({(b, v): r} for (b, v), r in assumed_values(cond) if self._tells(b, v)))
+
+    def _tells(self, buffer: Buffer, value: Value) -> bool:
+        """Whether to know that an element equals a value is to know the element: zeros are equal and have signs."""
+        exact = buffer.dtype.is_float and Floats.NO_SIGNED_ZEROS not in self._floats
+        if exact and not held.is_condition(buffer, value):
+            return isinstance(value, Undef) or (isinstance(value, Const) and value.value != 0.0)
+        return buffer in self._followed or not held.is_function(value)
 
     def _meet(self, *exprs: Expr) -> None:
         """Remember the variables of expressions by name."""
@@ -458,7 +476,7 @@ def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, 
                 if isinstance(place, Load) and unless:
                     value = Select(reduce(lambda p, q: Binary("or", p, q), unless), place, value)
                 known = held.stored(place.indices, value) if isinstance(place, Load) else None
-                arbitrary = held.is_function(value) and any(isinstance(e, Undef) for e in walk_expr(value))
+                arbitrary = held.is_function(value) and has_undef(value)
                 if isinstance(place, Load) and spot is not None and known is not None and not arbitrary:
                     yield (place.buffer, known), spot
         case _:
@@ -466,8 +484,10 @@ def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, 
 
 
 def _conditions(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """A comparison, as a condition on each integer element that it reads."""
+    """A comparison, as a condition on each integer element that it reads, whatever else holds."""
     if not (isinstance(cond, Binary) and cond.op in COMPARE_OPS and cond.op != "eq" and cond.lhs.dtype.is_integer):
+        return
+    if is_lazy(cond):
         return
     for load in dict.fromkeys(loads(cond)):
         spot = pb.point(load.indices)

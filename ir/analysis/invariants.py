@@ -1,26 +1,31 @@
 """Bounds that stores keep: what an accumulator can become, from the number that it starts with.
 
-By induction over the stores to a buffer: each leaves its element on one side of a number if it was there before. Of
-floats this holds as long as nothing is NaN.
+By induction over the stores to a buffer: each leaves its element on one side of a number, and defined, if it was so
+before. Of floats this holds as long as nothing is NaN.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from ir.analysis.definedness import is_defined
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, Select, Stmt, Store, Unary
-from ir.traverse import walk
+from ir.traverse import map_expr, walk
 
 Side = Literal["ge", "le"]
 _NOT_NEGATIVE = ("abs", "exp", "sqrt", "sigmoid")
 
 
-def keeps(stmt: Stmt, buffer: Buffer, side: Side, number: Const) -> bool:
-    """Whether no store of a statement moves an element of a buffer past a number that it was not past."""
-    stores = [s for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
-    return all(_Bound(s, side, number).holds(s.value) for s in stores)
+def keeps(stmt: Stmt, buffer: Buffer, side: Side, number: Const, defined: Collection[Buffer]) -> bool:
+    """Whether no store of a statement moves an element of a buffer past a number that it was not past.
+
+    Nor may one make it arbitrary: besides the element, values read `defined` buffers only.
+    """
+    bounds = [_Bound(s, side, number) for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    return all(b.holds(b.store.value) and b.is_defined(defined) for b in bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +35,11 @@ class _Bound:
     store: Store
     side: Side
     number: Const
+
+    def is_defined(self, defined: Collection[Buffer]) -> bool:
+        """Whether the value is not arbitrary if the element was not."""
+        element = Load(self.store.buffer, self.store.indices)
+        return is_defined(map_expr(self.store.value, lambda e: self.number if e.same(element) else e), defined)
 
     def holds(self, value: Expr) -> bool:
         either, both = ("max", "min") if self.side == "ge" else ("min", "max")
@@ -72,7 +82,7 @@ def _has_sign(expr: Expr, *, up: bool) -> bool:
             return any(signs) if op == ("max" if up else "min") else all(signs)
         case Select(then=a, other=b):
             return _has_sign(a, up=up) and _has_sign(b, up=up)
-        case Unary(op="neg", operand=a):
+        case Unary(op="neg", operand=a) if expr.dtype.is_signed or expr.dtype.is_float:
             return _has_sign(a, up=not up)
         case Unary(op=op) if op in _NOT_NEGATIVE:
             return up

@@ -30,7 +30,7 @@ from ir.nodes import (
 from ir.schedule.edit import forget_regions
 from ir.schedule.restrict import as_dtype, equals, is_simple
 from ir.schedule.stages import accesses
-from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, substitute_expr, walk_expr
+from ir.traverse import free_vars, has_loads, map_expr, map_stmt, node_count, stmt_children, substitute_expr, walk_expr
 
 
 def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set, scope: Mapping[str, Expr]) -> Stmt:
@@ -177,6 +177,6 @@ class _Rewriter:
         if place is not None:
             names = {v.name: v for e in (index, first) for v in free_vars(e)}
             short = as_dtype(readback.expression(place.sub(axis.low), names), index.dtype)
-            if sum(1 for _ in walk_expr(short)) <= sum(1 for _ in walk_expr(index)):
+            if node_count(short) <= node_count(index):
                 return short
         return Binary("sub", index, first)

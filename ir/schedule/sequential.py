@@ -59,6 +59,7 @@ from ir.schedule.indices import Tidy
 from ir.schedule.inversion import Nest, domain_of, points_of
 from ir.schedule.legality import Violation, check_order
 from ir.traverse import (
+    conjunction,
     free_vars,
     has_loads,
     map_stmt,
@@ -432,7 +433,7 @@ def _one_iteration(loop: For) -> Stmt:
         inner = inner.body
     if not isinstance(inner, If) or inner.other != SKIP or not _is_positive(loop.extent):
         return loop
-    tests = list(_conjuncts(inner.cond))
+    tests = list(conjunction(inner.cond))
     start = Binary("eq", loop.var, loop.start)
     others = [t for t in tests if not t.same(start)]
     if len(others) == len(tests):
@@ -446,14 +447,6 @@ def _one_iteration(loop: For) -> Stmt:
 
 def _is_positive(extent: Expr) -> bool:
     return isinstance(extent, Const) and extent.value > 0
-
-
-def _conjuncts(cond: Expr) -> Iterator[Expr]:
-    if isinstance(cond, Binary) and cond.op == "and":
-        yield from _conjuncts(cond.lhs)
-        yield from _conjuncts(cond.rhs)
-    else:
-        yield cond
 
 
 def _around(path: tuple[Stmt, ...], suffix: str = "") -> Stmt:

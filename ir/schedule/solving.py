@@ -9,11 +9,11 @@ import islpy as isl
 
 from ir import presburger as pb
 from ir import readback
-from ir.nodes import Block, Expr, Load, Seq, Stmt, Store, Undef, Var, const
+from ir.nodes import Block, Expr, Load, Seq, Stmt, Store, Var, const
 from ir.schedule.edit import path_to, refuse, replace_at
 from ir.schedule.legality import Event, domain_of, events
 from ir.schedule.restrict import as_dtype
-from ir.traverse import all_exprs, walk, walk_expr
+from ir.traverse import all_exprs, has_undef, walk
 
 
 def single_store(block: Stmt, name: str) -> tuple[Stmt, ...]:
@@ -37,7 +37,7 @@ def single_store(block: Stmt, name: str) -> tuple[Stmt, ...]:
 
 def refuse_undef(store: Store) -> None:
     """Refuse to forward a value that may be another one at each use."""
-    if any(isinstance(e, Undef) for e in walk_expr(store.value)):
+    if has_undef(store.value):
         message = f"the value stored to {store.buffer.name} is undef, which may be another value at each use"
         refuse("undef", message, store.span, help="remove the stores of undef first")
 

@@ -11,7 +11,7 @@ from ir.errors import suggest
 from ir.nodes import BinaryOp, Buffer, Call, Cast, Expr, Function, Load, UnaryOp, Undef, Var
 from ir.script.scope import Scope
 from ir.script.values import Typer, Untyped, Value, is_number
-from ir.traverse import walk_expr
+from ir.traverse import has_undef
 
 MAX_DEPTH = 250  # levels of nesting: what every later pass can walk, and comparing programs too
 
@@ -122,7 +122,7 @@ class ExprParser(Typer):
         return self.default(self.value(node), node)
 
     def _no_undef(self, expr: Expr, node: ast.AST, what: str) -> Expr:
-        if any(isinstance(e, Undef) for e in walk_expr(expr)):
+        if has_undef(expr):
             raise self.source.error(
                 "undef-misuse",
                 f"T.undef() may not occur in {what}",

@@ -15,7 +15,7 @@ import stages
 from compare import assert_refines
 from egraph_rules import Floats, optimize
 from egraph_rules.cost import Target
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, to_script
 from ir.nodes import Alloc, If, Select
 from ir.traverse import all_exprs, walk
 
@@ -220,6 +220,7 @@ LOST = [
     ("int32", "0", "C[0] + T.min(A[i], 1)", "T.max(C[0], 0)"),
     ("int32", "0", "T.min(C[0], A[i])", "T.max(C[0], 0)"),
     ("uint8", "5", "C[0] + A[i]", "T.max(C[0], T.uint8(5))"),  # wraps
+    ("uint8", "0", "-A[i]", "T.if_then_else(C[0] <= 0, T.uint8(1), T.uint8(2))"),  # wraps too
     ("float32", "0", "C[0] + A[i] * A[7 - i]", "T.max(C[0], 0.0)"),
     ("float32", "1", "C[0] * T.abs(A[i])", "T.max(C[0], 1.0)"),
     ("float32", "0", "T.max(C[0], A[i]) - 1.0", "T.max(C[0], 0.0)"),
@@ -246,3 +247,43 @@ def test_accumulators_stay_on_one_side_of_their_first_value(dtype: str, first: s
     for _ in range(4):
         given = {"A": rng.integers(0 if dtype == "uint8" else -9, 9, 8).astype(dtype)}
         compare.assert_same(func, [best], {**given, **{n: np.zeros(1, dtype) for n in "CD"}})
+
+
+def test_truths_have_no_bounds() -> None:
+    """That one is not below `False` says nothing of which it is."""
+    func = program(
+        "C[0] = False", "for i in range(8):\n    C[0] = T.if_then_else(A[i] > 3, True, C[0])",
+        "D[0] = T.if_then_else(C[0], 1, 2)",
+        params='A: T.Buffer((8,), "int32"), C: T.Buffer((1,), "bool"), D: T.Buffer((1,), "int32")',
+    )  # fmt: skip
+    for variant, _ in optimize(func, k=3).variants:
+        assert_refines(func, variant, np.random.default_rng(7), runs=5)
+
+
+MIRRORED = program(
+    "for i in range(8):\n    T.assume(A[i] == B[7 - i])",
+    "for i in range(8):\n    D[i] = T.if_then_else(i < 6, A[i], B[7 - i])",
+    params='A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")',
+)
+
+
+def test_elements_that_tell_each_other_end() -> None:
+    assert guards(optimize(MIRRORED).best) == 0
+
+
+def test_equal_floats_are_not_the_same_where_zeros_have_signs() -> None:
+    best = optimize(MIRRORED, floats=Floats.STRICT).best
+    assert guards(best) == 1
+    zeros = {"A": np.zeros(8, np.float32), "B": -np.zeros(8, np.float32), "D": np.zeros(8, np.float32)}
+    found, wanted = (interpret(one, **zeros)[0] for one in (best, MIRRORED))
+    assert np.array_equal(np.signbit(found), np.signbit(wanted))
+
+
+def test_what_may_be_arbitrary_has_no_bounds() -> None:
+    """A maximum with what nobody has written is arbitrary, and equals no number."""
+    func = program(
+        'L = T.alloc_buffer((8,), "int32")', "C[0] = 0", "for i in range(8):\n    C[0] = T.max(C[0], L[J[i]])",
+        "D[0] = T.max(C[0], 0)",
+        params='J: T.Buffer((8,), "int32"), C: T.Buffer((1,), "int32"), D: T.Buffer((1,), "int32")',
+    )  # fmt: skip
+    assert "T.max(C[0], 0)" in to_script(optimize(func).best)
