@@ -35,7 +35,7 @@ BinaryOp = Literal[Arith, Bitwise, Compare, Logical]
 Rounding = Literal["floor", "ceil", "round", "trunc"]  # `round` takes ties to the even neighbour
 FloatFunction = Literal[
     "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sin", "cos", "tan", "sinh", "cosh",
-    "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "sigmoid",
+    "asin", "acos", "atan", "erf", "sigmoid",
 ]  # fmt: skip
 UnaryOp = Literal["neg", "not", "bitnot", "abs", FloatFunction, Rounding]
 LoopKind = Literal["serial", "parallel", "vectorized", "unroll"]

@@ -20,8 +20,7 @@ _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "c
 _SPECIAL = frozenset(
     (
         "exp", "exp2", "log", "log1p", "expm1", "sqrt", "rsqrt", "cbrt", "tanh", "sin", "cos", "tan", "erf",
-        "erf_inv", "erfc", "logistic", "pow", "asin", "acos", "atan", "atan2",
-        "asinh", "acosh", "atanh", "sinh", "cosh", "lgamma", "digamma",
+        "erf_inv", "erfc", "logistic", "pow", "asin", "acos", "atan", "atan2", "sinh", "cosh", "lgamma", "digamma",
     )
 )  # fmt: skip
 _DIVISION = frozenset(("div", "rem"))

@@ -84,9 +84,6 @@ _CALLS: dict[str, str] = {
     "asin": "jnp.arcsin",
     "acos": "jnp.arccos",
     "atan": "jnp.arctan",
-    "asinh": "jnp.arcsinh",
-    "acosh": "jnp.arccosh",
-    "atanh": "jnp.arctanh",
     "erf": "lax.erf",
     "sigmoid": "jax.nn.sigmoid",
     "floor": "jnp.floor",
@@ -196,8 +193,7 @@ def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
 # Functions whose derivative may be infinite, or no number, each with a number at which it is neither.
 _STEEP = {
     **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "log1p", "exp", "exp2", "sinh", "cosh", "tan"), 1),
-    **dict.fromkeys(("asin", "acos", "atanh"), 0),
-    "acosh": 2,
+    **dict.fromkeys(("asin", "acos"), 0),
 }
 
 

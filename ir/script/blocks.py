@@ -92,7 +92,7 @@ class BlockParser:
             case ast.Assign(targets=[target], value=ast.Call() as call):
                 name = dialect_name(call.func)
                 if name is None or not name.startswith("axis."):
-                    return None
+                    return self.function.declaration(node, scope)
                 return self._axes(target, name.removeprefix("axis."), call, parts, scope)
             case ast.Expr(value=ast.Call() as call) if dialect_name(call.func) in BLOCK_NOTES:
                 self._block_note(dialect_name(call.func) or "", call, parts, scope)
@@ -103,7 +103,7 @@ class BlockParser:
             case ast.Expr(value=ast.Constant(value=str())):
                 return scope
             case _:
-                return None
+                return self.function.declaration(node, scope)
 
     def _block_note(self, name: str, call: ast.Call, parts: _BlockParts, scope: Scope) -> None:
         parser = ExprParser(self.source, scope)

@@ -84,6 +84,7 @@ def declared(
     for option, value in given.items():
         trivial = isinstance(value, ast.Constant) and value.value in (None, 0, "")
         empty = isinstance(value, (ast.List, ast.Tuple)) and not value.elts
+        empty = empty or (option == "strides" and _is_compact(value, given["shape"]))
         if option not in ("shape", "dtype", "scope", *_IGNORED) and not (trivial or empty):
             hint = "buffers are compact and do not share memory; leave it out"
             raise source.error("unsupported", f"the buffer option `{option}` is not supported", value, help=hint)
@@ -93,6 +94,20 @@ def declared(
         raise source.error("arguments", "the scope of a buffer is a string", node)
     dtype = parser.dtype_of(given["dtype"]) if "dtype" in given else DType.FLOAT32
     return Buffer(name, _shape(given["shape"], parser), dtype, memory or "global", source.span(node))
+
+
+def _is_compact(strides: ast.expr, shape: ast.expr) -> bool:
+    """Whether strides in numbers are those that a compact buffer of this shape has."""
+    parts = [[e.value if isinstance(e, ast.Constant) else None for e in s.elts]
+             for s in (strides, shape) if isinstance(s, (ast.Tuple, ast.List))]  # fmt: skip
+    if len(parts) < 2 or len(parts[0]) != len(parts[1]):
+        return False
+    step = 1
+    for stride, extent in zip(*map(reversed, parts), strict=True):
+        if stride != step or not isinstance(extent, int):
+            return False
+        step *= extent
+    return True
 
 
 def _shape(node: ast.expr, parser: ExprParser) -> tuple[Expr, ...]:

@@ -218,8 +218,7 @@ Not, bitwise_not, abs = _unary("not"), _unary("bitnot"), _unary("abs")
 exp, exp2, log, log2, log10, log1p = map(_unary, ("exp", "exp2", "log", "log2", "log10", "log1p"))
 sqrt, rsqrt, erf, sigmoid = map(_unary, ("sqrt", "rsqrt", "erf", "sigmoid"))
 sin, cos, tan, sinh, cosh, tanh = map(_unary, ("sin", "cos", "tan", "sinh", "cosh", "tanh"))
-asin, acos, atan, asinh, acosh, atanh = map(_unary, ("asin", "acos", "atan", "asinh", "acosh", "atanh"))
-floor, ceil, round, trunc = map(_unary, ("floor", "ceil", "round", "trunc"))
+asin, acos, atan, floor, ceil, round, trunc = map(_unary, ("asin", "acos", "atan", "floor", "ceil", "round", "trunc"))
 nearbyint = round
 
 

@@ -286,6 +286,19 @@ class FunctionParser:
         span = self.source.span(node)
         return scope.bind(name, buffer), lambda rest: Alloc(buffer, rest, span)
 
+    def declaration(self, node: ast.stmt, scope: Scope) -> Scope | None:
+        """The scope after a statement that declares views or shape variables, which are no statements; else None."""
+        values = node.value.elts if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) else None
+        values = [node.value] if isinstance(node, ast.Assign) and values is None else values
+        if not values or not all(isinstance(v, ast.Call) and self._declares(v) for v in values):
+            return None
+        found = self._binding(node, scope, top=False)
+        return None if found is None or found[1] else found[0]
+
+    def _declares(self, call: ast.Call) -> bool:
+        callee = dialect_name(call.func)
+        return callee == "match_buffer" or self._shape_variable(callee, call) is not None
+
     def _match_buffer(self, name: str, call: ast.Call, scope: Scope, *, top: bool) -> Scope:
         args = list(call.args)
         source = args[0].value if args and isinstance(args[0], ast.Subscript) else args[0] if args else None

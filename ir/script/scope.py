@@ -27,9 +27,10 @@ class View:
         places = list(self.starts)
         for axis, index in zip(self.axes, own, strict=True):
             first = places[axis]
-            if not (isinstance(first, Const) and first.value == 0):
-                index = Binary("add", first, index, index.span)
-            places[axis] = index
+            if isinstance(first, Const) and first.value == 0:
+                places[axis] = index
+            elif not (isinstance(index, Const) and index.value == 0):
+                places[axis] = Binary("add", first, index, index.span)
         return tuple(places)
 
 
