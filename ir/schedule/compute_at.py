@@ -164,6 +164,23 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
     return Changed(result, tuple(v.name for v in restriction.loops))
 
 
+def copied_in(copy: Stmt, body: Stmt, buffer: Buffer, known: isl.Set, scope: dict[str, Expr], compact: bool) -> Stmt:
+    """`copy; body` with `buffer` allocated around them, `copy` storing of it what `body` reads, where `known` holds.
+
+    With `compact`, the buffer has the shape of the box around that. What takes too many steps is copied whole.
+    """
+
+    def exact() -> Stmt:
+        box = pb.box(buffer.shape)
+        read = get(reads_of(body, {buffer}), buffer).intersect(box).intersect_params(known)
+        kept, needed = _Demand(buffer.name, copy, known).kept({buffer: read})
+        part = Restriction(kept, dict(scope)).apply(copy, known)
+        region = needed[buffer].intersect(box) if compact else None
+        return compacted(with_allocations_first(seq(part, body)), buffer, region, known, scope)
+
+    return pb.within_budget(exact, None, _OPERATIONS) or Alloc(buffer, seq(copy, body))
+
+
 def _without_own_assumptions(stage: Stmt, own: set[Buffer]) -> Stmt:
     """A stage without what it assumes of buffers that it computes: parts of them will not be there."""
 
