@@ -59,8 +59,8 @@ def cache_read(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
     cache = _cache(source, scope, taken)
     copy, named = _copy(source, cache, cache.name, taken)
     body = replace_at(stage.inside, _reading(stage.block, source, cache))
-    scope = scope_of(func, stage.place[:-1])
-    inner = copied_in(copy, body, cache, facts_at(func, stage.place), scope, stage is not outer)
+    names = scope_of(func, stage.place[:-1])
+    inner = copied_in(copy, body, cache, facts_at(func, stage.place), names, stage is not outer)
     return _changed(func, stage.around(inner), named)
 
 
