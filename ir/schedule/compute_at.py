@@ -36,6 +36,7 @@ from ir.nodes import (
     seq,
 )
 from ir.schedule.compact import compacted
+from ir.schedule.digits import Digits
 from ir.schedule.edit import (
     ROOT,
     Changed,
@@ -49,6 +50,7 @@ from ir.schedule.edit import (
     refuse,
     replace_at,
     scope_of,
+    with_body,
 )
 from ir.schedule.legality import Event, check_order, domain_of, events
 from ir.schedule.restrict import Kept, Restriction, renamed
@@ -72,7 +74,7 @@ from ir.schedule.stages import (
     with_allocations_first,
     without_tails,
 )
-from ir.traverse import map_stmt, substitute_expr, walk
+from ir.traverse import map_stmt, substitute, substitute_expr, walk
 
 _OPERATIONS = 1_500_000  # all questions of one step; those of hand-written programs need some ten thousand
 _HERE = Var("here'", DType.BOOL)  # marks where a stage will stand
@@ -134,13 +136,19 @@ def _meeting(func: PrimFunc, block: str, loop: str) -> tuple[Meeting, For]:
 
 def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed:
     meeting, target = _meeting(func, block, loop)
+    path = (*meeting.shared, *meeting.right)
+    digits = Digits.at((*path, target.body), facts_at(func, (*path, target.body)), names_in(func))
+    body = digits.naming(target.body)
+    if digits.values:
+        func = with_body(func, path, replace(target, body=body))
+        meeting, target = _meeting(func, block, loop)
     move = _Move(func, block, meeting, target, meeting.left[0], tally(meeting.left[0]))
     if meeting.positions[0] > meeting.positions[1]:
         message = f"`{block}` comes after loop {loop}"
         refuse("not-an-ancestor-of-consumer", message, target.span, help="use reverse_compute_at for a consumer")
     refuse_asserts(move.stage, block)
     outputs = move.outputs()
-    known = facts_at(func, (*meeting.shared, *meeting.right, target.body))
+    known = digits.known
     wanted = {
         b: region.intersect(pb.box(b.shape)).intersect_params(known)
         for b, region in reads_of(target.body, outputs).items()
@@ -148,18 +156,19 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
     move.check_iterations(outputs)
     demand = _Demand(block, _without_own_assumptions(move.stage, set(move.used.stores)), known)
     kept, needed = demand.kept({b: get(wanted, b) for b in outputs})
-    scope = scope_of(func, (*meeting.shared, *meeting.right))
+    names = {v.name: v for v in digits.values}
+    scope: dict[str, Expr] = scope_of(func, (*meeting.shared, *meeting.right)) | names
     restriction = Restriction(kept, scope)
     stage = restriction.apply(demand.stage, known)
     move.check_inputs(stage, known)
-    move.check_parameters(outputs, kept, known)
+    move.check_parameters(outputs, kept, names)
     local = [b for b in move.used.stores if allocation_depth(meeting.shared, b) is not None]
     body = with_allocations_first(seq(stage, target.body))
-    scope = scope_of(func, (*meeting.shared, *meeting.right))
+    scope = scope_of(func, (*meeting.shared, *meeting.right)) | names
     for buffer in local:
         region = needed[buffer].intersect(pb.box(buffer.shape)) if compact else None
         body = compacted(body, buffer, region, known, scope)
-    new = replace(target, body=body)
+    new = replace(target, body=substitute(body, digits.values))
     result = meeting.replaced(SKIP, replace_at(meeting.right, new), local)
     return Changed(result, tuple(v.name for v in restriction.loops))
 
@@ -318,9 +327,9 @@ class _Move:
         refuse("input-changes", message, event.store.span, notes=[note + (f" at {then}" if then else "")],
                help="copy the input first (cache_read)")  # fmt: skip
 
-    def check_parameters(self, outputs: set[Buffer], kept: Sequence[Kept], known: isl.Set) -> None:
+    def check_parameters(self, outputs: set[Buffer], kept: Sequence[Kept], named: Iterable[str]) -> None:
         """Refuse where an element of a result would no longer be computed, as no consumer asks for it."""
-        names = [loop.var.name for loop in loops_around(self.meeting.right)]
+        names = [*named, *(loop.var.name for loop in loops_around(self.meeting.right))]
         for part in kept:
             store = part.event.store
             assert store is not None
