@@ -8,7 +8,7 @@ its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -23,20 +23,27 @@ from ir.nodes import (
     TRUE,
     Alloc,
     Assume,
+    Binary,
     Block,
     Buffer,
+    Const,
     Evaluate,
     Expr,
     For,
+    If,
+    Let,
+    Load,
     PrimFunc,
+    Select,
     Seq,
     Stmt,
     Store,
     Var,
+    const,
     seq,
 )
 from ir.schedule.compact import compacted
-from ir.schedule.digits import Digits
+from ir.schedule.digits import Digits, divides_by_sizes
 from ir.schedule.edit import (
     ROOT,
     Changed,
@@ -47,8 +54,10 @@ from ir.schedule.edit import (
     loops_around,
     names_in,
     path_to,
+    proven,
     refuse,
     replace_at,
+    replace_buffer,
     scope_of,
     with_body,
 )
@@ -74,7 +83,17 @@ from ir.schedule.stages import (
     with_allocations_first,
     without_tails,
 )
-from ir.traverse import map_stmt, substitute, substitute_expr, walk
+from ir.traverse import (
+    free_vars,
+    has_loads,
+    map_stmt,
+    stmt_children,
+    stmt_exprs,
+    substitute,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
 
 _OPERATIONS = 1_500_000  # all questions of one step; those of hand-written programs need some ten thousand
 _HERE = Var("here'", DType.BOOL)  # marks where a stage will stand
@@ -135,6 +154,133 @@ def _meeting(func: PrimFunc, block: str, loop: str) -> tuple[Meeting, For]:
 
 
 def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed:
+    """The stage at the loop, or else in a copy of the loops inside it, where an iteration of those needs less."""
+    below = _down_to_readers(func, block, loop) if compact else ()
+    if below and divides_by_sizes(below[0], {s.var for s in below if isinstance(s, For)}):
+        inner = _placed(func, block, loops_around(below)[-1].var.name, compact)
+        if inner.has_digits and (followed := _followed(inner, loop, below)) is not None:
+            return followed
+    done = _placed(func, block, loop, compact)
+    if not below or not done.has_cases:
+        return done.changed
+    inner = _placed(func, block, loops_around(below)[-1].var.name, compact)
+    followed = None if inner.changed.outputs else _followed(inner, loop, below)
+    return done.changed if followed is None else followed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """A function with a stage at the start of a loop's body, in the allocations of the buffers that it computes."""
+
+    changed: Changed
+    stage: int  # of how many statements it consists
+    local: int  # and how many of its buffers are allocated around it
+    has_cases: bool  # in the bounds of its loops
+    has_digits: bool  # which tell its elements
+
+
+def _down_to_readers(func: PrimFunc, block: str, loop: str) -> tuple[Stmt, ...]:
+    """Loops inside a loop, alone in one another but for conditions on variables, that contain all readers of a block.
+
+    Their extents have values outside of all of them. None where there is no such loop.
+    """
+    meeting, target = _meeting(func, block, loop)
+    made = set(tally(meeting.left[0]).stores)
+    known = facts_at(func, (*meeting.shared, *meeting.right, target.body))
+    found: list[Stmt] = []
+    stmt = target.body
+    while True:
+        match stmt:
+            case Seq(stmts=stmts):
+                readers = [s for s in stmts if any(tally(s).loads[b] for b in made)]
+                if len(readers) != 1:
+                    break
+                stmt = readers[0]
+            case If(cond=cond, then=then, other=other):
+                if has_loads(cond) or any(tally(other).loads[b] for b in made):
+                    break
+                found.append(stmt)
+                stmt = then
+            case For() as inner:
+                around = {s.var for s in found if isinstance(s, For)}
+                sizes, zero = (inner.start, inner.extent), const(0, inner.extent.dtype)
+                if any(has_loads(e) or free_vars(e) & around or pb.affine(e) is None for e in sizes):
+                    break
+                if not proven(Binary("ge", inner.extent, zero), known):
+                    break
+                found.append(stmt)
+                stmt = inner.body
+            case _:
+                break
+    while found and not isinstance(found[-1], For):
+        found.pop()
+    return tuple(found)
+
+
+def _followed(placed: _Placed, loop: str, below: tuple[Stmt, ...]) -> Changed | None:
+    """The stage in a copy of the loops `below` a loop, which run right before them; its buffers have axes for them.
+
+    It was placed in the innermost of them, so that its inputs are the same there and before all of them. None where
+    buffers of the loops themselves are in the way.
+    """
+    loops = loops_around(below)
+    new = placed.changed.func
+    path = loop_path(new, loop)
+    target = path[-1]
+    inside = path_to(target, lambda s: isinstance(s, For) and s.var.same(loops[-1].var))
+    assert isinstance(target, For) and inside is not None and isinstance(inside[-1], For)
+    body, buffers = inside[-1].body, list[Buffer]()
+    for _ in range(placed.local):
+        assert isinstance(body, Alloc)
+        buffers.append(body.buffer)
+        body = body.body
+    if not isinstance(body, Seq):
+        return None
+    stage, rest = seq(*body.stmts[: placed.stage]), seq(*body.stmts[placed.stage :])
+    taken = names_in(new)
+    copies = {x.var: replace(x.var, name=fresh(x.var.name, taken)) for x in loops}
+    first = tuple(x.var if _is_zero(x.start) else Binary("sub", x.var, x.start) for x in loops)
+    wide = {b: replace(b, shape=(*(x.extent for x in loops), *b.shape)) for b in buffers}
+    for old, buffer in wide.items():
+        stage, rest = (replace_buffer(s, old, buffer, lambda indices: (*first, *indices)) for s in (stage, rest))
+    result = replace_at((*inside[1:-1], inside[-1]), replace(inside[-1], body=rest))
+    for parent in reversed(below):
+        match parent:
+            case For() as outer:
+                stage = replace(outer, body=stage)
+            case If() as test:
+                stage = If(test.cond, stage, SKIP)
+            case _:
+                raise AssertionError("only loops and conditions stand around the readers")
+    result = seq(renamed(stage, copies), result)
+    for buffer in reversed(wide.values()):
+        result = Alloc(buffer, result)
+    names = tuple(copies[x.var].name for x in loops)
+    return Changed(with_body(new, path, replace(target, body=result)), (*names, *placed.changed.outputs))
+
+
+def _indices_of(stmt: Stmt, buffers: set[Buffer], values: dict[Var, Expr], scope: set[Var]) -> Iterator[Expr]:
+    """Indices at which a statement reads some buffers, as far as they are expressions of variables in `scope`."""
+    match stmt:
+        case Block(axes=axes):
+            values = values | {a.var: substitute_expr(a.value, values) for a in axes}
+        case Let(var=var, value=value):
+            values = values | {var: substitute_expr(value, values)}
+        case _:
+            pass
+    for load in (e for x in stmt_exprs(stmt) for e in walk_expr(x) if isinstance(e, Load) and e.buffer in buffers):
+        for index in (substitute_expr(i, values) for i in load.indices):
+            if free_vars(index) <= scope and not has_loads(index):
+                yield index
+    for child in stmt_children(stmt):
+        yield from _indices_of(child, buffers, values, scope)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def _placed(func: PrimFunc, block: str, loop: str, compact: bool) -> _Placed:
     meeting, target = _meeting(func, block, loop)
     path = (*meeting.shared, *meeting.right)
     digits = Digits.at((*path, target.body), facts_at(func, (*path, target.body)), names_in(func))
@@ -158,11 +304,15 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
     kept, needed = demand.kept({b: get(wanted, b) for b in outputs})
     names = {v.name: v for v in digits.values}
     scope: dict[str, Expr] = scope_of(func, (*meeting.shared, *meeting.right)) | names
-    restriction = Restriction(kept, scope)
+    forms = tuple(_indices_of(target.body, outputs, {}, {v for v in scope.values() if isinstance(v, Var)}))
+    restriction = Restriction(kept, scope, forms=forms)
     stage = restriction.apply(demand.stage, known)
     move.check_inputs(stage, known)
     move.check_parameters(outputs, kept, names)
     local = [b for b in move.used.stores if allocation_depth(meeting.shared, b) is not None]
+    has_cases = any(
+        isinstance(e, Select) for s in walk(stage) if isinstance(s, For) for x in stmt_exprs(s) for e in walk_expr(x)
+    )
     body = with_allocations_first(seq(stage, target.body))
     scope = scope_of(func, (*meeting.shared, *meeting.right)) | names
     for buffer in local:
@@ -170,7 +320,10 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
         body = compacted(body, buffer, region, known, scope)
     new = replace(target, body=substitute(body, digits.values))
     result = meeting.replaced(SKIP, replace_at(meeting.right, new), local)
-    return Changed(result, tuple(v.name for v in restriction.loops))
+    changed = Changed(result, tuple(v.name for v in restriction.loops))
+    return _Placed(
+        changed, len(stage.stmts) if isinstance(stage, Seq) else 1, len(local), has_cases, bool(digits.values)
+    )
 
 
 def copied_in(copy: Stmt, body: Stmt, buffer: Buffer, known: isl.Set, scope: dict[str, Expr], compact: bool) -> Stmt:

@@ -18,7 +18,18 @@ from ir import presburger as pb
 from ir.nodes import Assume, Binary, Block, Const, Expr, For, If, Seq, Stmt, Unary, Var, const
 from ir.schedule.edit import fresh, plus, times
 from ir.script.printer import to_script
-from ir.traverse import bound_var, conjunction, free_vars, has_loads, map_expr, map_stmt, substitute_expr, walk
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    conjunction,
+    free_vars,
+    has_loads,
+    map_expr,
+    map_stmt,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
 
 Terms = dict[tuple[Expr, ...], int]  # a sum of products: the factors of each, in an order, and how often it is added
 
@@ -128,6 +139,19 @@ class Digits:
             return False
         ((factors, count),) = product.items()
         return count > 0 and all(self._at_least(f, 1) for f in factors)
+
+
+def divides_by_sizes(stmt: Stmt, variables: set[Var]) -> bool:
+    """Whether a statement takes quotients by sizes of terms in some variables, of which sets know nothing."""
+    return any(
+        isinstance(e, Binary)
+        and e.op in ("floordiv", "floormod")
+        and free_vars(e) & variables
+        and pb.affine(e) is None
+        and not has_loads(e)
+        for x in all_exprs(stmt)
+        for e in walk_expr(x)
+    )
 
 
 def _comparisons(path: Sequence[Stmt]) -> Iterator[tuple[Expr, Expr]]:
