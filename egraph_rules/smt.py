@@ -381,6 +381,8 @@ class _Meaning:
         if isinstance(exprs[0], Const):
             a, b, exprs = b, a, (exprs[1], exprs[0])
         common = self._and_mask(a, int(exprs[1].value), dtype) if isinstance(exprs[1], Const) else self._and(a, b)
+        if op != "bitand" and not isinstance(exprs[1], Const):
+            self._no_new_bits(a, b, a + b - common, dtype)
         match op:
             case "bitand":
                 return common
@@ -388,6 +390,13 @@ class _Meaning:
                 return a + b - common
             case _:
                 return a + b - 2 * common
+
+    def _no_new_bits(self, a: Formula, b: Formula, union: Formula, dtype: DType) -> None:
+        """Say that no bit is set that neither of two numbers has room for."""
+        lib = _z3()
+        for bits in range(1, dtype.bits):
+            small = lib.And(a >= 0, b >= 0, a < 2**bits, b < 2**bits)
+            self._side(lib.Implies(small, union < 2**bits))
 
     def _shift(self, op: str, a: Formula, b: Formula, dtype: DType) -> Formula:
         """A shift by an unknown: a number of which little is said; outside of the width it is a fault."""
@@ -398,8 +407,9 @@ class _Meaning:
         if op == "shr" or dtype.is_signed:
             self._side(lib.Implies(a >= 0, lib.And(near >= 0, near <= far)))
             self._side(lib.Implies(a < 0, lib.And(near < 0, near >= far)))
-            self._side(lib.Implies(lib.And(a >= 0, b >= 1), 2 * near <= far))
-            self._side(lib.Implies(b == 0, found == a))
+            for by in range(dtype.bits):
+                value = a / 2**by if op == "shr" else a * 2**by
+                self._side(lib.Implies(b == by, found == value))
         return self._fitting(found, dtype) if dtype.is_signed else self._bounded(found, dtype)
 
     def _bounded(self, value: Formula, dtype: DType) -> Formula:
