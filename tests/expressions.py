@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ir import parse_expr
+from ir.arith import Scalar
 from ir.machine import Machine
 from ir.nodes import Expr, Var
 
