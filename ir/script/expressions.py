@@ -58,8 +58,23 @@ def dialect_name(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
+# What to write in place of names that other dialects of TVM have.
+ELSEWHERE = {
+    "allocate": 'allocate a buffer, as in L = T.alloc_buffer((16,), "float32")',
+    "launch_thread": 'write a loop: for tx in T.thread_binding(16, thread="threadIdx.x")',
+    "env_thread": 'write a loop: for tx in T.thread_binding(16, thread="threadIdx.x")',
+    "attr": "leave it out: attributes have no meaning here",
+    "ramp": "write a loop over the elements (T.vectorized)",
+    "broadcast": "write a loop over the elements (T.vectorized)",
+    "Assert": 'write assert condition, "message"',
+    "fmod": "write x - y * T.trunc(x / y), which rounds",
+}
+
+
 def suggest_name(name: str, known: tuple[str, ...]) -> str:
     """A hint at the nearest name of the dialect, as one writes it."""
+    if name in ELSEWHERE:
+        return ELSEWHERE[name]
     near = suggest(name.rpartition(".")[2], known)
     return near.replace("`", "`T.", 1) if near else "docs/language.md lists what there is"
 
@@ -184,6 +199,11 @@ class ExprParser(Typer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in ROOTS and name not in self.scope.bindings:
                 hint = suggest_name(attr, CALLS)
                 raise self.source.error("unknown-name", f"`{name}.{attr}` is not a value", node, help=hint)
+            case ast.Slice():
+                shown, hint = ast.unparse(node), "write a loop over the elements (T.vectorized)"
+                raise self.source.error(
+                    "unsupported", f"`{shown}` is not an expression of the dialect", node, help=hint
+                )
             case _:
                 text = ast.unparse(node)
                 what = text if len(text) < 60 else type(node).__name__

@@ -32,7 +32,7 @@ from ir.nodes import (
 )
 from ir.script.blocks import BLOCK_NOTES, BLOCKS, BlockParser
 from ir.script.buffers import annotation, buffer_param, declared, is_handle, scalar_dtype, view_of
-from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name, suggest_name
+from ir.script.expressions import CALLS, ELSEWHERE, MAX_DEPTH, ExprParser, dialect_name, suggest_name
 from ir.script.intervals import extent_of
 from ir.script.scope import Constant, Scope, Source, View
 from ir.syntax import python_syntax
@@ -442,9 +442,8 @@ class FunctionParser:
                     raise self.source.error("arguments", f"T.{name} takes one value", call)
                 return wrap(self.statements(node.body, inner))
         shown = ast.unparse(node).splitlines()[0].removesuffix(":")
-        raise self.source.error(
-            "unsupported", f"`{shown}` is not supported", node, help='blocks are written `with T.block("name"):`'
-        )
+        hint = ELSEWHERE.get(name or "", 'blocks are written `with T.block("name"):`, with T.axis for what they bind')
+        raise self.source.error("unsupported", f"`{shown}` is not supported", node, help=hint)
 
     # Attributes ------------------------------------------------------------------------------------------------------
 
