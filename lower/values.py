@@ -68,16 +68,28 @@ _CALLS: dict[str, str] = {
     "truncmod": "jnp.fmod",
     "abs": "jnp.abs",
     "exp": "jnp.exp",
+    "exp2": "jnp.exp2",
     "log": "jnp.log",
+    "log2": "jnp.log2",
+    "log10": "jnp.log10",
+    "log1p": "jnp.log1p",
     "sqrt": "jnp.sqrt",
     "rsqrt": "lax.rsqrt",
     "tanh": "jnp.tanh",
     "sin": "jnp.sin",
     "cos": "jnp.cos",
+    "tan": "jnp.tan",
+    "sinh": "jnp.sinh",
+    "cosh": "jnp.cosh",
+    "asin": "jnp.arcsin",
+    "acos": "jnp.arccos",
+    "atan": "jnp.arctan",
     "erf": "lax.erf",
     "sigmoid": "jax.nn.sigmoid",
     "floor": "jnp.floor",
     "ceil": "jnp.ceil",
+    "round": "jnp.round",
+    "trunc": "jnp.trunc",
 }
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -178,7 +190,11 @@ def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
     return Value(value.at(POSTFIX) + index, value.axes, POSTFIX)
 
 
-_STEEP = frozenset(("sqrt", "rsqrt", "log", "exp"))  # whose derivative may be infinite, or no number
+# Functions whose derivative may be infinite, or no number, each with a number at which it is neither.
+_STEEP = {
+    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "log1p", "exp", "exp2", "sinh", "cosh", "tan"), 1),
+    **dict.fromkeys(("asin", "acos"), 0),
+}
 
 
 def _is_count(expr: Expr) -> bool:
@@ -224,7 +240,7 @@ class Translator:
             case Load() as load:
                 return self.load(load)
             case Unary(op=op, operand=a):
-                return self._unary(op, self._harmless(a) if op in _STEEP else self.expr(a), expr.dtype)
+                return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
             case Binary(op="div", lhs=a, rhs=b):
                 return self.binary("div", self.expr(a), self._harmless(b), a.dtype)
             case Binary(op="pow", lhs=a, rhs=b) if not _is_count(b):
@@ -257,8 +273,8 @@ class Translator:
         yield
         self._taken = before
 
-    def _harmless(self, expr: Expr) -> Value:
-        """An operand, or 1 where the operation on it does not count."""
+    def _harmless(self, expr: Expr, number: int = 1) -> Value:
+        """An operand, or a harmless number where the operation on it does not count."""
         value = self.expr(expr)
         fixed = not value.axes and not has_loads(expr)
         if not expr.dtype.is_float or fixed or not self.derivatives:
@@ -267,7 +283,7 @@ class Translator:
             with self.under(None):
                 cond = ask()
             if cond is not None:
-                one = literal(1, expr.dtype)
+                one = literal(number, expr.dtype)
                 value = self.select(cond, *((value, one) if holds else (one, value)), expr.dtype)
         return value
 
