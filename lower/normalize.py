@@ -73,8 +73,9 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does. `policy` says which freedoms its forms may take. `source` is the
-    program as it was written, where this is another.
+    those that lie in memory as their parameter does. `flat` has, by their names, parameters as callers give them, where
+    the program sees them with more dimensions. `policy` says which freedoms its forms may take. `source` is the program
+    as it was written, where this is another.
     """
 
     func: PrimFunc
@@ -86,6 +87,7 @@ class Program:
     names: set[str] = field(default_factory=set[str])
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
+    flat: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
     source: Program | None = None
 
     @property

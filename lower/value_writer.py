@@ -16,6 +16,7 @@ from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
 from lower.deciding import cheaper
 from lower.exact_values import ExactTranslator
+from lower.facts import Facts
 from lower.finite import Finite, outside_unless
 from lower.freedoms import HIGHEST, MASKED, Policy
 from lower.job import (
@@ -68,7 +69,9 @@ class ValueWriter:
         behind: Collection[Buffer] = (),
         passed_on: bool = False,
         pinned: bool = False,
+        facts: Facts | None = None,
     ) -> None:
+        self.facts = facts
         self.behind = behind  # buffers that are read behind a barrier
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
         self.target = target
@@ -99,11 +102,20 @@ class ValueWriter:
         self.bounds = self.around.with_axes(job.axes)
         order = tuple(a for a in job.axes if a not in apart)
         translate = ExactTranslator if self.policy.exact else Translator
-        self.translator = translate(order, self._load, self._variable, self.helpers, precision=self.policy.precision)
+        self.translator = translate(
+            order, self._load, self._variable, self.helpers, True, self.policy.precision, self._at_least
+        )
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.shape = buffer_shape(job.buffer, self.bounds)
         self.name = self.names.of(job.buffer)
+
+    def _at_least(self, expr: Expr, number: int) -> bool:
+        """Whether an integer is no less than a number at all positions."""
+        low = self.bounds.at_least(self.bounds.linear(expr))
+        if low is not None and low >= number:
+            return True
+        return self.facts is not None and self.facts.at_least(expr, number, self.job.axes, self.around.boxes)
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import assert_never, cast
+from typing import Literal, assert_never, cast
 
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
@@ -204,8 +204,10 @@ class Translator:
         helpers: set[str] | None = None,
         derivatives: bool = True,
         precision: str = "highest",
+        at_least: Callable[[Expr, int], bool] = lambda expr, number: False,
     ) -> None:
         self.order = tuple(order)
+        self.at_least = at_least  # whether an integer is known to be no less than a number
         self.derivatives = derivatives
         self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
         self.load = load
@@ -229,6 +231,8 @@ class Translator:
                 return self.binary("div", self.expr(a), self._harmless(b), a.dtype)
             case Binary(op="pow", lhs=a, rhs=b) if not _is_count(b):
                 return self.binary("pow", self._harmless(a), self.expr(b), a.dtype)
+            case Binary(op="floordiv" | "floormod" as op, lhs=a, rhs=b):
+                return self._quotient(op, a, b)
             case Binary(op=op, lhs=a, rhs=b):
                 return self.binary(op, self.expr(a), self.expr(b), a.dtype)
             case Cast(dtype=dtype, operand=a):
@@ -245,6 +249,14 @@ class Translator:
                 return self.select(cond, then, other, expr.dtype)
             case other:
                 assert_never(other)
+
+    def _quotient(self, op: Literal["floordiv", "floormod"], lhs: Expr, rhs: Expr) -> Value:
+        """A quotient, or what it leaves: where nothing is negative, rounding down and toward zero are the same."""
+        a, b = self.expr(lhs), self.expr(rhs)
+        traced = not (a.static and b.static)
+        if traced and lhs.dtype.is_signed and self.at_least(lhs, 0) and self.at_least(rhs, 1):
+            return self.binary("truncdiv" if op == "floordiv" else "truncmod", a, b, lhs.dtype)
+        return self.binary(op, a, b, lhs.dtype)
 
     @contextmanager
     def under(self, cond: Callable[[], Value | None] | None, *, holds: bool = True) -> Generator[None]:
