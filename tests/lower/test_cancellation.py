@@ -11,8 +11,8 @@ import pytest
 from egraph_rules import optimize
 from egraph_rules.cost import CPU
 from ir import interpret, parse
-from ir.nodes import Const, PrimFunc
-from ir.traverse import buffers_written
+from ir.nodes import Const, Expr, PrimFunc, const
+from ir.traverse import buffers_written, map_expr, map_stmt
 from lower import compile
 from lower.callable import Kernel
 from profiles import some
@@ -34,9 +34,16 @@ class Program:
     moved: str
 
     def function(self, dtype: str) -> PrimFunc:
-        """The program over one dtype of floats."""
+        """The program over one dtype of floats, with the numbers that it has in float32."""
         body = self.body.replace("\n", "\n    ")
-        return parse(f"@T.prim_func\ndef f({self.params}):\n    {body}\n".replace("float32", dtype)).funcs[0]
+        func = parse(f"@T.prim_func\ndef f({self.params}):\n    {body}\n".replace("float32", dtype)).funcs[0]
+        return replace(func, body=map_stmt(func.body, lambda e: map_expr(e, as_single)))
+
+
+def as_single(expr: Expr) -> Expr:
+    """A number as float32 has it."""
+    known = isinstance(expr, Const) and expr.dtype.is_float
+    return const(float(np.float32(expr.value)), expr.dtype) if known else expr
 
 
 def buffers(**shapes: str) -> str:
@@ -149,6 +156,17 @@ PROGRAMS = {
     ),
 }
 
+STEPS = 1000
+NEAR_THE_LIMIT = {
+    "slow": (0.9999,),
+    "slow from a scalar": (0.999,),
+    "slow twice": (1.998, -0.998001),
+    "slow twice from scalars": (1.998, -0.998001),
+    "slow three times": (2.97, -2.9403, 0.970299),
+    "alternating": (-1.9954, -0.998),
+    "turning": (1.9954, -0.998),
+}
+
 
 def data(func: PrimFunc, moved: str, offset: float) -> dict[str, Any]:
     """Numbers in float32 around an offset, or around zero for what does not move."""
@@ -193,6 +211,30 @@ def test_optimized_kernels_are_as_close_as_loops(name: str) -> None:
     kernel = compile(optimize(program.function("float32")).best, EAGER)
     for offset in OFFSETS:
         assert_as_close(program, kernel, offset)
+
+
+@pytest.mark.parametrize("name", NEAR_THE_LIMIT)
+def test_filters_near_their_limit_are_as_close_as_loops(name: str) -> None:
+    """What is handed on from block to block, or from window to window, is not off by the same again and again."""
+    factors, scalars = NEAR_THE_LIMIT[name], "scalar" in name
+    names = [f"c{k}" if scalars else str(f) for k, f in enumerate(factors)]
+    terms = " + ".join(f"{c} * Y[i - {k}]" for k, c in enumerate(names, 1))
+    gain = float(np.float32(1 - sum(factors)))
+    params = ", ".join([*([f"{c}: T.float32" for c in names] if scalars else []), buffers(X=f"{STEPS}", Y=f"{STEPS}")])
+    body = f"for i in T.serial({len(factors)}, {STEPS}):\n    Y[i] = {terms} + {gain} * X[i]"
+    program = Program(params, body, "XY")
+    kernel = compile(program.function("float32"), EAGER)
+    assert any("filter of order" in line or "linear scan" in line for line in kernel.report), kernel.report
+    for offset in OFFSETS:
+        single, double = program.function("float32"), program.function("float64")
+        given: dict[str, Any] = {n: v for n, v in data(single, "XY", offset).items()}
+        given["Y"][:] = given["X"][0]
+        given |= {c: np.float32(f) for c, f in zip(names, factors, strict=True) if scalars}
+        (exact,) = interpret(double, **{n: v.astype(np.float64) for n, v in given.items()})
+        (loops,) = interpret(single, **{n: v.copy() for n, v in given.items()})
+        least = float(np.spacing(np.abs(exact).max().astype(np.float32)))
+        error, most = errors(kernel(**given)[0], exact), TIMES * max(errors(loops, exact), least)
+        assert error <= most, f"off by {error}, the loops by {errors(loops, exact)}\n{kernel.source}"
 
 
 LABELS = f"""
