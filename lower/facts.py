@@ -1,4 +1,4 @@
-"""What is known of integers where a statement reads them: from ranges of loops, dtypes and assumptions on what buffers hold.
+"""What is known of integers where a statement reads them: from ranges of loops, dtypes, and assumptions on data.
 
 Assumptions count of buffers that the program never stores to: those hold the same all along. Nothing here is assumed of
 floats, and nothing is decided: forms ask.
@@ -13,9 +13,9 @@ from ir import presburger
 from ir.analysis.contents import Contents, at, is_condition
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
+from ir.inputs import leading_assumptions
 from ir.nodes import Binary, Expr, Load, PrimFunc, Var, const
 from ir.traverse import buffers_written, loads, shape_vars
-from lower.assumptions import assumption_nests
 from lower.finite import positions
 from lower.nest import Box
 from lower.views import Axis
@@ -60,7 +60,7 @@ class Facts:
             steady = set(self._func.buffers) - buffers_written(self._func.body)
             contents: Contents = {}
             holds = presburger.always()
-            for stmt in assumption_nests(lower_blocks(self._func).body):
+            for stmt in leading_assumptions(lower_blocks(self._func).body):
                 effects = EffectAnalysis(followed=steady).of(stmt)
                 holds = holds.intersect(effects.holds)
                 for (buffer, value), region in effects.established.items():

@@ -55,9 +55,9 @@ def from_differences(order, sign):
 
 RESPONSE = '''
 def response(factors, width, dtype, largest):
-    """What y[i] = factors[0] * y[i - 1] + ... makes of each of the `differences` of the y before it: in `width` positions,
-    and as differences of the last of these. Numbers of a dtype and what rounding to them leaves, the sign for
-    differences, and whether no number is large.
+    """What y[i] = factors[0] * y[i - 1] + ... makes of each of the `differences` of the y before it: in `width`
+    positions, and as differences of the last of these. Numbers of a dtype and what rounding to them leaves, the sign
+    for differences, and whether no number is large.
 
     The factors are Python numbers, and all this is worked out while tracing.
     """

@@ -183,7 +183,7 @@ class _Emitter:
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
-        self.facts = Facts(self.given)
+        self.facts = None if program.checks else Facts(self.given)  # a check may not rest on what it checks
         self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
 
     # The function.

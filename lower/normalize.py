@@ -47,7 +47,6 @@ from ir.traverse import (
     loads,
     map_expr,
     nesting,
-    results_of,
     shape_vars,
     walk_expr,
 )
@@ -117,7 +116,10 @@ class Program:
     @property
     def written(self) -> tuple[Buffer, ...]:
         """Parameters that are stored to in the program as it was written, in order."""
-        return results_of(self.func) if self.source is None else self._own(self.source.written)
+        if self.source is not None:
+            return self._own(self.source.written)
+        stored = buffers_written(self.func.body)  # where they have the dimensions that callers see
+        return tuple(b for b in self.func.buffers if self.flat.get(b.name, b) in stored)
 
     @property
     def optional(self) -> tuple[Buffer, ...]:

@@ -1,8 +1,8 @@
 """Dimensions that a program makes of one, by products with open sizes: `B[i * n + j]` of m * n elements is `B[i, j]`.
 
-Such indices are outside of Presburger arithmetic. Where all accesses to a parameter agree on a size, and what they add
-to its multiples is shown to be below it, the program sees the dimensions apart, and a reshape stands between it and its
-callers (Grosser et al., "Optimistic delinearization of parametrically sized arrays", 2015). Outside of the one
+Such indices are outside of Presburger arithmetic. Where all accesses to a buffer agree on a size, and what they add
+to its multiples is shown to be below it, the program sees the dimensions apart. Between it and its callers stands a
+reshape (Grosser et al., "Optimistic delinearization of parametrically sized arrays", 2015). Outside of the one
 dimension is outside of the first of the two.
 """
 
@@ -25,34 +25,34 @@ Polynomial = Mapping[Monomial, int]
 
 
 def unflatten(program: Program) -> None:
-    """Give parameters the dimensions that all accesses to them have; `program.flat` tells what callers give."""
+    """Give buffers the dimensions that all accesses to them have; `program.flat` tells what callers give."""
     fixed = read_by_bounds(program.statements)
-    for buffer in program.func.buffers:
+    for buffer in (*program.func.buffers, *program.depth):
         found = None if buffer in fixed else _apart(buffer, program.statements)
         while found is not None:
-            program.flat.setdefault(buffer.name, buffer)
+            if buffer in program.func.buffers:
+                program.flat.setdefault(buffer.name, buffer)
             _use(program, buffer, *found)
             buffer = found[0]
             found = _apart(buffer, program.statements)
 
 
 def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polynomial) -> None:
-    """See a parameter with one of its dimensions in two, the inner one of a size."""
+    """See a buffer with one of its dimensions in two, the inner one of a size."""
 
     def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         index = indices[dimension]
         whole, rest = (_written(p, index) for p in _divided(_polynomial(index), size))
         return (*indices[:dimension], whole, rest, *indices[dimension + 1 :])
 
-    params = tuple(new if p == old else p for p in program.func.params)
+    params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
     program.func = replace(program.func, params=params)
-    program.statements[:] = [
-        relocated(s, old, new, place) if old in s.buffers() else s for s in program.statements
-    ]
+    program.depth = {new if b == old else b: depth for b, depth in program.depth.items()}
+    program.statements[:] = [relocated(s, old, new, place) if old in s.buffers() else s for s in program.statements]
 
 
 def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int, Polynomial] | None:
-    """A parameter with a dimension in two, which dimension that is, and the size of the inner one; None if none is."""
+    """A buffer with a dimension in two, which dimension that is, and the size of the inner one; None if none is."""
     accesses = [(s, indices) for s in statements for indices in _places(s, buffer)]
     for d, extent in enumerate(buffer.shape):
         if isinstance(extent, (Const, Var)) or has_loads(extent):

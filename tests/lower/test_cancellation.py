@@ -227,7 +227,7 @@ def test_filters_near_their_limit_are_as_close_as_loops(name: str) -> None:
     assert any("filter of order" in line or "linear scan" in line for line in kernel.report), kernel.report
     for offset in OFFSETS:
         single, double = program.function("float32"), program.function("float64")
-        given: dict[str, Any] = {n: v for n, v in data(single, "XY", offset).items()}
+        given: dict[str, Any] = data(single, "XY", offset)
         given["Y"][:] = given["X"][0]
         given |= {c: np.float32(f) for c, f in zip(names, factors, strict=True) if scalars}
         (exact,) = interpret(double, **{n: v.astype(np.float64) for n, v in given.items()})
