@@ -1,5 +1,6 @@
 """What is known of data, of sizes and of signs reaches the emitted source; what rests on it is said, and no more."""
 
+# ruff: noqa: E501, ISC004
 from __future__ import annotations
 
 import re
@@ -27,7 +28,7 @@ def read(params: str, body: str) -> PrimFunc:
 def check(func: PrimFunc, seed: int = 0, **sizes: int) -> Kernel:
     """The kernel, after a comparison with the interpreter."""
     kernel = compile(func)
-    assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(seed), sizes=sizes or None))
+    assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(seed), sizes))
     return kernel
 
 
@@ -134,7 +135,7 @@ NOT_FLAT = {
     ),
     "rows that overlap": (
         SIZES + f"{MATRIX.format('A')}, {VECTOR.format('B')}",
-        "for i in T.serial(m):\n    for j in T.serial(n + 1):\n        if i * n + j < m * n:\n            B[i * n + j] = A[i, 0] + j",
+        "for i in T.serial(m):\n    for j in T.serial(n + 1):\n        if i * n + j < m * n:\n            B[i * n + j] = A[i, 0]",
     ),
     "another size": (
         SIZES + f"{MATRIX.format('A')}, {VECTOR.format('B')}",
