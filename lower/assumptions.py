@@ -41,8 +41,8 @@ from ir.traverse import all_exprs, buffers_written, has_undef, stmt_children, wa
 
 
 def assumptions_of(func: PrimFunc) -> tuple[str, ...]:
-    """A line for each assumption and assertion that callers must heed, in the order of the program as written."""
-    return tuple(_found(lower_blocks(demanded(func)).body, (), ()))
+    """A line for each assumption and assertion of the program as it was written, in order."""
+    return tuple(_found(lower_blocks(func.as_written).body, (), ()))
 
 
 def _found(stmt: Stmt, ranges: tuple[str, ...], under: tuple[str, ...]) -> Iterator[str]:

@@ -22,7 +22,7 @@ from lower.calls import without_bodies
 from lower.chosen import by_element
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
-from lower.derivatives import same_derivatives
+from lower.derivatives import has_derivatives, same_derivatives
 from lower.donation import Donate, donated_buffers
 from lower.exact_values import ExactTranslator
 from lower.facts import Facts
@@ -116,15 +116,18 @@ def emit_function(
     def lowered(form: PrimFunc, checks: bool) -> _Emitter:
         return _lowered(form, checks, target, Policy(floats, precision), keep_nan)
 
-    main = lowered(demanded(func) if checks and not refined else func, checks and not refined)
-    checked = lowered(demanded(func), True) if checks and refined else main
+    asked = demanded(func)
+    main = lowered(asked if checks and not refined else func, checks and not refined)
     module = Module(main.piece())
+    rests = main.facts is not None and main.facts.used
+    asked = written if rests else asked  # array code may read what the program does not
+    checked = lowered(asked, True) if checks and refined else main
     if checks and refined:
         module.checks = checked.piece(only_checks=True)
-    if not same_derivatives(func):
+    if not same_derivatives(func) or (rests and has_derivatives(func)):
         module.as_written = lowered(written, False).piece()
     module.donated = main.donation(donate)
-    assumptions = assumptions_of(func)
+    assumptions = assumptions_of(asked)
     module.doc = main.docstring(module.donated, assumptions, module.as_written is not None, checks)
     return Emitted(
         main.given,
@@ -160,11 +163,11 @@ def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
     schedule = in_tiles(program, schedule, target)
-    return _Emitter(program, schedule, target, keep_nan)
+    return _Emitter(program, schedule, target, keep_nan, Facts(func, policy.floats))
 
 
 class _Emitter:
-    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool) -> None:
+    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool, facts: Facts) -> None:
         self.target = target
         self.keep_nan = keep_nan
         self.program = program
@@ -183,7 +186,7 @@ class _Emitter:
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
-        self.facts = None if program.checks else Facts(self.given)  # a check may not rest on what it checks
+        self.facts = None if program.checks else facts  # a check may not rest on what it checks
         self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
 
     # The function.

@@ -9,7 +9,7 @@ from math import copysign, prod
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Buffer, Const, Expr, Load, Select, Var
+from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
 from ir.traverse import factors, free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
@@ -521,9 +521,19 @@ class ValueWriter:
         parts = factors(value)
         for load in parts:
             others = isinstance(load, Load) and all(f == load or self._finite(f) for f in parts)
-            if others and isinstance(load, Load) and self._padded_unless(guards, load):
+            if (
+                others
+                and isinstance(load, Load)
+                and (self._padded_unless(guards, load) or self._zero_unless(guards, load))
+            ):
                 return True
         return False
+
+    def _zero_unless(self, guards: Sequence[Expr], load: Load) -> bool:
+        """Whether what a load finds is known to be zero wherever one of the guards does not hold."""
+        if self.facts is None or not self.policy.may(MASKED, load.dtype):
+            return False
+        return self.facts.is_number(load, const(0, load.dtype), guards, self.job.axes, self.around.boxes)
 
     def _without_choices(self, value: Expr) -> Expr:
         """A value without choices of zero that padding makes: `2 * A[i - 1] if i > 0 else 0`."""

@@ -26,9 +26,9 @@ def read(params: str, body: str) -> PrimFunc:
 
 
 def check(func: PrimFunc, seed: int = 0, **sizes: int) -> Kernel:
-    """The kernel, after a comparison with the interpreter."""
+    """The kernel, after a comparison with the interpreter on inputs that satisfy what is assumed."""
     kernel = compile(func)
-    assert_agrees(func, kernel, random_inputs(func, np.random.default_rng(seed), sizes))
+    assert_agrees(func, kernel, random_inputs(func.as_written, np.random.default_rng(seed), sizes), 1e-5)
     return kernel
 
 
@@ -197,6 +197,45 @@ def test_numbers_for_the_same_padding_that_differ_say_something_of_sizes() -> No
     assert len(compile(read("n: T.int32, " + ROWS, both + SUM.format("j < 5"))).assumptions) == 2
     same = both.replace("1.0", "0.0")
     assert compile(read("n: T.int32, " + ROWS, same + SUM.format("j < n and j < 5"))).assumptions == ()
+
+
+LENS = 'lens: T.Buffer((4,), "int32"), ' + ROWS
+KNOWN = "for i, j in T.grid(4, 8):\n    T.assume(j < lens[i] or A[i, j] == 0.0)\n"
+RAGGED = "for i in range(4):\n    B[i] = 0.0\n    for j in T.serial({}):\n        B[i] = B[i] + {}"
+UNMASKED = {"sums": ("lens[i]", "A[i, j]"), "products": ("lens[i]", "2.0 * A[i, j] * A[i, j]")}
+MASKED = {
+    "one less": ("lens[i] - 1", "A[i, j]"),
+    "another row": ("lens[3 - i]", "A[i, j]"),
+    "no product": ("lens[i]", "A[i, j] + 1.0"),
+    "a quotient": ("lens[i]", "A[i, j] / A[i, j]"),
+}
+
+
+def ragged(extent: str, term: str) -> PrimFunc:
+    lens = "for i in range(4):\n    T.assume(lens[i] >= 1 and lens[i] <= 8)\n"
+    return read(LENS, lens + KNOWN + RAGGED.format(extent, term))
+
+
+@pytest.mark.parametrize("name", [*UNMASKED, *MASKED])
+def test_padding_that_begins_where_data_say_needs_no_mask(name: str) -> None:
+    func = ragged(*{**UNMASKED, **MASKED}[name])
+    best = optimize(func).best
+    kernel = check(best)
+    assert ("jnp.where" in kernel.source.split("_as_written")[0]) == (name in MASKED), kernel.source
+    assert kernel.assumptions
+    assert "jnp.where" in emit(func)
+    if name in UNMASKED:
+        assert "jnp.where" in emit(best, floats="strict") or "fori_loop" in emit(best, floats="strict")
+
+
+def test_a_kernel_that_reads_padding_has_the_derivatives_of_one_that_does_not() -> None:
+    func = ragged(*UNMASKED["sums"])
+    lens, a = np.array([1, 8, 3, 4], np.int32), np.zeros((4, 8), np.float32)
+    kernel = compile(optimize(func).best)
+    gradient = jax.grad(lambda a: kernel(lens, a)[0].sum())(a)
+    assert np.array_equal(gradient, np.arange(8) < lens[:, None])
+    with pytest.raises(Exception, match="an assumption does not hold"):
+        compile(optimize(func).best, checks=True)(lens, a + 1)
 
 
 SUMS = {
