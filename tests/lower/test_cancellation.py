@@ -15,6 +15,7 @@ from ir.nodes import Const, Expr, PrimFunc, const
 from ir.traverse import buffers_written, map_expr, map_stmt
 from lower import compile
 from lower.callable import Kernel
+from lower.deciding import deciding, least
 from profiles import some
 
 N, K = 12, 6
@@ -42,8 +43,9 @@ class Program:
 
 def as_single(expr: Expr) -> Expr:
     """A number as float32 has it."""
-    known = isinstance(expr, Const) and expr.dtype.is_float
-    return const(float(np.float32(expr.value)), expr.dtype) if known else expr
+    if isinstance(expr, Const) and expr.dtype.is_float:
+        return const(float(np.float32(expr.value)), expr.dtype)
+    return expr
 
 
 def buffers(**shapes: str) -> str:
@@ -213,28 +215,46 @@ def test_optimized_kernels_are_as_close_as_loops(name: str) -> None:
         assert_as_close(program, kernel, offset)
 
 
-@pytest.mark.parametrize("name", NEAR_THE_LIMIT)
-def test_filters_near_their_limit_are_as_close_as_loops(name: str) -> None:
-    """What is handed on from block to block, or from window to window, is not off by the same again and again."""
-    factors, scalars = NEAR_THE_LIMIT[name], "scalar" in name
+def filter_near_its_limit(factors: tuple[float, ...], scalars: bool) -> Program:
+    """A filter by factors that are numbers, or scalars of the program."""
     names = [f"c{k}" if scalars else str(f) for k, f in enumerate(factors)]
     terms = " + ".join(f"{c} * Y[i - {k}]" for k, c in enumerate(names, 1))
-    gain = float(np.float32(1 - abs(factors[-1])))
     params = ", ".join([*([f"{c}: T.float32" for c in names] if scalars else []), buffers(X=f"{STEPS}", Y=f"{STEPS}")])
-    body = f"for i in T.serial({len(factors)}, {STEPS}):\n    Y[i] = {terms} + {gain} * X[i]"
-    program = Program(params, body, "XY")
-    kernel = compile(program.function("float32"), EAGER)
-    assert any("filter of order" in line or "linear scan" in line for line in kernel.report), kernel.report
+    gain = float(np.float32(1 - abs(factors[-1])))
+    return Program(params, f"for i in T.serial({len(factors)}, {STEPS}):\n    Y[i] = {terms} + {gain} * X[i]", "XY")
+
+
+def assert_filter_as_close(program: Program, kernel: Kernel, scalars: dict[str, Any]) -> None:
+    """As `assert_as_close`, where the filter begins close to what it tends to."""
+    single, double = program.function("float32"), program.function("float64")
     for offset in OFFSETS:
-        single, double = program.function("float32"), program.function("float64")
-        given: dict[str, Any] = data(single, "XY", offset)
+        given = data(single, "XY", offset)
         given["Y"][:] = given["X"][0]
-        given |= {c: np.float32(f) for c, f in zip(names, factors, strict=True) if scalars}
+        given |= scalars
         (exact,) = interpret(double, **{n: v.astype(np.float64) for n, v in given.items()})
         (loops,) = interpret(single, **{n: v.copy() for n, v in given.items()})
         least = float(np.spacing(np.abs(exact).max().astype(np.float32)))
         error, most = errors(kernel(**given)[0], exact), TIMES * max(errors(loops, exact), least)
         assert error <= most, f"off by {error}, the loops by {errors(loops, exact)}\n{kernel.source}"
+
+
+@pytest.mark.parametrize("name", some(NEAR_THE_LIMIT, 4))
+def test_filters_near_their_limit_are_as_close_as_loops(name: str) -> None:
+    """What is handed on from block to block, or from window to window, is not off by the same again and again."""
+    factors, scalars = NEAR_THE_LIMIT[name], "scalar" in name
+    program = filter_near_its_limit(factors, scalars)
+    kernel = compile(program.function("float32"), EAGER)
+    assert any("filter of order" in line or "linear scan" in line for line in kernel.report), kernel.report
+    assert_filter_as_close(program, kernel, {f"c{k}": np.float32(f) for k, f in enumerate(factors) if scalars})
+
+
+@pytest.mark.parametrize(("form", "function"), [(0, "pairwise_sums"), (2, "doubling_sums")])
+def test_all_forms_of_a_scan_near_its_limit_are_as_close_as_loops(form: int, function: str) -> None:
+    program = filter_near_its_limit(NEAR_THE_LIMIT["slow"], scalars=False)
+    with deciding(lambda decision, prices: form if decision == "scan" else least(decision, prices)):
+        kernel = compile(program.function("float32"), EAGER)
+    assert f"def {function}(" in kernel.source
+    assert_filter_as_close(program, kernel, {})
 
 
 LABELS = f"""
