@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules import optimize
+from egraph_rules import optimize, transforms
 from ir import PrimFunc, interpret, parse
 from ir.inputs import random_inputs
 from lower import compile, emit
@@ -241,6 +241,26 @@ def test_a_kernel_that_reads_padding_has_the_derivatives_of_one_that_does_not() 
     assert np.array_equal(gradient, np.arange(8) < lens[:, None])
     with pytest.raises(Exception, match="an assumption does not hold"):
         compile(optimize(func).best, checks=True)(lens, a + 1)
+
+
+def test_padding_that_array_code_reads_is_asked_for() -> None:
+    """The optimized form keeps the guard and reads no padding, but the mask that it would be goes."""
+    blocks = 'A: T.Buffer((4, 4), "float32"), B: T.Buffer((1,), "float32")'
+    assumed = "for i, j in T.grid(4, 4):\n    T.assume(4 * i + j < 14 or A[i, j] == 0.0)\n"
+    body = "B[0] = 0.0\nfor i, j in T.grid(4, 4):\n    if 4 * i + j < 14:\n        B[0] = B[0] + A[i, j]"
+    func = read(blocks, assumed + body)
+    assert compile(func).assumptions == ()
+    best = transforms.remove_assume()(func)
+    kernel = compile(best, checks=True)
+    assert "jnp.where" not in kernel.source.split("_as_written")[0], kernel.source
+    assert kernel.assumptions
+    with pytest.raises(Exception, match="an assumption does not hold"):
+        kernel(np.ones((4, 4), np.float32))
+
+    def total(a: jax.Array) -> jax.Array:
+        return compile(best)(a)[0].sum()
+
+    assert np.array_equal(jax.grad(total)(np.zeros((4, 4), np.float32)).ravel(), np.arange(16) < 14)
 
 
 SUMS = {
