@@ -27,8 +27,9 @@ _MAX_LOADS = 8  # elements of one question
 class Facts:
     """Answers for one function. Questions cost isl's time only where a range alone does not answer them.
 
-    Assumptions are those of the program as it was written. What is assumed of floats counts in a form of it that was
-    optimized: there, the source has the derivatives of the program as written besides. `used` says whether it did.
+    Assumptions are those of the program as it was written. Which numbers elements are counts in a form of it that was
+    optimized: the source then reads elements that the program does not, and has its derivatives besides. `used` says
+    whether it does.
     """
 
     def __init__(self, func: PrimFunc, floats: Floats) -> None:
@@ -54,7 +55,7 @@ class Facts:
         self, load: Load, number: Const, unless: Sequence[Expr], axes: Sequence[Axis], around: Mapping[Var, Box]
     ) -> bool:
         """Whether an element is surely a number at all positions at which one of some conditions does not hold."""
-        if load.dtype.is_float and not self._optimized:
+        if not self._optimized:
             return False
         told = [(v, r) for (b, v), r in self._known()[0].items() if b == load.buffer and not is_condition(b, v)]
         spot = presburger.point(load.indices)
@@ -81,7 +82,7 @@ class Facts:
             return where.intersect(hidden).is_subset(known)
 
         found = presburger.within_budget(question, False)
-        self.used = self.used or (found and load.dtype.is_float)
+        self.used = self.used or found
         return found
 
     def _elements(
