@@ -14,10 +14,10 @@ wherever a context is split, by the `Priority` of its root; both priorities are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import TypeVar, cast
+from typing import cast
 
 import islpy as isl
 
@@ -25,6 +25,7 @@ import egraph_rules.intervals as intervals
 from egraph_rules.elements import Elements, assured, elements
 from egraph_rules.faults import Faults
 from egraph_rules.ids import IMPOSSIBLE, NO_PERMISSION
+from egraph_rules.spoiling import few, less, relied, same_regions, told_of
 from egraph_rules.values import Value, Values
 from ir import presburger as pb
 from ir.analysis import contents as held
@@ -53,10 +54,6 @@ from ir.nodes import (
     Var,
 )
 from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
-
-_MAX_PIECES = 16
-
-K = TypeVar("K")
 
 
 class Priority(Enum):
@@ -115,7 +112,7 @@ class Facts:
             and self.trips == other.trips
             and len(self.scope) == len(other.scope)
             and all(map(Var.same, self.scope, other.scope))
-            and _same_regions(self.known, other.known)
+            and same_regions(self.known, other.known)
         )
 
 
@@ -291,7 +288,7 @@ class Contexts:
             return NO_PERMISSION
         same = self._alike.setdefault(frozenset((b, hash(r)) for b, r in live.items()), [])
         for number in same:
-            if _same_regions(self._live[number], live):
+            if same_regions(self._live[number], live):
                 return number
         same.append(len(self._live))
         self._live.append(live)
@@ -324,18 +321,18 @@ class Contexts:
         done, rest = self.effects.of(first), self.effects.of(second)
         # Rewrites of a statement spoil nothing but what it may write: of all else, permission would permit nothing.
         after = {b: d.get(b, self._box(b)) for b in done.may if b in d or b in rest.must}
-        live = {b: _few(_either(r, rest.reads.get(b))) for b, r in fx.subtract(after, rest.must).items()}
+        live = {b: few(_either(r, rest.reads.get(b))) for b, r in fx.subtract(after, rest.must).items()}
         conditions = (*f.conditions, *_assumed_conditions(first))
         kept = replace(
             f,
             domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
-            known=_wanted(self._after(f.known, first), {*rest.reads, *rest.may}),
+            known=told_of(self._after(f.known, first), {*rest.reads, *rest.may}),
             conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
         spoiled = self._dead(live, _matters(kept))
-        kept, live = self._reconcile(kept, live, spoiled, list(_relied(kept.known, live, kept.domain)))
+        kept, live = self._reconcile(kept, live, spoiled, list(relied(kept.known, live, kept.domain)))
         return self._add_facts(kept), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
@@ -344,7 +341,7 @@ class Contexts:
         domain = f.domain.intersect(sets.may)
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        f = replace(f, known=_wanted(f.known, {*body.reads, *body.may}))
+        f = replace(f, known=told_of(f.known, {*body.reads, *body.may}))
         about = {b for b, _ in f.known}.union(*(held.reads(v) for _, v in f.known))
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
         known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
@@ -356,8 +353,8 @@ class Contexts:
         )
         # What an earlier iteration may spoil, and what a later one relies on.
         spoiled = sets.others(self._dead(live, about | _matters(inside)), before(early, name), sets.may, early)
-        relied = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in _relied(known, live, f.domain)]
-        kept, live = self._reconcile(inside, live, spoiled, relied)
+        needed = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in relied(known, live, f.domain)]
+        kept, live = self._reconcile(inside, live, spoiled, needed)
         return self._add_facts(kept), self._add_permissions(live)
 
     def _live_after_iteration(self, sets: LoopSets, permissions: int, loop: For) -> Regions:
@@ -391,9 +388,9 @@ class Contexts:
         written = sets.others(read, between, sets.must, mid)
         exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
         # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
-        read_later = {b: _few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
+        read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
         after = {b: outer.get(b, self._box(b)) for b in body.may if b in outer or b in overwritten}
-        return {b: _few(_either(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
+        return {b: few(_either(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
 
     def _after(self, known: Contents, stmt: Stmt) -> Contents:
         """What is known once a statement has run."""
@@ -431,13 +428,13 @@ class Contexts:
         known, conditions = facts.known, facts.conditions
         if facts.priority is Priority.FACTS:
             arbitrary: Contents = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
-            known = {**known, **_less(arbitrary, spoiled)}
+            known = {**known, **less(arbitrary, spoiled)}
             live = {b: r for b, r in live.items() if b not in needed}
             for buffer, region in relied:
                 if buffer in live:
-                    live[buffer] = _few(live[buffer].union(region))
+                    live[buffer] = few(live[buffer].union(region))
         else:
-            known = _less(known, spoiled)
+            known = less(known, spoiled)
             conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
         return replace(facts, known=known, conditions=conditions), live
 
@@ -629,64 +626,14 @@ def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bo
     return len(one) == len(other) and all(v == w and a.same(b) for (a, v), (b, w) in zip(one, other, strict=True))
 
 
-def _same_regions(one: Mapping[K, isl.Set], other: Mapping[K, isl.Set]) -> bool:
-    """Whether the same regions are known of the same things."""
-    return one.keys() == other.keys() and all(r is other[k] or r.plain_is_equal(other[k]) for k, r in one.items())
-
-
-def _less(known: Contents, taken: Regions) -> Contents:
-    """Contents without what was taken; none where they would fall into many pieces, since less may be known."""
-    out: Contents = {}
-    for (buffer, value), region in known.items():
-        hit = held.touching(value, len(buffer.shape), taken) if held.is_function(value) else None
-        for gone in (taken.get(buffer), hit):
-            if gone is not None and region.n_basic_set() * gone.n_basic_set() > _MAX_PIECES:
-                region = pb.nothing(len(buffer.shape))
-            elif gone is not None:
-                region = region.subtract(gone)
-        out[buffer, value] = region
-    return out
-
-
-def _wanted(known: Contents, buffers: Collection[Buffer]) -> Contents:
-    """What is known of buffers, and of those that their values read."""
-    told_by: dict[Buffer, set[Buffer]] = defaultdict(set)
-    for buffer, value in known:
-        told_by[buffer] |= held.reads(value)
-    wanted, left = set(buffers), list(buffers)
-    while left:
-        more = told_by.get(left.pop(), set()) - wanted
-        wanted |= more
-        left += more
-    return {(b, v): r for (b, v), r in known.items() if b in wanted}
-
-
 def _matters(facts: Facts) -> set[Buffer]:
     """The buffers that something is known of, or by."""
     by = (held.reads(value) for _, value in facts.known)
     return {b for b, _ in facts.known}.union(*by, (load.buffer for c, _ in facts.conditions for load in loads(c)))
 
 
-def _relied(known: Contents, live: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
-    """What facts rely on among buffers that may be spoiled: where they know a value, and what that value reads."""
-    for (buffer, value), region in known.items():
-        if buffer in live and not isinstance(value, Undef):
-            yield buffer, region
-        if held.is_function(value) and any(b in live for b in held.reads(value)):
-            for read, spots in held.read_by(value, region.intersect_params(domain)):
-                if read in live:
-                    yield read, spots
-
-
 def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
     return one if other is None else one.union(other)
-
-
-def _few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
-    """A live region of few pieces: more may count as live."""
-    if region.n_basic_set() > 8:
-        region = region.coalesce()
-    return region if region.n_basic_set() <= pieces else pb.hull(region)
 
 
 def bound_to(var: Var, value: Expr) -> isl.Set:

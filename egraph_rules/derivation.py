@@ -17,6 +17,7 @@ from egraph_rules.context import Contexts
 from egraph_rules.erase import count_erased, erase
 from egraph_rules.explain import Explainer
 from egraph_rules.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
+from egraph_rules.filling import LAW, RULE
 from egraph_rules.rule import Rule
 from ir import presburger as pb
 from ir import readback
@@ -53,7 +54,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What is kept of a search, to derive its steps later: its start, and the choices with their programs."""
+    """What is kept of a search, to derive its steps later: its start, and the choices with their programs.
+
+    `unfilled` is the program whose padding was filled before the search, if it was.
+    """
 
     body: Stmt
     part: Part
@@ -63,6 +67,7 @@ class Trace:
     rebuilder: Rebuilder
     edges: Edges
     rules: tuple[Rule, ...]
+    unfilled: Stmt | None = None
 
 
 Move = tuple[str, str, str, Stmt]  # rule, place, fact, whole program after it
@@ -76,7 +81,7 @@ def legs(wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
         at = next((k for k, b in enumerate(bodies) if b == wanted), None)
         if at is not None:
             found.insert(0, (trace, at))
-            wanted = trace.body
+            wanted = trace.body if trace.unfilled is None else trace.unfilled
     return found
 
 
@@ -87,6 +92,10 @@ def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
     for trace, at in legs(best.body, traces):
         laws = {r.name: r.law for r in trace.rules} | {KNOWN: _KNOWN_LAW}
         choice, root, final = trace.found[at]
+        if trace.unfilled is not None:
+            start = replace(func, body=trace.body)
+            steps.append(Step(RULE, LAW, func.name, "what is undef may hold anything", current, start))
+            current = start
         moves = list(_Descent(trace).visit(trace.part, root, choice, {}, lambda s: s))
         if (moves[-1][3] if moves else trace.body) != final:
             moves.append((GROUPED, func.name, "equal here by the search; the order of rules is not worked out", final))

@@ -9,13 +9,14 @@ the answers to the questions its conditions, loads and stores raise.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar, assert_never, cast
 
 from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.engine import Cell
 from egraph_rules.functions import function_number
+from egraph_rules.names import AuthorNames
 from egraph_rules.phases import DEFAULT_BUDGET
 from egraph_rules.proposal import ExprProposal, Here, Proposal
 from egraph_rules.rule import Number, Rule, instantiate
@@ -80,14 +81,14 @@ class Numbering:
     buffers: list[Buffer] = field(default_factory=lambda: list[Buffer]())
     _numbers: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
     _lists: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
-    _authored: Mapping[str, str] = field(default_factory=lambda: dict[str, str]())
+    _authored: AuthorNames | None = None
 
-    def number(self, stmt: Stmt, depth: int = 0, authored: Mapping[str, str] | None = None) -> Part:
+    def number(self, stmt: Stmt, depth: int = 0, authored: AuthorNames | None = None) -> Part:
         """Number a statement inside `depth` bindings; variables free in it keep their names.
 
         `authored` gives the printed names of variables that already have canonical ones.
         """
-        self._authored = {} if authored is None else authored
+        self._authored = authored
         return self._stmt(stmt, {}, depth)
 
     def expr(self, expr: Expr) -> int:
@@ -201,7 +202,7 @@ class Numbering:
                 return Part(
                     *self._add("p_let", new, *cells, extra=(depth, var.dtype)),
                     (inner,),
-                    self._printed(var),
+                    self._printed(var, body),
                 )
             case Alloc(buffer=buffer, body=body):
                 inner = self._stmt(body, names, depth)
@@ -232,12 +233,10 @@ class Numbering:
         new = For(level, start, extent, inner.stmt, loop.kind, loop.annotations, loop.span)
         cells = (self.expr(start), self.expr(extent), inner.number)
         extra = (depth, loop.var.dtype, loop.kind, repr(loop.annotations))
-        return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), self._printed(loop.var))
+        return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), self._printed(loop.var, loop.body))
 
-    def _printed(self, var: Var) -> str:
-        """The author's name for a variable; rules name what they make of `%0` `%0.o`, `%0.i` and so on."""
-        base, _, suffix = var.name.partition(".")
-        return self._authored.get(base, base) + suffix
+    def _printed(self, var: Var, body: Stmt) -> str:
+        return var.name if self._authored is None else self._authored.of_binding(var, body)
 
     def _sequence(self, parts: list[Part]) -> Part:
         """A balanced tree of two-part sequences: recursion stays shallow however long the program is."""
@@ -390,7 +389,7 @@ class Expander:
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
             for new in self._limited(name, propose(part.stmt, here)):
-                other = self.numbering.number(new, here.depth, _author_names(part))
+                other = self.numbering.number(new, here.depth, AuthorNames.of(_bindings(part)))
                 if other.number != part.number:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
                     self.applied[facts, part.number, permissions].append((other, name))
@@ -568,14 +567,12 @@ def _operation(table: str, cells: tuple[Cell, ...]) -> Expr:
             raise ValueError(f"{table} asks for no operation")
 
 
-def _author_names(part: Part) -> dict[str, str]:
-    """What the author called the variables that a statement binds, by their names in canonical form."""
-    found: dict[str, str] = {}
+def _bindings(part: Part) -> Iterator[tuple[Var, Stmt, str]]:
+    """What a statement binds: variables in canonical form, what they are bound around, and the author's names."""
     if part.name and isinstance(part.stmt, (For, Let)):
-        found[part.stmt.var.name] = part.name
+        yield part.stmt.var, part.stmt.body, part.name
     for inner in part.parts:
-        found |= _author_names(inner)
-    return found
+        yield from _bindings(inner)
 
 
 def _key(facts: int, permissions: int, part: Part) -> tuple[int, int, int]:

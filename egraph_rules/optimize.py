@@ -16,6 +16,7 @@ from egraph_rules.engine import Engine, Row, scratch_folder
 from egraph_rules.erase import erase
 from egraph_rules.explain import Decision, explain
 from egraph_rules.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
+from egraph_rules.filling import filled
 from egraph_rules.functions import check_names
 from egraph_rules.language import engine_with
 from egraph_rules.patience import Patience, listening
@@ -248,7 +249,14 @@ class _Search:
             best = _distinct([*best, *self._once(start)], self.keep)
             if hoped and best[0][0] >= before:
                 break  # what guards promised did not come
-        return best
+        return self._filled(best)
+
+    def _filled(self, best: list[tuple[float, Stmt]]) -> list[tuple[float, Stmt]]:
+        """The best programs, also of a search from one in which nothing is undef that a guarded reduction reads."""
+        if not self.budget.restarts or self.patience.over() or not any(r.family == "padding" for r in self.rules):
+            return best
+        start = filled(best[0][1], self.floats)
+        return best if start == best[0][1] else _distinct([*best, *self._once(start, best[0][1])], self.keep)
 
     def _start(self, best: Stmt) -> Stmt | None:
         """Where a search may find something new: the best program so far, or one of those with more guards.
@@ -259,11 +267,11 @@ class _Search:
             return best
         return next((s for s in self.guarded if s not in self.searched and s != best), None)
 
-    def _once(self, body: Stmt) -> list[tuple[float, Stmt]]:
+    def _once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
         self.searched.append(body)
         rules = tuple(r for r in self.rules if r.in_engine)
         with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
-            session = _Session(self, engine, folder, body)
+            session = _Session(self, engine, folder, body, unfilled)
             outcome = saturate(engine, session.expander, folder, self.budget, self.patience)
             session.patient = False  # what extraction and explanations ask is little, and has its share of the time
             self.report.record(outcome)
@@ -283,6 +291,7 @@ class _Session:
     engine: Engine
     folder: str
     body: Stmt
+    unfilled: Stmt | None
     numbering: Numbering = field(init=False)
     contexts: Contexts = field(init=False)
     expander: Expander = field(init=False)
@@ -332,7 +341,8 @@ class _Session:
             kept.append((choice, self.roots[0], rebuilder.build(choice)))
             search.guarded.append(kept[-1][2])
         edges = self.expander.applied
-        trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, search.rules)
+        rules, before = search.rules, self.unfilled
+        trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, rules, before)
         search.report.traces.append(trace)
         return _distinct(programs, search.keep)
 

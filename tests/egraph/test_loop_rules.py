@@ -266,6 +266,32 @@ def f(A: T.Buffer((12,), "uint8")):
     assert_refines(func, result.best, np.random.default_rng(0))
 
 
+ATTENTION = """
+def attention(Q: T.Buffer((8, 4), "float32"), K: T.Buffer((8, 4), "float32"), V: T.Buffer((8, 4), "float32"),
+              S: T.Buffer((8, 8), "float32"), M: T.Buffer((8,), "float32"), O: T.Buffer((8, 4), "float32")):
+    for row, col in T.grid(8, 8):
+        S[row, col] = 0.0
+        for depth in T.serial(4):
+            S[row, col] = S[row, col] + Q[row, depth] * K[col, depth]
+    for row in T.serial(8):
+        M[row] = 0.0
+        for col in T.serial(8):
+            M[row] = T.max(M[row], S[row, col])
+    for row, feature in T.grid(8, 4):
+        O[row, feature] = 0.0
+        for col in T.serial(8):
+            O[row, feature] = O[row, feature] + S[row, col] / M[row] * V[col, feature]
+"""
+
+
+def test_merged_loops_keep_the_names_of_what_they_work_on() -> None:
+    best = to_script(optimize(read(ATTENTION)).best)
+    assert best.count("for row in") == 1, "the three nests were merged"
+    assert "Q[row, depth] * K[col, depth]" in best
+    assert "T.max(M[row], S[row, col])" in best
+    assert "S[row, col] / M[row] * V[col, feature]" in best
+
+
 def test_a_hundred_statements_in_ten_nests_stay_within_budgets() -> None:
     lines = []
     for k in range(10):

@@ -1,0 +1,41 @@
+"""The names that authors gave to what statements bind, for statements that rules make of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ir.nodes import Expr, Stmt, Store, Var
+from ir.traverse import walk
+
+Trace = frozenset[tuple[object, tuple[Expr, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorNames:
+    """Names by canonical variable. Several loops of one depth have one: each keeps the name of what it works on."""
+
+    found: dict[str, list[tuple[Trace, str]]] = field(default_factory=lambda: defaultdict(list))
+
+    @staticmethod
+    def of(bindings: Iterable[tuple[Var, Stmt, str]]) -> AuthorNames:
+        """Names of variables bound around bodies."""
+        names = AuthorNames()
+        for var, body, name in bindings:
+            names.found[var.name].append((_stores(body), name))
+        return names
+
+    def of_binding(self, var: Var, body: Stmt) -> str:
+        """What to call a variable that a rule binds; what it makes of `%0` it calls `%0.o`, `%0.i` and so on."""
+        base, _, suffix = var.name.partition(".")
+        known = self.found.get(base, ())
+        if len({name for _, name in known}) <= 1:
+            return (known[0][1] if known else base) + suffix
+        stores = _stores(body)
+        return max(known, key=lambda pair: len(stores & pair[0]))[1] + suffix
+
+
+def _stores(body: Stmt) -> Trace:
+    """What a body stores to: enough to know it again when other statements have joined it."""
+    return frozenset((s.buffer, (*s.indices, s.value)) for s in walk(body) if isinstance(s, Store))

@@ -1,0 +1,68 @@
+"""What is known of buffers against what may spoil it: the arithmetic of regions behind contexts."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import TypeVar
+
+import islpy as isl
+
+from ir import presburger as pb
+from ir.analysis import contents as held
+from ir.analysis.contents import Contents, Regions
+from ir.nodes import Buffer, Undef
+
+_MAX_PIECES = 16
+
+K = TypeVar("K")
+
+
+def same_regions(one: Mapping[K, isl.Set], other: Mapping[K, isl.Set]) -> bool:
+    """Whether the same regions are known of the same things."""
+    return one.keys() == other.keys() and all(r is other[k] or r.plain_is_equal(other[k]) for k, r in one.items())
+
+
+def less(known: Contents, taken: Regions) -> Contents:
+    """Contents without what was taken; none where they would fall into many pieces, since less may be known."""
+    out: Contents = {}
+    for (buffer, value), region in known.items():
+        hit = held.touching(value, len(buffer.shape), taken) if held.is_function(value) else None
+        for gone in (taken.get(buffer), hit):
+            if gone is not None and region.n_basic_set() * gone.n_basic_set() > _MAX_PIECES:
+                region = pb.nothing(len(buffer.shape))
+            elif gone is not None:
+                region = region.subtract(gone)
+        out[buffer, value] = region
+    return out
+
+
+def told_of(known: Contents, buffers: Collection[Buffer]) -> Contents:
+    """What is known of buffers, and of those that their values read."""
+    told_by: dict[Buffer, set[Buffer]] = defaultdict(set)
+    for buffer, value in known:
+        told_by[buffer] |= held.reads(value)
+    wanted, left = set(buffers), list(buffers)
+    while left:
+        more = told_by.get(left.pop(), set()) - wanted
+        wanted |= more
+        left += more
+    return {(b, v): r for (b, v), r in known.items() if b in wanted}
+
+
+def relied(known: Contents, live: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
+    """What facts rely on among buffers that may be spoiled: where they know a value, and what that value reads."""
+    for (buffer, value), region in known.items():
+        if buffer in live and not isinstance(value, Undef):
+            yield buffer, region
+        if held.is_function(value) and any(b in live for b in held.reads(value)):
+            for read, spots in held.read_by(value, region.intersect_params(domain)):
+                if read in live:
+                    yield read, spots
+
+
+def few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
+    """A live region of few pieces: more may count as live."""
+    if region.n_basic_set() > 8:
+        region = region.coalesce()
+    return region if region.n_basic_set() <= pieces else pb.hull(region)

@@ -1,0 +1,160 @@
+"""Padding that may hold anything gets what lets a later reader do without its guard."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from compare import assert_refines
+from egraph_rules import optimize
+from egraph_rules.filling import RULE, filled
+from ir import parse
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.nodes import If, PrimFunc, Store
+from ir.script.printer import to_script
+from ir.traverse import walk
+
+
+def read(text: str) -> PrimFunc:
+    return parse("@T.prim_func\n" + text.strip()).funcs[0]
+
+
+PARAMETER = """
+def f(A: T.Buffer((8, 4), "float32"), Y: T.Buffer((8, 4), "float32"), m: T.Buffer((1,), "float32")):
+    for i, j in T.grid(8, 4):
+        if 4 * i + j < 30:
+            Y[i, j] = A[i, j] * 2.0
+        else:
+            Y[i, j] = T.undef("float32")
+    m[0] = {start}
+    for i, j in T.grid(8, 4):
+        if 4 * i + j < 30:
+            m[0] = {step}
+"""
+STEPS = {
+    "a sum": ("0.0", "m[0] + Y[i, j]", "0.0"),
+    "a maximum": ('T.min_value("float32")', "T.max(m[0], Y[i, j])", "-3.4028234663852886e+38"),
+    "a minimum, its operands turned": ('T.max_value("float32")', "T.min(Y[i, j], m[0])", "3.4028234663852886e+38"),
+    "a product": ("1.0", "m[0] * Y[i, j]", "1.0"),
+    "a sum of products": ("0.0", "m[0] + Y[i, j] * A[j, 0]", "0.0"),
+}
+
+
+def guards_of_reductions(func: PrimFunc) -> int:
+    """How many guards stand around steps of a reduction into m."""
+    guards = (s for s in walk(func.body) if isinstance(s, If))
+    return sum(any(isinstance(s, Store) and s.buffer.name == "m" for s in walk(guard)) for guard in guards)
+
+
+@pytest.mark.parametrize(("start", "step", "value"), STEPS.values(), ids=STEPS.keys())
+def test_padding_holds_what_the_reader_wants(start: str, step: str, value: str) -> None:
+    func = read(PARAMETER.format(start=start, step=step))
+    result = optimize(func)
+    assert guards_of_reductions(func) == 1
+    assert guards_of_reductions(result.best) == 0
+    assert f"Y[i, j] = {value}" in to_script(result.best)
+    assert_refines(func, result.best, np.random.default_rng(0))
+    steps = result.derivation()
+    assert [s.rule for s in steps].count(RULE) == 1
+    assert all(one.after == two.before for one, two in pairwise(steps))
+
+
+def test_a_number_that_is_not_finite_is_chosen_only_where_nothing_relies_on_finite_ones() -> None:
+    func = read(PARAMETER.format(start='T.min_value("float32")', step="T.max(m[0], Y[i, j])"))
+    assert "inf" not in to_script(replace(func, body=filled(func.body, DEFAULT_FLOATS)))
+    strict = filled(func.body, Floats.STRICT)
+    assert 'T.float32("-inf")' in to_script(replace(func, body=strict))
+
+
+LOCAL = """
+def f(A: T.Buffer((8, 4), "float32"), W: T.Buffer((8, 4), "float32"), m: T.Buffer((2,), "float32")):
+    Y = T.alloc_buffer((8, 4), "float32")
+    for i, j in T.grid(8, 4):
+        if 4 * i + j < {first}:
+            Y[i, j] = A[i, j] * 2.0
+    m[0] = 0.0
+    for i, j in T.grid(8, 4):
+        if 4 * i + j < 30:
+            m[0] = m[0] + Y[i, j]
+"""
+
+
+def test_a_local_buffer_is_filled_where_its_guard_is_false() -> None:
+    func = read(LOCAL.format(first=30))
+    found = replace(func, body=filled(func.body, DEFAULT_FLOATS))
+    assert "        else:\n            Y[i, j] = 0.0" in to_script(found)
+    assert_refines(func, found, np.random.default_rng(0))
+
+
+NEAR_MISSES = {
+    "what was there is kept": """
+def f(A: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32"), m: T.Buffer((1,), "float32")):
+    for i in T.serial(8):
+        if i < 6:
+            Y[i] = A[i] * 2.0
+    m[0] = 0.0
+    for i in T.serial(8):
+        if i < 6:
+            m[0] = m[0] + Y[i]
+""",
+    "nobody reads behind a guard": """
+def f(A: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32"), m: T.Buffer((1,), "float32")):
+    for i in T.serial(8):
+        if i < 6:
+            Y[i] = A[i] * 2.0
+        else:
+            Y[i] = T.undef("float32")
+    m[0] = 0.0
+    for i in T.serial(6):
+        m[0] = m[0] + Y[i]
+""",
+    "other iterations write there": """
+def f(A: T.Buffer((32,), "float32"), m: T.Buffer((1,), "float32")):
+    Y = T.alloc_buffer((32,), "float32")
+    for i in T.serial(32):
+        if i % 2 == 0:
+            Y[i // 2] = A[i]
+    m[0] = 0.0
+    for i in T.serial(32):
+        if i < 16:
+            m[0] = m[0] + Y[i]
+""",
+    "the place leaves the buffer": """
+def f(A: T.Buffer((32,), "float32"), m: T.Buffer((1,), "float32")):
+    Y = T.alloc_buffer((16,), "float32")
+    for i in T.serial(32):
+        if i < 16:
+            Y[i] = A[i]
+    m[0] = 0.0
+    for i in T.serial(16):
+        if A[i] > 0.0:
+            m[0] = m[0] + Y[i]
+""",
+    "the guard reads the buffer": """
+def f(A: T.Buffer((16,), "float32"), m: T.Buffer((1,), "float32")):
+    Y = T.alloc_buffer((16,), "float32")
+    for i in T.serial(16):
+        Y[i] = A[i]
+    for i in T.serial(16):
+        if Y[i] > 0.0:
+            Y[i] = A[i] * 2.0
+    m[0] = 0.0
+    for i in T.serial(16):
+        if A[i] > 0.0:
+            m[0] = m[0] + Y[i]
+""",
+}
+
+
+@pytest.mark.parametrize("text", NEAR_MISSES.values(), ids=NEAR_MISSES.keys())
+def test_near_misses_are_left_alone(text: str) -> None:
+    func = read(text)
+    assert filled(func.body, DEFAULT_FLOATS) == func.body
+
+
+def test_without_the_family_nothing_is_filled() -> None:
+    func = read(PARAMETER.format(start="0.0", step="m[0] + Y[i, j]"))
+    assert all(s.rule != RULE for s in optimize(func, without=["padding"]).derivation())
