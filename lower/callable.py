@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import jax
@@ -17,7 +18,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
-from ir.traverse import shape_vars, substitute_expr
+from ir.traverse import results_of, shape_vars, substitute_expr
 from lower.donation import Donate, check_given_away
 from lower.empty import has_empty, with_extents
 from lower.freedoms import HIGHEST, Precision
@@ -38,6 +39,8 @@ class Kernel:
     `donated` names the parameters whose JAX arrays a call takes away from the caller; NumPy arrays stay as they are.
     """
 
+    _sharded = False
+
     def __init__(self, emitted: Emitted, device: Any, notes: Sequence[str] = ()) -> None:
         self.func = emitted.func
         self.params = tuple(p.name for p in emitted.func.params)
@@ -46,11 +49,14 @@ class Kernel:
         self.source = emitted.source
         self.report = [*emitted.report, *notes]
         self.assumptions = emitted.assumptions
+        self.results = tuple(b.name for b in results_of(emitted.func))
+        self.keywords = tuple(emitted.names[p] for p in self.params)  # parameters as the source calls them
         self.device = device
         self._emitted = emitted
         namespace: dict[str, Any] = {}
         exec(self.source, namespace)  # our own text, made above
-        self._plain = not emitted.wide and device == jax.devices()[0]
+        self._elsewhere = device != jax.devices()[0]
+        self._fitting: set[tuple[Any, ...]] = set()  # shapes and dtypes of arguments that have been checked
         self.jitted: Any = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
         self._sizes = (*shape_vars(self.func), *(s for s in self.func.scalars if s in emitted.static))
         self._empty: dict[tuple[Any, ...], Kernel | None] = {}  # by static arguments and the shapes of others
@@ -65,19 +71,54 @@ class Kernel:
         Raises LowerError for arguments of a wrong number, name, shape or dtype, for arrays that are gone or that are
         donated and given twice, and for failed checks.
         """
-        if self._plain and not jax.config.read(
-            "jax_enable_x64"
-        ):  # entering contexts costs more than running a small kernel
+        key = () if named else self._key(arguments)
+        if key in self._fitting:
+            return self.run_fitting(dict(zip(self.keywords, arguments, strict=False)))
+        with self._configured():
             results = self._run(arguments, named)
-        else:
-            with self.context(), jax.default_device(self.device):
-                results = self._run(arguments, named)
         checks = self._emitted.checks
         if checks:
             results, held = results[: -len(checks)], results[-len(checks) :]
             for check, ok in zip(checks, held, strict=True):
                 _insist(check.node, ok)
+        if key:
+            self._fitting.add(key)
         return tuple(results)
+
+    def run_fitting(self, bound: Mapping[str, Any]) -> tuple[Array, ...]:
+        """Run with arguments by their names in the source, of which a call has shown that shapes and dtypes are right.
+
+        It is for kernels without checks, donated arrays and open sizes.
+        """
+        with self._configured():
+            return self.jitted(**bound)
+
+    def _key(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
+        """The shapes and dtypes of arrays and floats, which decide about all that a call checks; () if more does."""
+        if len(arguments) > len(self.params) or self._sizes or self.donated or self._emitted.checks or self._sharded:
+            return ()
+        key: list[Any] = []
+        for param, value in zip(self.func.params, arguments, strict=False):
+            if isinstance(value, (np.ndarray, jax.Array)):
+                key.append((value.shape, value.dtype))
+            elif type(value) is float and isinstance(param, Var):
+                key.append(float)
+            else:
+                return ()
+        return tuple(key)
+
+    def _configured(self) -> Any:
+        """The configuration that a call runs under; entering one that is there already costs as much as small kernels."""
+        if self._elsewhere:
+            return self._on_device()
+        if jax.config.jax_enable_x64 == self._emitted.wide:
+            return nullcontext()
+        return self.context()
+
+    @contextmanager
+    def _on_device(self) -> Generator[None]:
+        with self.context(), jax.default_device(self.device):
+            yield
 
     def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """The results of `jitted`."""
@@ -248,6 +289,8 @@ class ShardedKernel(Kernel):
     those of the unsharded function.
     """
 
+    _sharded = True
+
     def __init__(
         self,
         func: PrimFunc,
@@ -263,7 +306,6 @@ class ShardedKernel(Kernel):
         self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
-        self._plain = False
         self._programs: dict[tuple[tuple[str, int], ...], tuple[Sharded, Any]] = {}
         if self._sizes:
             names = ", ".join(v.name for v in self._sizes)

@@ -223,7 +223,7 @@ class Evaluator:
                 return const(value.item(), dtype)  # pyright: ignore[reportAttributeAccessIssue]
             case tuple():
                 return tuple(self.known(v, node) for v in value)
-            case _ if hasattr(value, "__array__") and hasattr(value, "shape"):
+            case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
                 hint = "make it a parameter"
                 raise self.error("outer-array", f"`{shown(node)}` is an array of outside", node, hint)
             case _:
@@ -424,7 +424,7 @@ class Evaluator:
             else:
                 axis = sum(1 for i in items if i is not None)
                 items.append(self._index(self._whole_number(part), array.shape[axis], part))
-        if len(items) < rank + items.count(None) or any(isinstance(i, slice) for i in items):
+        if taken < rank or any(isinstance(i, slice) for i in items):
             items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
         slicing = Slicing(self.source, self.numbers, lambda a, b: self.program.at_most(a, b, self.numbers.typer))
         return slicing.cut(array.shape, items, node).of(array)

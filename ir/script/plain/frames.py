@@ -29,6 +29,7 @@ class Cell:
 
     buffer: Buffer | None
     key: Key
+    depth: int  # of the list that it lives in
 
 
 Value = Number | Array | Named | tuple["Value", ...]
@@ -55,6 +56,7 @@ class Frame:
     cells: Mapping[int, list[str]]
     bindings: dict[str, Binding] = field(default_factory=lambda: dict[str, Binding]())
     assigned: frozenset[str] = frozenset()  # cells that hold a value on every path to here
+    arrays: set[str] = field(default_factory=lambda: set[str]())  # names that would be cells, and are arrays
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
 
     def outer(self, name: str) -> object:

@@ -227,7 +227,7 @@ class Numbers:
                 raise self.source.error("unsupported", "a power of integers may be a float", node, help=hint)
             dtype = DType.INT64 if weak else dtype
         base = self.convert(a, dtype, node)
-        if b == 2 and not isinstance(b, (Expr, Weak)) and node_count(base) <= _SHORT:
+        if isinstance(b, (int, float)) and b == 2 and node_count(base) <= _SHORT:
             low, high = interval_of(a)
             reach = None if low is None or high is None else max(low * low, high * high)
             return self.number(Binary("mul", base, base, self.source.span(node)), weak, 0 if reach else None, reach)

@@ -125,7 +125,7 @@ class Body:
             key = (self.frame.path, name)
             kind = self.program.learned.cells.get(key)
             buffer = None if kind is None else self.program.alloc(name, (), kind.dtype, None)
-            self.frame.bindings[name] = Cell(buffer, key)
+            self.frame.bindings[name] = Cell(buffer, key, self.program.depth)
             if arguments is not None and name in arguments:
                 self._assign_name(name, arguments[name], nodes[0])
             elif name in self.frame.results and buffer is not None:
@@ -145,12 +145,15 @@ class Body:
 
     def _assign_name(self, name: str, value: Value, node: ast.AST) -> None:
         cell = self.frame.bindings.get(name)
-        if not isinstance(cell, Cell):
+        stays = name not in self.frame.arrays and not isinstance(cell, Cell)
+        array = isinstance(value, (View, Elementwise)) and bool(value.shape)
+        if array and isinstance(cell, Cell) and name not in self.frame.assigned and cell.depth == self.program.depth:
+            self.frame.arrays.add(name)  # what changes in loops then are its elements
+            stays = True
+        if stays:
             self.frame.bindings[name] = self._settled(name, value, node)
             return
-        if isinstance(value, (View, Elementwise, Named, tuple)) and not (
-            isinstance(value, (View, Elementwise)) and not value.shape
-        ):
+        if not isinstance(cell, Cell) or array or isinstance(value, (Named, tuple)):
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
             hint = f"store into the elements of one array, as in {name}[:] = ..., or use a name for each"
             raise self.read.error("rebinding", message, node, hint)
