@@ -30,6 +30,7 @@ BINARY: dict[str, BinaryOp] = {
 }  # fmt: skip
 FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.full": None}
 FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np.full_like": None}
+_PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}
 SUMS = ("sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.dot", "np.matmul")
 OTHERS = (
     "len", "min", "max", "int", "float", "bool", "range", "math.floor", "math.ceil", "np.where", "np.copy", "np.square",
@@ -75,14 +76,16 @@ def attribute(module: ModuleType, name: str) -> object | None:
 
 def dtype_named(value: object) -> DType | None:
     """The dtype that a value such as `np.float32`, "float32", `float` or `A.dtype` stands for."""
-    if isinstance(value, DType):
-        return value
-    if value in (int, float, bool):
-        return {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}[value]  # pyright: ignore[reportArgumentType]
-    if isinstance(value, str):
-        return from_name(value)
-    kind = getattr(value, "dtype", value)  # of jnp.float32
-    try:
-        return from_name(np.dtype(kind).name) if kind is not None else None  # pyright: ignore[reportArgumentType]
-    except TypeError:
-        return None
+    if isinstance(value, (DType, str)):
+        return value if isinstance(value, DType) else from_name(value)
+    if isinstance(value, type):
+        if value in _PYTHON:
+            return _PYTHON[value]
+        return from_name(np.dtype(value).name) if issubclass(value, np.generic) else _of_array_library(value)
+    return from_name(value.name) if isinstance(value, np.dtype) else _of_array_library(value)
+
+
+def _of_array_library(value: object) -> DType | None:
+    """The dtype of what stands for one as `jnp.float32` does."""
+    kind = getattr(value, "dtype", None)
+    return from_name(kind.name) if isinstance(kind, np.dtype) and hasattr(value, "__name__") else None

@@ -349,7 +349,7 @@ class Body:
 
         self._loop(node, (0, array.shape[0], 1), assign, "i")
 
-    def _range(self, node: ast.expr) -> tuple[Number, Number, int] | None:
+    def _range(self, node: ast.expr) -> tuple[Number, Number, Number] | None:
         """Start, stop and step of a loop; None where it is over no range."""
         if not isinstance(node, ast.Call):
             return None
@@ -363,8 +363,9 @@ class Body:
             raise self.read.error("arguments", "range takes one to three numbers", node)
         numbers = [self._bound(a) for a in node.args]
         step = numbers[2] if len(numbers) == 3 else 1
-        if not isinstance(step, int) or isinstance(step, bool) or step == 0:
-            raise self.read.error("range", "the step of a range must be a number other than zero", node)
+        if not (interval_of(step)[0] or 0) > 0 and not (isinstance(step, int) and step < 0):
+            hint = "write `for k in range((stop - start + step - 1) // step)`, and start + k * step"
+            raise self.read.error("range", "the sign of a range's step is not known", node, hint)
         return (0, numbers[0], step) if len(numbers) == 1 else (numbers[0], numbers[1], step)
 
     def _attribute(self, node: ast.Attribute) -> Value:
@@ -386,23 +387,25 @@ class Body:
         return value
 
     def _loop(
-        self, node: ast.For, bounds: tuple[Number, Number, int], assign: Callable[[Number], None], name: str
+        self, node: ast.For, bounds: tuple[Number, Number, Number], assign: Callable[[Number], None], name: str
     ) -> None:
         numbers, span = self.frame.numbers, self.source.span(node.iter)
         start, stop, step = bounds
-        up, down = (start, stop) if step > 0 else (stop, start)
+        falls = isinstance(step, int) and step < 0
+        up, down = (stop, start) if falls else (start, stop)
         count: Number = numbers.binary("sub", down, up, node.iter) if not same(up, 0) else down
-        if abs(step) > 1:
-            count = numbers.binary("add", count, abs(step) - 1, node.iter)
-            count = numbers.binary("floordiv", count, abs(step), node.iter)
+        if not (isinstance(step, int) and abs(step) == 1):
+            stride = -step if isinstance(step, int) and falls else step
+            more = numbers.binary("sub", stride, 1, node.iter)
+            count = numbers.binary("floordiv", numbers.binary("add", count, more, node.iter), stride, node.iter)
         if isinstance(count, int) and count <= 0:
             return
         runs = (interval_of(count)[0] or 0) > 0
-        plain = step == 1
+        plain = isinstance(step, int) and step == 1
         first = start if plain else 0
         dtype = max((numbers.dtype_of(v) for v in (first, count)), key=lambda d: d.bits)
         dtype = DType.INT64 if not dtype.is_signed else dtype
-        low_high = _reach(start, stop, step)
+        low_high = _reach(start, stop, falls)
         outer, entry = dict(self.frame.bindings), self.frame.assigned
         with self.program.nested() as lines:
             begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
@@ -420,9 +423,9 @@ class Body:
         self.program.emit(For(head.var, head.start, head.extent, lines.stmt(), span=span))
 
 
-def _reach(start: Number, stop: Number, step: int) -> tuple[int | None, int | None]:
+def _reach(start: Number, stop: Number, falls: bool) -> tuple[int | None, int | None]:
     """Between which numbers the variable of a range lies."""
-    if step > 0:
+    if not falls:
         high = interval_of(stop)[1]
         return interval_of(start)[0], None if high is None else high - 1
     low = interval_of(stop)[0]
