@@ -48,6 +48,7 @@ class _Exits:
     node: ast.FunctionDef
     source: Source
     used: set[str] = field(default_factory=lambda: set[str]())
+    new: set[str] = field(default_factory=lambda: set[str]())
     results: list[str] = field(default_factory=lambda: list[str]())
     returned: str = ""
 
@@ -70,7 +71,7 @@ class _Exits:
         if count and not _leaves(node.body, ("return",)):
             message = f"{node.name} returns a value on some paths only"
             raise self.source.error("return", message, last, help="end it with a `return` of its results")
-        self.results = [self._fresh("result" if count == 1 else f"result_{k}") for k in range(abs(count))]
+        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(abs(count))]
         self.returned = self._fresh("returned")
         start = _set(self.returned, False, node.body[0])
         body = self._list(node.body, _Place())
@@ -80,7 +81,7 @@ class _Exits:
             names: list[ast.expr] = [ast.Name(n, ast.Load()) for n in self.results]
             value = names[0] if count == 1 else ast.Tuple(names, ast.Load())
             body.append(_at(ast.Return(value), last))
-        return Structured(body, frozenset(self.results))
+        return Structured(body, frozenset(self.results) & self.new)
 
     def _fresh(self, name: str) -> str:
         candidate, count = name, 0
@@ -88,6 +89,7 @@ class _Exits:
             count += 1
             candidate = f"{name}_{count}"
         self.used.add(candidate)
+        self.new.add(candidate)
         return candidate
 
     def _list(self, nodes: list[ast.stmt], place: _Place) -> list[ast.stmt]:
@@ -115,10 +117,13 @@ class _Exits:
 
     def _return(self, node: ast.Return, place: _Place) -> list[ast.stmt]:
         done: list[ast.stmt] = []
-        if node.value is not None:
-            names: list[ast.expr] = [ast.Name(n, ast.Store()) for n in self.results]
-            target = ast.Tuple(names, ast.Store()) if isinstance(node.value, ast.Tuple) else names[0]
-            done.append(_at(ast.Assign([target], node.value), node))
+        values = [] if node.value is None else _values(node)
+        changed = [(n, v) for n, v in zip(self.results, values, strict=True) if n in self.new]
+        if changed:
+            names: list[ast.expr] = [ast.Name(n, ast.Store()) for n, _ in changed]
+            given = [v for _, v in changed]
+            pair = (names[0], given[0]) if len(names) == 1 else (ast.Tuple(names, ast.Store()), ast.Tuple(given, ast.Load()))
+            done.append(_at(ast.Assign([pair[0]], pair[1]), node))
         if place.function_goes_on:
             done.append(_set(self.returned, True, node))
         return done or [_pass(node)]
@@ -200,6 +205,17 @@ def _count(node: ast.Return) -> int:
         node.value = None
         return 0
     return -len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1
+
+
+def _values(node: ast.Return) -> list[ast.expr]:
+    assert node.value is not None
+    return node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+
+
+def _same_name(returns: list[ast.Return], k: int) -> str | None:
+    """The name that all of them return in a place, if there is one: nothing changes it once it is returned."""
+    names = {v.id if isinstance(v, ast.Name) else None for v in (_values(r)[k] for r in returns)}
+    return names.pop() if len(names) == 1 else None
 
 
 def _none_of(flags: list[str]) -> ast.expr:

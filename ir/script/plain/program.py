@@ -13,12 +13,11 @@ import ir.presburger as pb
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, Let, Load, Stmt, Var, const, seq
-from ir.script.expressions import CALLS, ROOTS
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.values import Typer
 from ir.traverse import has_loads, node_count
 
-_RESERVED = frozenset((*ROOTS, *CALLS, "range", "T", "grid", "serial"))
+_DIALECT = "T"  # what programs print `T.serial` and the like with
 _PASSES = 3  # after which the bounds of a cell that still grow are given up
 _SHORT = 12  # nodes of an integer that is written out wherever its name stands
 Key = tuple[tuple[int, ...], str]  # which call of which function, and the name in it
@@ -60,13 +59,12 @@ class Learned:
         known = [value] if old is None else [value, _example(old)]
         dtype, weak = numbers.common(known, node)
         low, high = interval_of(value) if weak and dtype.is_integer else (None, None)
-        if old is not None and low is not None and high is not None:
-            if old.low is None or old.high is None:
+        if low is None or high is None or (old is not None and (old.low is None or old.high is None)):
+            low = high = None
+        elif old is not None and old.low is not None and old.high is not None:
+            low, high = min(low, old.low), max(high, old.high)
+            if self.passes >= _PASSES and (low, high) != (old.low, old.high):
                 low = high = None
-            else:
-                low, high = min(low, old.low), max(high, old.high)
-                if self.passes >= _PASSES and (low, high) != (old.low, old.high):
-                    low = high = None
         if weak and dtype.is_integer:
             fits = low is not None and high is not None and low >= DType.INT32.min and high <= DType.INT32.max
             dtype = DType.INT32 if fits else DType.INT64
@@ -116,7 +114,7 @@ class Program:
     def fresh(self, name: str, *, alone: bool = False) -> str:
         """A name like `name` that nothing on this path has; one that stands `alone` nothing in the function has."""
         base = name.strip("_") or "x"
-        base = f"{base}_" if base in _RESERVED else base
+        base = f"{base}_" if base == _DIALECT else base
         candidate, count = base, 0
         while candidate in self.taken or (alone and candidate in self.used):
             count += 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import FunctionType
 
 from ir.dtypes import DType
@@ -437,27 +438,37 @@ def _last(count: Number) -> int | None:
     return None if high is None else max(high - 1, 0)
 
 
-def frame_of(function: FunctionType, path: tuple[int, ...], exact: bool) -> tuple[Frame, list[ast.stmt], list[str]]:
-    """A function to be put in place: the meaning of its names, its statements, and its parameters."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A function as it was read."""
+
+    source: Source
+    params: list[str]
+    body: list[ast.stmt]
+    locals: set[str]
+    cells: dict[int, list[str]]
+    results: frozenset[str]
+
+
+@lru_cache(maxsize=256)
+def _read(function: FunctionType) -> _Read:
     node, source = definition_of(function, "loopsat.jit")
     args = node.args
     if args.vararg or args.kwarg or args.kwonlyargs:
-        raise source.error("unsupported", f"{node.name} takes stars or keyword-only parameters", node,
-                           help="name each parameter")  # fmt: skip
+        message = f"{node.name} takes stars or keyword-only parameters"
+        raise source.error("unsupported", message, node, help="name each parameter")
     params = [a.arg for a in (*args.posonlyargs, *args.args)]
     whole = structured(node, source)
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]  # the docstring
     body = body or [ast.copy_location(ast.Pass(), node)]
-    frame = Frame(
-        function,
-        source,
-        Numbers(source, exact),
-        path,
-        local_names(body, params),
-        cells_of(body, params),
-        results=whole.results,
-    )
-    return frame, body, params
+    return _Read(source, params, body, local_names(body, params), cells_of(body, params), whole.results)
 
+
+def frame_of(function: FunctionType, path: tuple[int, ...], exact: bool) -> tuple[Frame, list[ast.stmt], list[str]]:
+    """A function to be put in place: the meaning of its names, its statements, and its parameters."""
+    read = _read(function)
+    numbers = Numbers(read.source, exact)
+    frame = Frame(function, read.source, numbers, path, read.locals, read.cells, results=read.results)
+    return frame, read.body, read.params
