@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -50,7 +51,7 @@ class Kernel:
         self.report = [*emitted.report, *notes]
         self.assumptions = emitted.assumptions
         self.results = tuple(b.name for b in results_of(emitted.func))
-        self.keywords = tuple(emitted.names[p] for p in self.params)  # parameters as the source calls them
+        self._keywords = tuple(emitted.names[p] for p in self.params)  # parameters as the source calls them
         self.device = device
         self._emitted = emitted
         namespace: dict[str, Any] = {}
@@ -58,7 +59,9 @@ class Kernel:
         self._elsewhere = device != jax.devices()[0]
         self._fitting: set[tuple[Any, ...]] = set()  # shapes and dtypes of arguments that have been checked
         self.jitted: Any = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
+        self._in_order = tuple(inspect.signature(self.jitted).parameters) == self._keywords
         self._sizes = (*shape_vars(self.func), *(s for s in self.func.scalars if s in emitted.static))
+        self._plain = not (self._sizes or self.donated or emitted.checks or self._sharded)
         self._empty: dict[tuple[Any, ...], Kernel | None] = {}  # by static arguments and the shapes of others
 
     def context(self) -> Any:
@@ -71,9 +74,9 @@ class Kernel:
         Raises LowerError for arguments of a wrong number, name, shape or dtype, for arrays that are gone or that are
         donated and given twice, and for failed checks.
         """
-        key = () if named else self._key(arguments)
+        key = None if named or not self._plain or len(arguments) > len(self.params) else self._key(arguments)
         if key in self._fitting:
-            return self.run_fitting(dict(zip(self.keywords, arguments, strict=False)))
+            return self.run_fitting(arguments)
         with self._configured():
             results = self._run(arguments, named)
         checks = self._emitted.checks
@@ -81,39 +84,36 @@ class Kernel:
             results, held = results[: -len(checks)], results[-len(checks) :]
             for check, ok in zip(checks, held, strict=True):
                 _insist(check.node, ok)
-        if key:
+        if key is not None:
             self._fitting.add(key)
         return tuple(results)
 
-    def run_fitting(self, bound: Mapping[str, Any]) -> tuple[Array, ...]:
-        """Run with arguments by their names in the source, of which a call has shown that shapes and dtypes are right.
+    def run_fitting(self, arguments: Sequence[Any]) -> tuple[Array, ...]:
+        """Run with arguments, in parameter order, of which a call has shown that shapes and dtypes are right.
 
         It is for kernels without checks, donated arrays and open sizes.
         """
-        with self._configured():
-            return self.jitted(**bound)
+        named = {} if self._in_order else dict(zip(self._keywords, arguments, strict=False))
+        if self._elsewhere or jax.config.jax_enable_x64 != self._emitted.wide:
+            with self._configured():
+                return self.jitted(**named) if named else self.jitted(*arguments)
+        return self.jitted(**named) if named else self.jitted(*arguments)
 
-    def _key(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
-        """The shapes and dtypes of arrays and floats, which decide about all that a call checks; () if more does."""
-        if len(arguments) > len(self.params) or self._sizes or self.donated or self._emitted.checks or self._sharded:
-            return ()
+    def _key(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The shapes and dtypes of arrays and floats, which decide about all that a call checks; None if more does."""
         key: list[Any] = []
         for param, value in zip(self.func.params, arguments, strict=False):
-            if isinstance(value, (np.ndarray, jax.Array)):
-                key.append((value.shape, value.dtype))
-            elif type(value) is float and isinstance(param, Var):
+            if type(value) is float and isinstance(param, Var):
                 key.append(float)
+            elif is_array(value):
+                key.append((value.shape, value.dtype))
             else:
-                return ()
+                return None
         return tuple(key)
 
     def _configured(self) -> Any:
-        """The configuration that a call runs under; entering one that is there already costs as much as small kernels."""
-        if self._elsewhere:
-            return self._on_device()
-        if jax.config.jax_enable_x64 == self._emitted.wide:
-            return nullcontext()
-        return self.context()
+        """The configuration that a call runs under."""
+        return self._on_device() if self._elsewhere else self.context()
 
     @contextmanager
     def _on_device(self) -> Generator[None]:
@@ -249,6 +249,18 @@ class Kernel:
             if not right:
                 wanted = ", ".join("?" if e is None else str(e) for e in extents)
                 raise LowerError("arguments", f"parameter {buffer.name}: expected shape ({wanted}), found {shape}")
+
+
+_ARRAY_TYPES: dict[type, bool] = {}  # those seen so far: asking JAX costs as much as the rest of a call's checks
+
+
+def is_array(value: object) -> bool:
+    """Whether a value is an array of NumPy or JAX, or one that JAX traces."""
+    kind = type(value)
+    known = _ARRAY_TYPES.get(kind)
+    if known is None:
+        known = _ARRAY_TYPES[kind] = isinstance(value, (np.ndarray, jax.Array))
+    return known
 
 
 def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:

@@ -28,6 +28,7 @@ from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import Plain, translate
 from ir.verify import check_entry
+from lower.callable import is_array
 from lower.donation import Donate
 from lower.kernel import Kernel, compile
 from lower.search import optimize
@@ -43,8 +44,7 @@ class Specialization:
     func: PrimFunc
     result: Result
     kernel: Kernel
-    names: tuple[str, ...]  # of the arguments that the kernel takes, as the Python function calls them
-    keywords: tuple[str, ...]  # the same as the kernel's source calls them
+    places: tuple[int, ...] | None  # of the arguments that the kernel takes, unless it takes all
     picked: tuple[int, ...]  # which of the kernel's results are returned, in order
     single: bool
     quick: bool  # whether arguments of this signature need neither checks nor conversion
@@ -98,10 +98,11 @@ class JitFunction:
         if special is None:
             special = self._specialized(arguments)
         self._last = special
-        given = [a for a, name in zip(arguments, self._parameters, strict=True) if name in special.names]
+        if special.places is not None:
+            arguments = [arguments[k] for k in special.places]
         if special.quick:
-            return special.pick(special.kernel.run_fitting(dict(zip(special.keywords, given, strict=True))))
-        return special.pick(special.kernel(*given))
+            return special.pick(special.kernel.run_fitting(arguments))
+        return special.pick(special.kernel(*arguments))
 
     def __repr__(self) -> str:
         return f"<loopsat.jit {self.__wrapped__.__qualname__}{self._signature}>"
@@ -142,7 +143,8 @@ class JitFunction:
     def explain(self) -> str:
         """The decisions of the search behind the last call, each with its fact, and the form of each statement."""
         special = self.specialization
-        decisions = [str(d) for d in special.result.report.decisions] or ["no rule found anything cheaper"]
+        report = special.result.report
+        decisions = [f"{d.place}: {d.rule}, since {d.fact}" if d.fact else f"{d.place}: {d.rule}" for d in report.decisions]
         return "\n".join([*decisions, "", *special.kernel.report])
 
     def specialize(self, *arguments: Any, **named: Any) -> Specialization:
@@ -155,7 +157,7 @@ class JitFunction:
         """JAX's lowered form for these arguments, to compile or inspect; nothing is run."""
         arguments = self._bound(arguments, named)
         special = self.specialize(*arguments)
-        given = [a for a, name in zip(arguments, self._parameters, strict=True) if name in special.names]
+        given = arguments if special.places is None else [arguments[k] for k in special.places]
         return special.kernel.lower(*given)
 
     # Signatures --------------------------------------------------------------------------------------------------------
@@ -178,7 +180,7 @@ class JitFunction:
                 key.append(value if name in self._static else kind)
             elif kind is int:
                 key.append((kind, value) if name in self._static else kind)
-            elif isinstance(value, (np.ndarray, jax.Array)):
+            elif is_array(value):
                 key.append((value.shape, value.dtype) if value.ndim else (_weak(value), value.dtype))
             elif isinstance(value, np.generic):
                 key.append((False, value.dtype))
@@ -196,7 +198,7 @@ class JitFunction:
         """Write which sizes are equal in place of the sizes."""
         names: dict[int, str] = {}
         for k, value in enumerate(arguments):
-            if isinstance(value, (np.ndarray, jax.Array)) and value.ndim:
+            if is_array(value) and value.ndim:
                 key[k] = (self._shape(value.shape, names), value.dtype)
 
     def _shape(self, shape: Sequence[int], names: dict[int, str]) -> tuple[int | str, ...]:
@@ -210,7 +212,7 @@ class JitFunction:
             try:
                 hash(value)
             except TypeError:
-                if isinstance(value, (np.ndarray, jax.Array)):
+                if is_array(value):
                     continue
                 message = f"argument {name} of {self.__name__} is a {type(value).__name__}"
                 raise LowerError("arguments", message, help=f"pass an array, as in np.array({name})") from None
@@ -266,13 +268,13 @@ def _specialization(
     plain: Plain, result: Result, kernel: Kernel, types: Mapping[str, ArgumentType], arguments: Sequence[Any],
     options: _Options,
 ) -> Specialization:  # fmt: skip
-    names = tuple(name for name, kind in types.items() if not isinstance(kind, Known))
+    places = tuple(k for k, kind in enumerate(types.values()) if not isinstance(kind, Known))
     picked = tuple(kernel.results.index(name) for name in plain.results)
-    values = [a for a, name in zip(arguments, types, strict=True) if name in names]
-    plain_values = all(type(a) is float or (isinstance(a, (np.ndarray, jax.Array)) and a.ndim) for a in values)
+    values = [arguments[k] for k in places]
+    plain_values = all(type(a) is float or (is_array(a) and a.ndim) for a in values)
     quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
-    keywords = kernel.keywords[: len(names)]
-    return Specialization(plain.func, result, kernel, names, keywords, picked, plain.single, quick)
+    own = None if len(places) == len(types) else places
+    return Specialization(plain.func, result, kernel, own, picked, plain.single, quick)
 
 
 def _weak(value: Any) -> bool:

@@ -64,7 +64,7 @@ def _unknown(read: Evaluator, name: str, node: ast.Call) -> Exception:
     }  # fmt: skip
     bare = name.rpartition(".")[2]
     near = hints.get(bare) or suggest(name, library.NAMES)
-    hint = near or "docs/jit.md lists the functions that may be called; others can be written as plain Python functions"
+    hint = near or "write it as a plain Python function, which is put in place"
     return read.error("unknown-function", f"`{name}` cannot be called in a compiled function", node, hint)
 
 
@@ -152,6 +152,8 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
             return read.lifted(lambda x: numbers.typer.unary("not", numbers.truth(x, node), node), [value], node)
         case "np.copy":
             return _copied(read, read.array(_only(read, node, name)))
+        case "np.array" | "np.asarray":
+            return _array(read, name, node)
         case "np.transpose":
             array = read.array(_only(read, node, name))
             return transposed(array, range(len(array.shape))[::-1])
@@ -224,6 +226,20 @@ def _default(read: Evaluator, value: Number) -> DType:
     dtype = read.numbers.dtype_of(value)
     weak = isinstance(value, (int, Weak)) and not isinstance(value, bool)
     return DType.INT64 if weak and dtype.is_integer else dtype
+
+
+def _array(read: Evaluator, name: str, node: ast.Call) -> Array:
+    """`np.array` of an array, or of rows of numbers that are written out."""
+    args = _arguments(read, node, name, 1, 2, ("dtype",))
+    stated = _keyword(node, "dtype") or (args[1] if len(args) > 1 else None)
+    dtype = None if stated is None else _dtype(read, stated)
+    value = read.value(args[0])
+    if isinstance(value, tuple):
+        return read.caller.table(value, dtype, node)
+    if not isinstance(value, (View, Elementwise)):
+        raise read.error("not-an-array", f"`{shown(args[0])}` is neither an array nor a list", node)
+    kind = read.dtype_of(value, node) if dtype is None else dtype
+    return Elementwise(value.shape, lambda i: read.numbers.convert(read.element(value, i), kind, node))
 
 
 def _copied(read: Evaluator, array: Array) -> Elementwise:

@@ -22,6 +22,7 @@ class Structured:
 
     body: list[ast.stmt]
     results: frozenset[str] = frozenset()  # names that hold what is returned, each set on every path
+    first: frozenset[ast.expr] = frozenset()  # tests of whether a loop goes on, which hold in its first step
 
 
 def structured(node: ast.FunctionDef, source: Source) -> Structured:
@@ -51,6 +52,7 @@ class _Exits:
     new: set[str] = field(default_factory=lambda: set[str]())
     results: list[str] = field(default_factory=lambda: list[str]())
     returned: str = ""
+    first: set[ast.expr] = field(default_factory=lambda: set[ast.expr]())
 
     def run(self) -> Structured:
         node = self.node
@@ -61,8 +63,9 @@ class _Exits:
         if plain:
             if returns:
                 body = [*self._list(node.body[:-1], _Place(function_goes_on=True)), node.body[-1]]
-                return Structured(body)
-            return Structured(self._list(node.body, _Place()))
+                return Structured(body, first=frozenset(self.first))
+            body = self._list(node.body, _Place())
+            return Structured(body, first=frozenset(self.first))
         counts = {_count(r) for r in returns}
         if len(counts) > 1:
             message = "`return` gives different numbers of results at different places"
@@ -81,7 +84,7 @@ class _Exits:
             names: list[ast.expr] = [ast.Name(n, ast.Load()) for n in self.results]
             value = names[0] if count == 1 else ast.Tuple(names, ast.Load())
             body.append(_at(ast.Return(value), last))
-        return Structured(body, frozenset(self.results) & self.new)
+        return Structured(body, frozenset(self.results) & self.new, frozenset(self.first))
 
     def _fresh(self, name: str) -> str:
         candidate, count = name, 0
@@ -161,7 +164,9 @@ class _Exits:
                 name = self._fresh(f"{target.id}_")
                 body = [_at(ast.Assign([target], ast.Name(name, ast.Load())), node.target), *body]
                 target = _at(ast.Name(name, ast.Store()), node.target)
-            body = [_if(_none_of(flags), body, [], node)]
+            test = _none_of(flags)
+            self.first.add(test)
+            body = [_if(test, body, [], node)]
         loop = ast.copy_location(ast.For(target, node.iter, body, []), node)
         return [_set(stopped, False, node), loop] if stopped else [loop]
 

@@ -57,7 +57,7 @@ class Evaluator:
 
     def error(self, code: str, message: str, node: ast.AST, help: str = "") -> ParseError:
         """An error at a syntax node."""
-        return self.source.error(code, message, node, help=help or "docs/jit.md says what a function may contain")
+        return self.source.error(code, message, node, help=help)
 
     # Kinds of values -------------------------------------------------------------------------------------------------
 
@@ -177,8 +177,7 @@ class Evaluator:
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return tuple(self.value(e) for e in elts)
             case _:
-                shown = shown(node)
-                raise self.error("unsupported", f"`{shown}` is not supported", node, _hint(node))
+                raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
 
     def _truth_value(self, node: ast.expr) -> bool | Expr:
         """An operand of `and` or `or` whose result is used: Python gives the operand itself, so it must be a truth."""
@@ -192,6 +191,8 @@ class Evaluator:
         """What a name means here."""
         bound = self.frame.bindings.get(name)
         if isinstance(bound, Cell):
+            if bound.start is not None and name not in self.frame.stored and bound.depth == self.program.depth:
+                return bound.start
             if bound.buffer is None or not (name in self.frame.assigned or name in self.frame.results):
                 message = f"`{name}` may be read before it is assigned"
                 raise self.error("unassigned", message, node, f"assign {name} before the loop or branch")

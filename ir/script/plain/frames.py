@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Protocol
 
+from ir.dtypes import DType
 from ir.nodes import Buffer
 from ir.script.plain.arrays import Array
 from ir.script.plain.program import Key
@@ -30,6 +31,7 @@ class Cell:
     buffer: Buffer | None
     key: Key
     depth: int  # of the list that it lives in
+    start: Named | None = None  # what a parameter is until it is first assigned, if that is no number
 
 
 Value = Number | Array | Named | tuple["Value", ...]
@@ -41,6 +43,7 @@ class Caller(Protocol):
 
     def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value: ...
     def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value: ...
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array: ...
     def product(self, a: Array, b: Array, node: ast.AST) -> Value: ...
 
 
@@ -55,8 +58,10 @@ class Frame:
     locals: set[str]
     cells: Mapping[int, list[str]]
     bindings: dict[str, Binding] = field(default_factory=lambda: dict[str, Binding]())
+    stored: set[str] = field(default_factory=lambda: set[str]())  # cells that hold a value on some path
     assigned: frozenset[str] = frozenset()  # cells that hold a value on every path to here
     arrays: set[str] = field(default_factory=lambda: set[str]())  # names that would be cells, and are arrays
+    first: frozenset[ast.expr] = frozenset()  # conditions that hold in the first step of their loop
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
 
     def outer(self, name: str) -> object:

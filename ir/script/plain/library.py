@@ -34,7 +34,7 @@ _PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DTyp
 SUMS = ("sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.dot", "np.matmul")
 OTHERS = (
     "len", "min", "max", "int", "float", "bool", "range", "math.floor", "math.ceil", "np.where", "np.copy", "np.square",
-    "np.transpose", "np.logical_not", "loopsat.prange", "loopsat.assume", "np.asarray", "np.array", "np.multiply",
+    "np.transpose", "np.logical_not", "loopsat.prange", "loopsat.assume", "np.asarray", "np.array",
 )  # fmt: skip
 NAMES = (*FLOAT_UNARY, *ABSOLUTE, *BINARY, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS)
 

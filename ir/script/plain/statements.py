@@ -37,6 +37,7 @@ _HINTS: dict[type[ast.stmt], str] = {
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
 }
+MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the other
 MAX_CALLS = 20  # helpers within helpers
 
 
@@ -114,6 +115,10 @@ class Body:
         """A sum over an array."""
         return self.arrays.reduce(name, array, axis, node)
 
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array:
+        """An array of numbers that are written out."""
+        return self.arrays.table(rows, dtype, node)
+
     def product(self, a: Array, b: Array, node: ast.AST) -> Value:
         """A product of arrays."""
         return self.arrays.product(a, b, node)
@@ -126,9 +131,11 @@ class Body:
             key = (self.frame.path, name)
             kind = self.program.learned.cells.get(key)
             buffer = None if kind is None else self.program.alloc(name, (), kind.dtype, None)
-            self.frame.bindings[name] = Cell(buffer, key, self.program.depth)
-            if arguments is not None and name in arguments:
-                self._assign_name(name, arguments[name], nodes[0])
+            given = None if arguments is None else arguments.get(name)
+            start = given if isinstance(given, Named) else None
+            self.frame.bindings[name] = Cell(buffer, key, self.program.depth, start)
+            if given is not None and start is None:
+                self._assign_name(name, given, nodes[0])
             elif name in self.frame.results and buffer is not None:
                 self.program.emit(Store(buffer, (), const(0, buffer.dtype)))
 
@@ -165,6 +172,7 @@ class Body:
         stored = self.frame.numbers.convert(number, kind.dtype, node)
         self.program.emit(Store(cell.buffer, (), stored, self.source.span(node)))
         self.frame.assigned |= {name}
+        self.frame.stored.add(name)
 
     def _assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
         match target:
@@ -316,7 +324,7 @@ class Body:
         then = self._list(node.body, lambda: self.program.assume(cond))
         after, self.frame.assigned = self.frame.assigned, entry
         other = self._list(node.orelse, lambda: self.program.assume(negated)) if node.orelse else SKIP
-        self.frame.assigned &= after
+        self.frame.assigned = after if node.test in self.frame.first else self.frame.assigned & after
         self.program.emit(If(cond, then, other, self.source.span(node)))
 
     def _for(self, node: ast.For) -> None:
@@ -332,6 +340,12 @@ class Body:
     def _over_array(self, node: ast.For) -> None:
         """`for x in A`: over the elements or rows of an array."""
         found = self.read.value(node.iter)
+        if isinstance(found, tuple) and len(found) <= MAX_ITEMS:
+            for item in found:
+                self._open_cells(node.body)
+                self._assign(node.target, item, node.target)
+                self._statements(node.body)
+            return
         if not isinstance(found, (View, Elementwise)) or not found.shape:
             hint = "loop over range(n), or over an array"
             raise self.read.error("unsupported", f"`{shown(node.iter)}` is not a range", node.iter, hint)
@@ -448,6 +462,7 @@ class _Read:
     locals: set[str]
     cells: dict[int, list[str]]
     results: frozenset[str]
+    first: frozenset[ast.expr]
 
 
 @lru_cache(maxsize=256)
@@ -463,12 +478,12 @@ def _read(function: FunctionType) -> _Read:
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]  # the docstring
     body = body or [ast.copy_location(ast.Pass(), node)]
-    return _Read(source, params, body, local_names(body, params), cells_of(body, params), whole.results)
+    return _Read(source, params, body, local_names(body, params), cells_of(body, params), whole.results, whole.first)
 
 
 def frame_of(function: FunctionType, path: tuple[int, ...], exact: bool) -> tuple[Frame, list[ast.stmt], list[str]]:
     """A function to be put in place: the meaning of its names, its statements, and its parameters."""
     read = _read(function)
     numbers = Numbers(read.source, exact)
-    frame = Frame(function, read.source, numbers, path, read.locals, read.cells, results=read.results)
+    frame = Frame(function, read.source, numbers, path, read.locals, read.cells, results=read.results, first=read.first)
     return frame, read.body, read.params

@@ -17,6 +17,7 @@ from ir.script.plain.arrays import (
     View,
     broadcast_index,
     broadcast_shape,
+    is_number,
     same,
     shown_shape,
     whole,
@@ -173,6 +174,22 @@ class ArrayStores:
             result = Elementwise(shape, lambda i: numbers.binary("div", whole_sum.element(i), count, node))
         return result if shape else result.element(())
 
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> View:
+        """An array of numbers, or of rows of the same length, that are written out."""
+        self._statement(node)
+        read, found = self.read, list[tuple[tuple[int, ...], Number]]()
+        shape = _collected(rows, (), found)
+        if shape is None:
+            raise read.error("shape", "the rows of an array have different lengths", node)
+        common, weak = read.numbers.common([n for _, n in found], node)
+        natural = DType.INT64 if weak and common.is_integer else common
+        view = whole(self.allocate("table", shape, natural if dtype is None else dtype, node), shape)
+        for place, number in found:
+            indices = tuple(const(k, DType.INT32) for k in place)
+            value = read.numbers.convert(number, view.buffer.dtype, node)
+            read.program.emit(Store(view.buffer, indices, value, read.source.span(node)))
+        return view
+
     def product(self, a: Array, b: Array, node: ast.AST) -> Value:
         """`a @ b` of vectors and matrices."""
         read, numbers = self.read, self.read.numbers
@@ -211,6 +228,20 @@ class ArrayStores:
         if self.read.program.conditional:
             hint = "work it out in a statement of its own, before the condition"
             raise self.read.error("unsupported", "a sum over an array stands under a condition", node, hint)
+
+
+def _collected(
+    value: Value, place: tuple[int, ...], found: list[tuple[tuple[int, ...], Number]]
+) -> tuple[int, ...] | None:
+    """The shape of nested rows, whose numbers are added to `found`; None where rows differ."""
+    if is_number(value):
+        found.append((place, value))  # pyright: ignore[reportArgumentType]
+        return ()
+    if not isinstance(value, tuple) or not value:
+        return None
+    shapes = {_collected(item, (*place, k), found) for k, item in enumerate(value)}
+    inner = shapes.pop()
+    return None if shapes or inner is None else (len(value), *inner)
 
 
 def _sum_dtype(name: str, dtype: DType) -> DType:
