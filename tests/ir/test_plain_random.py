@@ -18,7 +18,23 @@ from ir.script.plain.signature import ArgumentType, ArrayType, ScalarType
 from ir.script.plain.translate import translate
 from profiles import few
 
-FLOATS = ("x", "A[i]", "A[0]", "A[-1]", "A[j]", "M[i, j]", "M[1, j]", "s", "t", "1.5", "2", "B[j]", "F[i]", "b", "M.T[j, 0]")
+FLOATS = (
+    "x",
+    "A[i]",
+    "A[0]",
+    "A[-1]",
+    "A[j]",
+    "M[i, j]",
+    "M[1, j]",
+    "s",
+    "t",
+    "1.5",
+    "2",
+    "B[j]",
+    "F[i]",
+    "b",
+    "M.T[j, 0]",
+)
 INTS = ("i", "j", "k", "n", "I[i]", "I[j]", "c", "2", "-3", "len(A)", "d")
 NAMES = {"s": "0.0", "t": "1.0", "c": "0", "d": "2", "b": "False"}
 
@@ -65,14 +81,18 @@ def statements(draw: st.DrawFn, depth: int, loops: int) -> list[str]:
     for _ in range(draw(st.integers(1, 3))):
         kind = draw(st.sampled_from(["store", "name", "update", "part", "if", "for", "exit"]))
         if kind == "store" or (depth == 0 and kind in ("if", "for")):
-            target = draw(st.sampled_from(["B[i]", "B[j]", "B[-1]", "M[i, j]", "I[i]", "F[j]", "B[i - 1]", "A[I[i] % 4]"]))
+            target = draw(
+                st.sampled_from(["B[i]", "B[j]", "B[-1]", "M[i, j]", "I[i]", "F[j]", "B[i - 1]", "A[I[i] % 4]"])
+            )
             lines.append(f"{target} {draw(st.sampled_from(['=', '+=', '=']))} {draw(floats())}")
         elif kind == "name":
             name = draw(st.sampled_from(["s", "t", "c", "d", "b"]))
             value = {"b": conditions(), "c": integers(), "d": integers()}.get(name, floats())
             lines.append(f"{name} = {draw(value)}")
         elif kind == "update":
-            lines.append(f"{draw(st.sampled_from(['s', 't']))} {draw(st.sampled_from(['+=', '-=', '*=']))} {draw(floats())}")
+            lines.append(
+                f"{draw(st.sampled_from(['s', 't']))} {draw(st.sampled_from(['+=', '-=', '*=']))} {draw(floats())}"
+            )
         elif kind == "part":
             lines.append(draw(st.sampled_from([
                 "M[i] = B", "M[:, j] += A", "B[1:] = B[:-1]", "B[:] = A[::-1]", "B[:2] *= 2", "M[:] = M.T", "s += B.sum()",
@@ -145,7 +165,15 @@ def check(text: str, seed: int) -> None:
     try:
         with np.errstate(all="raise"):
             wanted = function(**own)
-    except (IndexError, ZeroDivisionError, UnboundLocalError, OverflowError, FloatingPointError, RuntimeWarning, ValueError):
+    except (
+        IndexError,
+        ZeroDivisionError,
+        UnboundLocalError,
+        OverflowError,
+        FloatingPointError,
+        RuntimeWarning,
+        ValueError,
+    ):
         assume(False)
     try:
         plain = translate(function, types_of(inputs))
@@ -164,7 +192,7 @@ def check(text: str, seed: int) -> None:
 
 
 @given(functions(), st.integers(0, 3))
-@few(150)
+@few(25)
 def test_random_functions_compute_what_python_does(text: str, seed: int) -> None:
     check(text, seed)
 

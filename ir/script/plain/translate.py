@@ -104,7 +104,7 @@ def _once(
             message = f"{function.__name__} neither returns anything nor stores into a parameter"
             raise frame.source.error("no-result", message, place, help="end it with `return`")
     else:
-        results = [_output(body, v) for v in (value if isinstance(value, tuple) else (value,))]
+        results = [_output(body, v, nodes[-1]) for v in (value if isinstance(value, tuple) else (value,))]
         for buffer in written_params:
             if buffer.name not in results:
                 message = f"{buffer.name} is stored to and not returned, and arguments of a call never change"
@@ -125,11 +125,11 @@ def _written(program: Program, parameters: list[Var | Buffer]) -> list[Buffer]:
     return [p for p in parameters if isinstance(p, Buffer) and p in stored]
 
 
-def _output(body: Body, value: Value) -> str:
+def _output(body: Body, value: Value, node: ast.AST) -> str:
     """The buffer that a result is returned in."""
-    node = ast.Pass()
     if isinstance(value, (Named, tuple)):
-        raise ParseError("return", f"{body.frame.function.__name__} returns what is neither number nor array")
+        message = f"{body.frame.function.__name__} returns what is neither number nor array"
+        raise body.frame.source.error("return", message, node, help="return numbers, arrays, or one tuple of them")
     if isinstance(value, View) and value.whole and _stands(body, value.buffer):
         return value.buffer.name
     if isinstance(value, (View, Elementwise)) and value.shape:
