@@ -94,7 +94,7 @@ class Kernel:
         It is for kernels without checks, donated arrays and open sizes.
         """
         named = {} if self._in_order else dict(zip(self._keywords, arguments, strict=False))
-        if self._elsewhere or jax.config.jax_enable_x64 != self._emitted.wide:
+        if self._elsewhere or jax.config.read("jax_enable_x64") != self._emitted.wide:
             with self._configured():
                 return self.jitted(**named) if named else self.jitted(*arguments)
         return self.jitted(**named) if named else self.jitted(*arguments)
@@ -103,7 +103,8 @@ class Kernel:
         """The shapes and dtypes of arrays and floats, which decide about all that a call checks; None if more does."""
         key: list[Any] = []
         for param, value in zip(self.func.params, arguments, strict=False):
-            if type(value) is float and isinstance(param, Var):
+            kind: type = type(value)
+            if kind is float and isinstance(param, Var):
                 key.append(float)
             elif is_array(value):
                 key.append((value.shape, value.dtype))
@@ -254,9 +255,9 @@ class Kernel:
 _ARRAY_TYPES: dict[type, bool] = {}  # those seen so far: asking JAX costs as much as the rest of a call's checks
 
 
-def is_array(value: object) -> bool:
+def is_array(value: Any) -> bool:
     """Whether a value is an array of NumPy or JAX, or one that JAX traces."""
-    kind = type(value)
+    kind: type = type(value)
     known = _ARRAY_TYPES.get(kind)
     if known is None:
         known = _ARRAY_TYPES[kind] = isinstance(value, (np.ndarray, jax.Array))

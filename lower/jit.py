@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, overload
 
 import jax
 import numpy as np
@@ -74,7 +74,7 @@ class JitFunction:
     """
 
     __name__: str
-    __wrapped__: FunctionType
+    __wrapped__: Callable[..., Any]
 
     def __init__(self, function: FunctionType, options: _Options, static: frozenset[str]) -> None:
         functools.update_wrapper(self, function)
@@ -99,7 +99,7 @@ class JitFunction:
             special = self._specialized(arguments)
         self._last = special
         if special.places is not None:
-            arguments = [arguments[k] for k in special.places]
+            arguments = tuple([arguments[k] for k in special.places])
         if special.quick:
             return special.pick(special.kernel.run_fitting(arguments))
         return special.pick(special.kernel(*arguments))
@@ -116,7 +116,7 @@ class JitFunction:
         message = f"{self.__name__} is a method, and objects are no arrays"
         raise LowerError("arguments", message, help="make it a function of the arrays that it needs")
 
-    # What was made -----------------------------------------------------------------------------------------------------
+    # What was made --------------------------------------------------------------------------------------------------
 
     @property
     def specialization(self) -> Specialization:
@@ -144,7 +144,9 @@ class JitFunction:
         """The decisions of the search behind the last call, each with its fact, and the form of each statement."""
         special = self.specialization
         report = special.result.report
-        decisions = [f"{d.place}: {d.rule}, since {d.fact}" if d.fact else f"{d.place}: {d.rule}" for d in report.decisions]
+        decisions = [
+            f"{d.place}: {d.rule}, since {d.fact}" if d.fact else f"{d.place}: {d.rule}" for d in report.decisions
+        ]
         return "\n".join([*decisions, "", *special.kernel.report])
 
     def specialize(self, *arguments: Any, **named: Any) -> Specialization:
@@ -160,7 +162,7 @@ class JitFunction:
         given = arguments if special.places is None else [arguments[k] for k in special.places]
         return special.kernel.lower(*given)
 
-    # Signatures --------------------------------------------------------------------------------------------------------
+    # Signatures -----------------------------------------------------------------------------------------------------
 
     def _bound(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         try:
@@ -180,19 +182,17 @@ class JitFunction:
                 key.append(value if name in self._static else kind)
             elif kind is int:
                 key.append((kind, value) if name in self._static else kind)
-            elif is_array(value):
-                key.append((value.shape, value.dtype) if value.ndim else (_weak(value), value.dtype))
-            elif isinstance(value, np.generic):
-                key.append((False, value.dtype))
+            elif is_array(value) and value.ndim:
+                key.append((value.shape, value.dtype))
+            elif name in self._static and _is_known(value):
+                key.append((kind, value.item()))
+            elif is_array(value) or isinstance(value, np.generic):
+                key.append((_weak(value), value.dtype))
             else:
-                key.append((kind, value))
+                key.append((kind, self._hashable(name, value)))
         if self._options.sizes == "open":
             self._open(key, arguments)
-        try:
-            hash(found := tuple(key))
-        except TypeError:
-            self._refuse(arguments)
-        return found
+        return tuple(key)
 
     def _open(self, key: list[Hashable], arguments: Sequence[Any]) -> None:
         """Write which sizes are equal in place of the sizes."""
@@ -207,15 +207,13 @@ class JitFunction:
             return tuple(shape)
         return tuple(n if n < 2 else names.setdefault(n, f"size_{len(names)}") for n in shape)
 
-    def _refuse(self, arguments: Sequence[Any]) -> None:
-        for name, value in zip(self._parameters, arguments, strict=True):
-            try:
-                hash(value)
-            except TypeError:
-                if is_array(value):
-                    continue
-                message = f"argument {name} of {self.__name__} is a {type(value).__name__}"
-                raise LowerError("arguments", message, help=f"pass an array, as in np.array({name})") from None
+    def _hashable(self, name: str, value: Any) -> Hashable:
+        try:
+            hash(value)
+        except TypeError:
+            message = f"argument {name} of {self.__name__} is a {type(value).__name__}"
+            raise LowerError("arguments", message, help=f"pass an array, as in np.array({name})") from None
+        return value
 
     def _type(self, name: str, value: Any, sizes: dict[int, str]) -> ArgumentType:
         if isinstance(value, (np.ndarray, jax.Array, np.generic)):
@@ -223,14 +221,14 @@ class JitFunction:
             if dtype is None or not value.dtype.isnative:
                 message = f"argument {name} of {self.__name__} has the dtype {value.dtype}"
                 raise LowerError("arguments", message, help="convert it with .astype(...)")
-            if name in self._static and value.ndim == 0 and not isinstance(value, jax_core.Tracer):
+            if name in self._static and _is_known(value):
                 return Known(value.item())
             return ArrayType(self._shape(value.shape, sizes), dtype) if value.ndim else ScalarType(dtype, _weak(value))
         if type(value) in (int, float) and name not in self._static:
             return ScalarType(_PYTHON[type(value)], True)
         return Known(value)
 
-    # Programs ----------------------------------------------------------------------------------------------------------
+    # Programs -------------------------------------------------------------------------------------------------------
 
     def _specialized(self, arguments: Sequence[Any]) -> Specialization:
         """Compile for the types of these arguments."""
@@ -252,7 +250,8 @@ class JitFunction:
         given = zip(self._parameters, arguments, strict=True)
         types = {name: self._type(name, value, sizes) for name, value in given}
         options = self._options
-        ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if type(v) is int)
+        kinds = (int, np.integer)
+        ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, kinds))
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
         check_entry(plain.func)
@@ -275,6 +274,12 @@ def _specialization(
     quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
     own = None if len(places) == len(types) else places
     return Specialization(plain.func, result, kernel, own, picked, plain.single, quick)
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value is one number of NumPy or JAX, which JAX does not trace."""
+    number = isinstance(value, np.generic) or (is_array(value) and value.ndim == 0)
+    return number and not isinstance(value, jax_core.Tracer)
 
 
 def _weak(value: Any) -> bool:
@@ -330,8 +335,8 @@ def jit(
     options = _Options(target, floats_named(floats), sizes, donate, checks, budget)
 
     def decorate(function: Callable[..., Any]) -> JitFunction:
-        if not isinstance(function, FunctionType):
+        if not isinstance(function, FunctionType):  # a method, or an object
             raise LowerError("no-source", f"loopsat.jit decorates functions, found {type(function).__name__}")
         return JitFunction(function, options, names)
 
-    return decorate if function is None else decorate(cast("Callable[..., Any]", function))
+    return decorate if function is None else decorate(function)

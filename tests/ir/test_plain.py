@@ -479,7 +479,7 @@ def test_what_is_not_of_the_language_is_refused_where_it_stands(code: str, funct
     assert error.value.span.file == __file__
 
 
-# What programs are --------------------------------------------------------------------------------------------------------
+# What programs are -------------------------------------------------------------------------------------------------
 
 
 def scaled(A, x, n):

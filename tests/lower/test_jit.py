@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
+import runpy
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -17,6 +19,8 @@ from loopsat import LoopsatError
 from lower.callable import Kernel
 from plain_programs import PROGRAMS
 from profiles import some
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 def expected(function: Any, arguments: tuple[Any, ...]) -> Any:
@@ -101,6 +105,34 @@ def test_a_signature_has_one_program() -> None:
     assert leading_sum.specialize(X, 3) is not first  # the number of steps is part of the program
     assert leading_sum.specialize(X.astype(np.float64), 2) is not first
     assert scale.specialize(X, 2.0) is scale.specialize(X, 5.0)
+
+
+def test_numbers_of_numpy_decide_as_those_of_python_do() -> None:
+    assert float(leading_sum(X, np.int32(2))) == 5.0
+    assert float(leading_sum(X, np.int32(3))) == 14.0
+    with pytest.raises(LoopsatError, match="load from A may leave") as error:
+        jax.jit(leading_sum)(X, 2)
+    assert "^^^^" in str(error.value)
+
+
+def test_checks_on_request() -> None:
+    @loopsat.jit(checks=True)
+    def total(A):
+        assert A[0] > 0, "positive"
+        loopsat.assume(A[1] > 0)
+        return A.sum()
+
+    assert float(total(X)) == 10.0
+    with pytest.raises(LoopsatError, match="positive"):
+        total(-X)
+    with pytest.raises(LoopsatError, match="assumption"):
+        total(X * np.float32([1, -1, 1, 1]))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "jit").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
 
 
 def test_it_shows_what_it_made() -> None:

@@ -47,7 +47,9 @@ def whole(buffer: Buffer, shape: tuple[Number, ...]) -> View:
 def same(a: Number, b: Number) -> bool:
     """Whether two numbers are known to be equal."""
     x, y = expr_of(a), expr_of(b)
-    return x.same(y) if x is not None and y is not None else x is y and a == b
+    if x is not None and y is not None:
+        return x.same(y)
+    return x is y and bool(a == b)
 
 
 @dataclass(slots=True)

@@ -89,12 +89,12 @@ def _keyword(node: ast.Call, name: str) -> ast.expr | None:
     return next((k.value for k in node.keywords if k.arg == name), None)
 
 
-# Numbers ---------------------------------------------------------------------------------------------------------------
+# Numbers -----------------------------------------------------------------------------------------------------------
 
 
 def _converted(read: Evaluator, node: ast.expr, dtype: DType, place: ast.AST) -> Value:
     """`np.float32(x)`."""
-    return read.lifted(lambda x: read.numbers.convert(x, dtype, place), [read.value(node)], place)
+    return read.lifted(lambda v: read.numbers.convert(v[0], dtype, place), [read.value(node)], place)
 
 
 def _python_number(read: Evaluator, name: str, node: ast.Call) -> Number:
@@ -113,14 +113,14 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
     if name in library.FLOAT_UNARY:
         op, of_numpy = library.FLOAT_UNARY[name]
         value = read.value(_only(read, node, name))
-        return read.lifted(lambda x: numbers.of_floats(op, x, of_numpy, node), [value], node)
+        return read.lifted(lambda v: numbers.of_floats(op, v[0], of_numpy, node), [value], node)
     if name in library.ABSOLUTE:
         value = read.value(_only(read, node, name))
-        return read.lifted(lambda x: numbers.unary("abs", x, node), [value], node)
+        return read.lifted(lambda v: numbers.unary("abs", v[0], node), [value], node)
     if name in library.BINARY:
         a, b = (read.value(v) for v in _arguments(read, node, name, 2, 2))
         op2 = library.BINARY[name]
-        return read.lifted(lambda x, y: numbers.binary(op2, x, y, node), [a, b], node)
+        return read.lifted(lambda v: numbers.binary(op2, v[0], v[1], node), [a, b], node)
     if name in library.FILLED or name in library.FILLED_LIKE:
         return _filled(read, name, node)
     if name in library.SUMS:
@@ -143,13 +143,13 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
             return Weak(Cast(DType.INT64, floor, read.source.span(node)))
         case "np.where":
             parts = [read.value(v) for v in _arguments(read, node, name, 3, 3)]
-            return read.lifted(lambda c, x, y: numbers.select(c, x, y, node), parts, node)
+            return read.lifted(lambda v: numbers.select(v[0], v[1], v[2], node), parts, node)
         case "np.square":
             value = read.value(_only(read, node, name))
-            return read.lifted(lambda x: numbers.binary("pow", x, 2, node), [value], node)
+            return read.lifted(lambda v: numbers.binary("pow", v[0], 2, node), [value], node)
         case "np.logical_not":
             value = read.value(_only(read, node, name))
-            return read.lifted(lambda x: numbers.typer.unary("not", numbers.truth(x, node), node), [value], node)
+            return read.lifted(lambda v: numbers.typer.unary("not", numbers.truth(v[0], node), node), [value], node)
         case "np.copy":
             return _copied(read, read.array(_only(read, node, name)))
         case "np.array" | "np.asarray":
@@ -176,11 +176,13 @@ def _extremum(read: Evaluator, name: str, node: ast.Call) -> Value:
         raise read.error("arguments", f"{name} takes numbers", node)
     found = read.as_number(parts[0], node)
     for other in parts[1:]:
-        found = read.numbers.builtin_extremum("min" if name == "min" else "max", found, read.as_number(other, node), node)
+        found = read.numbers.builtin_extremum(
+            "min" if name == "min" else "max", found, read.as_number(other, node), node
+        )
     return found
 
 
-# Arrays ----------------------------------------------------------------------------------------------------------------
+# Arrays ------------------------------------------------------------------------------------------------------------
 
 
 def _dtype(read: Evaluator, node: ast.expr) -> DType:
@@ -292,4 +294,3 @@ def _axis(read: Evaluator, array: Array, node: ast.expr | None) -> int | None:
     if isinstance(value, int) and -rank <= value < rank:
         return value % rank
     raise read.error("arguments", f"`{shown(node)}` is no axis of an array of {rank} dimensions", node)
-

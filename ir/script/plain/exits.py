@@ -1,4 +1,4 @@
-"""`break`, `continue` and early `return` as conditions: from Python syntax to syntax in which every list runs to its end.
+"""`break`, `continue` and early `return` as conditions: from Python syntax to such as always runs to its end.
 
 What follows an exit stands under a test of whether it was taken. A loop that was left runs on without doing anything.
 """
@@ -125,7 +125,11 @@ class _Exits:
         if changed:
             names: list[ast.expr] = [ast.Name(n, ast.Store()) for n, _ in changed]
             given = [v for _, v in changed]
-            pair = (names[0], given[0]) if len(names) == 1 else (ast.Tuple(names, ast.Store()), ast.Tuple(given, ast.Load()))
+            pair = (
+                (names[0], given[0])
+                if len(names) == 1
+                else (ast.Tuple(names, ast.Store()), ast.Tuple(given, ast.Load()))
+            )
             done.append(_at(ast.Assign([pair[0]], pair[1]), node))
         if place.function_goes_on:
             done.append(_set(self.returned, True, node))

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import math
 import numbers
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import FunctionType, ModuleType
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
 
 import ir.presburger as pb
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
-from ir.nodes import Binary, Buffer, Expr, Load, Select, const
+from ir.nodes import Binary, Expr, Load, Select, const
 from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
 from ir.script.plain import library
 from ir.script.plain.arrays import (
@@ -68,7 +65,7 @@ class Evaluator:
     def as_number(self, value: Value, node: ast.AST) -> Number:
         """A value that must be a single number; an array without dimensions is one."""
         if isinstance(value, (View, Elementwise)) and not value.shape:
-            return self.element(value, ())
+            return self.element(value, (), node)
         if is_number(value):
             return value  # pyright: ignore[reportReturnType]
         what = "an array" if isinstance(value, (View, Elementwise)) else "no number"
@@ -261,29 +258,32 @@ class Evaluator:
 
     # Operators -------------------------------------------------------------------------------------------------------
 
-    def lifted(self, function: Callable[..., Number], values: Sequence[Value], node: ast.AST) -> Value:
+    def lifted(self, function: Callable[[list[Number]], Number], values: Sequence[Value], node: ast.AST) -> Value:
         """A function of numbers on numbers, or element by element on arrays."""
         arrays = [v for v in values if isinstance(v, (View, Elementwise))]
         if not arrays:
-            return function(*(self.as_number(v, node) for v in values))
+            return function([self.as_number(v, node) for v in values])
         shape = broadcast_shape([a.shape for a in arrays], self.source, node)
         fixed = [v if isinstance(v, (View, Elementwise)) else self.as_number(v, node) for v in values]
 
         def element(indices: Indices) -> Number:
             return function(
-                *(
-                    self.element(v, broadcast_index(v.shape, indices)) if isinstance(v, (View, Elementwise)) else v
+                [
+                    self.element(v, broadcast_index(v.shape, indices), node)
+                    if isinstance(v, (View, Elementwise))
+                    else v
                     for v in fixed
-                )
+                ]
             )
 
         return Elementwise(shape, element)
 
-    def element(self, array: Array, indices: Indices) -> Number:
-        """An element of an array."""
+    def element(self, array: Array, indices: Indices, node: ast.AST | None = None) -> Number:
+        """An element of an array; `node` is where it is read."""
         if isinstance(array, Elementwise):
             return array.element(indices)
-        return Load(array.buffer, self.place(array, indices))
+        span = None if node is None else self.source.span(node)
+        return Load(array.buffer, self.place(array, indices), span)
 
     def dtype_of(self, array: Array, node: ast.AST) -> DType:
         """The dtype of an array's elements."""
@@ -292,15 +292,13 @@ class Evaluator:
         return self.numbers.dtype_of(array.element(tuple(0 for _ in array.shape)))
 
     def _binary(self, op: ast.operator, left: ast.expr, right: ast.expr, node: ast.expr) -> Value:
-        links = 0
         parts: list[tuple[ast.operator, ast.expr, ast.expr]] = [(op, right, node)]
         while isinstance(left, ast.BinOp) and type(left.op) in BINARY:  # long sums lean to the left
             parts.append((left.op, left.right, left))
             left = left.left
         found = self.value(left)
-        for operator, operand, place in reversed(parts):
+        for links, (operator, operand, place) in enumerate(reversed(parts), 1):
             found = self.operate(operator, found, self.value(operand), place)
-            links += 1
             if links % MAX_LINKS == 0 and is_number(found) and not self.program.conditional:
                 found = self.program.frozen("partial", found, self.source.span(place))  # pyright: ignore[reportArgumentType]
         return found
@@ -310,7 +308,7 @@ class Evaluator:
         if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
             return (*a, *b)
         name = BINARY[type(op)]
-        return self.lifted(lambda x, y: self.numbers.binary(name, x, y, node), [a, b], node)
+        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
 
     def _unary(self, op: ast.unaryop, operand: ast.expr, node: ast.expr) -> Value:
         if isinstance(op, ast.Not):
@@ -320,7 +318,7 @@ class Evaluator:
         if isinstance(op, ast.UAdd):
             return value
         name = "neg" if isinstance(op, ast.USub) else "bitnot"
-        return self.lifted(lambda x: self.numbers.unary(name, x, node), [value], node)
+        return self.lifted(lambda v: self.numbers.unary(name, v[0], node), [value], node)
 
     def _compare(self, node: ast.Compare) -> Value:
         first = self.value(node.left)
@@ -336,7 +334,7 @@ class Evaluator:
             elif isinstance(found, bool):
                 found = part if found else False
             else:
-                found = self.lifted(lambda x, y: self.numbers.binary("bitand", x, y, node), [found, part], node)
+                found = self.lifted(lambda v: self.numbers.binary("bitand", v[0], v[1], node), [found, part], node)
             if isinstance(part, Expr):
                 self._grant(part, True)
             first, later = second, True
@@ -356,7 +354,7 @@ class Evaluator:
         name = COMPARE[type(op)]
         if isinstance(a, (Named, tuple)) and isinstance(b, (Named, tuple)) and name in ("eq", "ne"):
             return self._same_objects(a, b, node) is (name == "eq")
-        return self.lifted(lambda x, y: self.numbers.binary(name, x, y, node), [a, b], node)
+        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
 
     def _same_objects(self, a: Value, b: Value, node: ast.expr) -> bool:
         if isinstance(a, tuple) and isinstance(b, tuple):
@@ -391,14 +389,14 @@ class Evaluator:
             return self._item(owner, index, node)
         if isinstance(owner, (View, Elementwise)):
             part = self.part(owner, index, node)
-            return part if part.shape else self.element(part, ())
+            return part if part.shape else self.element(part, (), node)
         raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
 
     def _item(self, items: tuple[Value, ...], index: ast.expr, node: ast.AST) -> Value:
         if isinstance(index, ast.Slice):
             parts = [None if p is None else self.number(p) for p in (index.lower, index.upper, index.step)]
             if all(p is None or isinstance(p, int) for p in parts):
-                return items[slice(*parts)]
+                return items[slice(parts[0], parts[1], parts[2])]  # pyright: ignore[reportArgumentType, reportCallIssue]
         else:
             k = self.number(index)
             if isinstance(k, int) and -len(items) <= k < len(items):
@@ -514,4 +512,3 @@ def _hint(node: ast.expr) -> str:
             return "leave text out of the function"
         case _:
             return ""
-

@@ -67,7 +67,7 @@ class Frame:
     def outer(self, name: str) -> object:
         """What a name that the function does not assign means to it; `KeyError` if nothing."""
         found = inspect.getclosurevars(self.function)
-        for scope in (found.nonlocals, self.function.__globals__, found.builtins):
+        for scope in (found.nonlocals, found.globals, found.builtins):
             if name in scope:
                 return scope[name]
         raise KeyError(name)

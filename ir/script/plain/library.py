@@ -51,7 +51,7 @@ def qualified(value: object) -> str | None:
     if value is assume:
         return "loopsat.assume"
     name = getattr(value, "__name__", None)
-    if not isinstance(name, str) or isinstance(value, (ModuleType, FunctionType)) and not _of_library(value):
+    if not isinstance(name, str) or (isinstance(value, (ModuleType, FunctionType)) and not _of_library(value)):
         return None
     if vars(builtins).get(name) is value:
         return name

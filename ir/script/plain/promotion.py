@@ -1,7 +1,7 @@
 """Numbers of plain Python programs: which dtype NumPy would give, on typed nodes of the loop IR.
 
-A Python number is weak: it takes the dtype of the NumPy number beside it (NEP 50). One that is known only as the program
-runs is `Weak`, and knows between which values it lies, so that indices stay in 32 bits where they fit.
+A Python number is weak: it takes the dtype of the NumPy number beside it (NEP 50). One that is known only as the
+program runs is `Weak`, and knows between which values it lies, so that indices stay in 32 bits where they fit.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ class Numbers:
         expr = expr_of(value)
         if expr is not None:
             low, high = interval_of(value)
-            narrow = dtype.is_integer and dtype.bits < 32 and isinstance(value, Weak) and low is not None
-            if narrow and high is not None and not dtype.min <= low <= high <= dtype.max:  # pyright: ignore[reportOperatorIssue]
+            narrow = dtype.is_integer and dtype.bits < 32 and isinstance(value, Weak)
+            if narrow and low is not None and high is not None and not dtype.min <= low <= high <= dtype.max:
                 message = f"a number from {low} to {high} does not fit {dtype}"
                 raise self.source.error("literal-range", message, node, help=f"convert it, as in np.{dtype}(...)")
             return expr if expr.dtype is dtype else Cast(dtype, expr, self.source.span(node))
@@ -216,8 +216,8 @@ class Numbers:
         if op not in (*logical, "and", "or"):
             hint = "convert them, as in int(x > 0) + int(y > 0)"
             raise self.source.error("dtype-mismatch", f"{op} of truth values", node, help=hint)
-        pair = (self.convert(v, DType.BOOL, node) for v in (a, b))
-        return Binary(logical.get(op, op), *pair, self.source.span(node))
+        x, y = (self.convert(v, DType.BOOL, node) for v in (a, b))
+        return Binary(logical.get(op, op), x, y, self.source.span(node))
 
     def _power(self, a: Number, b: Number, dtype: DType, weak: bool, node: ast.AST) -> Number:
         if dtype.is_integer:
@@ -295,8 +295,8 @@ class Numbers:
         dtype, weak = self.common([then, other], node)
         one, two = interval_of(then), interval_of(other)
         low, high = _least(one[0], two[0]), _most(one[1], two[1])
-        arms = (self.convert(v, dtype, node) for v in (then, other))
-        return self.number(Select(test, *arms, self.source.span(node)), weak, low, high)
+        x, y = (self.convert(v, dtype, node) for v in (then, other))
+        return self.number(Select(test, x, y, self.source.span(node)), weak, low, high)
 
     def truth(self, value: Number, node: ast.AST) -> Expr:
         """A number as a condition: whether it is not zero."""

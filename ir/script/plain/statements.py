@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import FunctionType
 
 from ir.dtypes import DType
-from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Load, Stmt, Store, Var, const
+from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const
 from ir.script.expressions import BINARY
 from ir.script.plain import library
 from ir.script.plain.arrays import Array, Elementwise, View, same
 from ir.script.plain.calls import call
-from ir.script.plain.cells import assigned_by, cells_of, local_names, names_in
+from ir.script.plain.cells import cells_of, local_names, names_in
 from ir.script.plain.exits import structured
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Binding, Cell, Frame, Named, Value, shown
+from ir.script.plain.frames import Cell, Frame, Named, Value, shown
 from ir.script.plain.program import Again, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.stores import ArrayStores
@@ -62,7 +62,7 @@ class Body:
 
     # Functions -------------------------------------------------------------------------------------------------------
 
-    def run(self, body: list[ast.stmt], arguments: dict[str, Value]) -> Value:
+    def run(self, body: list[ast.stmt], arguments: Mapping[str, Value]) -> Value:
         """Write the statements of a function; what it returns."""
         last = body[-1] if body and isinstance(body[-1], ast.Return) else None
         self.frame.bindings.update(arguments)
@@ -94,12 +94,11 @@ class Body:
             hint = "call it in a statement of its own, before the condition"
             raise self.read.error("unsupported", f"{function.__name__} is called under a condition", node, hint)
         inner = Body(frame, self.program, self.sizes, (*self.callers, function))
-        bindings = frame.bindings
         if not short or not self.program.conditional:
             given = [self._settled(p, v, node, copy=not short) for p, v in zip(params, given, strict=True)]
         before = len(self.program.lines.done)
         known = set(self.program.used)
-        result = inner.run(body, dict(zip(params, given, strict=True)) | bindings)
+        result = inner.run(body, dict(zip(params, given, strict=True)))
         if not alone:
             self._check_pure(function, self.program.lines.done[before:], known, node)
         return result
@@ -125,7 +124,7 @@ class Body:
 
     # Names -----------------------------------------------------------------------------------------------------------
 
-    def _open_cells(self, nodes: list[ast.stmt], arguments: dict[str, Value] | None = None) -> None:
+    def _open_cells(self, nodes: list[ast.stmt], arguments: Mapping[str, Value] | None = None) -> None:
         """Allocate the cells that live in a list of statements."""
         for name in self.frame.cells.get(id(nodes), ()):
             key = (self.frame.path, name)
@@ -267,7 +266,7 @@ class Body:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
         if isinstance(target, ast.Subscript):
             place = self._view(target.value, target.slice, target)
-            old: Value = place if place.shape else self.read.element(place, ())
+            old: Value = place if place.shape else self.read.element(place, (), target)
             new = self.read.operate(op, old, self.read.value(value), node)
             if place.shape:
                 self._check_in_place(place, new, node)
@@ -360,7 +359,7 @@ class Body:
             self.frame.bindings.pop("index")
             if outer is not None:
                 self.frame.bindings["index"] = outer
-            self._assign(node.target, part if part.shape else self.read.element(part, ()), node.target)
+            self._assign(node.target, part if part.shape else self.read.element(part, (), node.iter), node.target)
 
         self._loop(node, (0, array.shape[0], 1), assign, "i")
 

@@ -99,7 +99,7 @@ class ArrayStores:
             if isinstance(source, Elementwise) and source.undefined:
                 written: Expr = Undef(target.buffer.dtype, read.source.span(node))
             else:
-                number = read.element(source, broadcast_index(source.shape, indices))
+                number = read.element(source, broadcast_index(source.shape, indices), node)
                 written = read.numbers.convert(number, target.buffer.dtype, node)
             read.program.emit(Store(target.buffer, place, written, read.source.span(node)))
 
@@ -153,11 +153,11 @@ class ArrayStores:
         def one(fixed: Indices) -> None:
             place = tuple(numbers.natural(i, node) for i in fixed)
             first = at(fixed, tuple(0 for _ in inner))
-            start = read.element(array, first) if extremum else 1 if name == "prod" else 0
+            start = read.element(array, first, node) if extremum else 1 if name == "prod" else 0
             read.program.emit(Store(total, place, numbers.convert(start, dtype, node), span))
 
             def add(loop: Indices) -> None:
-                value = numbers.convert(read.element(array, at(fixed, loop)), dtype, node)
+                value = numbers.convert(read.element(array, at(fixed, loop), node), dtype, node)
                 op = _SUMS[name]
                 joined = Binary(op, Load(total, place), value, span)  # pyright: ignore[reportArgumentType]
                 read.program.emit(Store(total, place, joined, span))
@@ -204,8 +204,8 @@ class ArrayStores:
         shape = (*rows, *columns)
 
         def term(i: Indices, k: Number) -> Expr:
-            x = read.element(a, (*i[: len(rows)], k))
-            y = read.element(b, (k, *i[len(rows) :]))
+            x = read.element(a, (*i[: len(rows)], k), node)
+            y = read.element(b, (k, *i[len(rows) :]), node)
             return numbers.convert(numbers.binary("mul", x, y, node), dtype, node)
 
         total = self.allocate("product", shape, dtype, node)

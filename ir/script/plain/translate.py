@@ -111,9 +111,7 @@ def _once(
                 hint = f"return {buffer.name} too, or store into {buffer.name}.copy()"
                 raise frame.source.error("lost-result", message, place, help=hint)
     outputs = [w.buffer for _, w in program.lines.wraps if isinstance(w, Alloc) and w.buffer.name in results]
-    program.lines.wraps = [
-        (k, w) for k, w in program.lines.wraps if not (isinstance(w, Alloc) and w.buffer in outputs)
-    ]
+    program.lines.wraps = [(k, w) for k, w in program.lines.wraps if not (isinstance(w, Alloc) and w.buffer in outputs)]
     params_and_outputs = (*parameters, *outputs)
     func = PrimFunc(function.__name__, params_and_outputs, program.lines.stmt(), span=frame.source.span(place))
     single = len(results) == 1 and not isinstance(value, tuple)
@@ -177,4 +175,3 @@ def _narrowed(func: PrimFunc) -> PrimFunc:
     body = map_stmt(func.body, lambda e: map_expr(e, change))
     params = tuple(new.get(p, p) if isinstance(p, Var) else p for p in func.params)
     return replace(func, params=params, body=body)
-
