@@ -47,6 +47,7 @@ class Specialization:
     places: tuple[int, ...] | None  # of the arguments that the kernel takes, unless it takes all
     picked: tuple[int, ...]  # which of the kernel's results are returned, in order
     single: bool
+    stores: tuple[int, ...]  # places of the arguments that the function stores to
     quick: bool  # whether arguments of this signature need neither checks nor conversion
 
     def pick(self, results: Sequence[Any]) -> Any:
@@ -98,11 +99,23 @@ class JitFunction:
         if special is None:
             special = self._specialized(arguments)
         self._last = special
+        if special.stores:
+            self._check_distinct(arguments, special.stores)
         if special.places is not None:
             arguments = tuple([arguments[k] for k in special.places])
         if special.quick:
             return special.pick(special.kernel.run_fitting(arguments))
         return special.pick(special.kernel(*arguments))
+
+    def _check_distinct(self, arguments: Sequence[Any], stores: Sequence[int]) -> None:
+        """Refuse an array that is stored to and given twice: Python would see the stores through both names."""
+        for k in stores:
+            stored = arguments[k]
+            for other, value in enumerate(arguments):
+                if value is stored and other != k and isinstance(value, np.ndarray):
+                    one, two = self._parameters[k], self._parameters[other]
+                    message = f"{self.__name__} stores to {one}, and {two} is the same array"
+                    raise LowerError("arguments", message, help=f"pass a copy, as in {two}.copy()")
 
     def __repr__(self) -> str:
         return f"<loopsat.jit {self.__wrapped__.__qualname__}{self._signature}>"
@@ -273,7 +286,11 @@ def _specialization(
     plain_values = all(type(a) is float or (is_array(a) and a.ndim) for a in values)
     quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
     own = None if len(places) == len(types) else places
-    return Specialization(plain.func, result, kernel, own, picked, plain.single, quick)
+    inputs = [plain.func.params[k].name for k in range(len(places))]
+    stores = (
+        tuple(k for k, name in zip(places, inputs, strict=True) if name in plain.results) if len(places) > 1 else ()
+    )
+    return Specialization(plain.func, result, kernel, own, picked, plain.single, stores, quick)
 
 
 def _is_known(value: Any) -> bool:

@@ -83,6 +83,17 @@ I = np.arange(6)
 
 
 @case(A)
+def other_names(A):
+    B = np.asarray(A)
+    C = np.array(A)
+    B[0] = 7.0
+    C[1] = 8.0
+    D = A
+    D[2] = 9.0
+    return A, C, np.floor(3), np.ceil(A[3] + 0.5)
+
+
+@case(A)
 def table(A):
     w = np.array([0.25, 0.5, 0.25])
     out = np.zeros_like(A)

@@ -241,6 +241,8 @@ def _array(read: Evaluator, name: str, node: ast.Call) -> Array:
     if not isinstance(value, (View, Elementwise)):
         raise read.error("not-an-array", f"`{shown(args[0])}` is neither an array nor a list", node)
     kind = read.dtype_of(value, node) if dtype is None else dtype
+    if name == "np.asarray" and kind is read.dtype_of(value, node):
+        return value  # what is stored to it is stored to the array itself
     return Elementwise(value.shape, lambda i: read.numbers.convert(read.element(value, i), kind, node))
 
 

@@ -279,6 +279,8 @@ class Numbers:
     def of_floats(self, op: UnaryOp, value: Number, of_numpy: bool, node: ast.AST) -> Number:
         """A function of floats: one of NumPy gives a NumPy float, one of `math` a Python float."""
         dtype = self.dtype_of(value)
+        if op in ("floor", "ceil") and dtype.is_integer:
+            return value
         if not dtype.is_float:
             narrow = isinstance(value, Expr) and of_numpy and dtype.bits < 32
             dtype = (DType.FLOAT16 if dtype.bits <= 8 else DType.FLOAT32) if narrow else DType.FLOAT64
