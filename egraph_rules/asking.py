@@ -61,10 +61,10 @@ class Asking(Here):
         return self.contexts.facts(self.facts).known
 
     @property
-    def dead(self) -> Regions:
-        """Regions that may hold anything after the place."""
-        self._note("dead")
-        return self.contexts.permissions(self.permissions)
+    def live(self) -> Regions:
+        """Of each buffer that may hold anything somewhere after the place, the region that may not: it is read."""
+        self._note("live")
+        return self.contexts.live(self.permissions)
 
     def truth(self, cond: Expr) -> bool | None:
         """Whether a condition always or never holds; None when neither is proven."""
@@ -149,9 +149,9 @@ def _wishes(question: _Question, site: Site, here: Here) -> Iterator[Wish]:
             names = sorted({b.name for b in effects.reads} - {b.name for b, _ in here.known})
             if names:
                 yield Wish(f"nothing is known of the contents of {', '.join(names)}")
-        case "dead":
-            dead = {b.name for b in here.dead}
-            names = sorted({b.name for b in here.effects(site.part.stmt).may} - dead)
+        case "live":
+            permitted = {b.name for b in here.live}
+            names = sorted({b.name for b in here.effects(site.part.stmt).may} - permitted)
             if names:
                 yield Wish(f"what it writes to {', '.join(names)} may be read afterwards")
         case _:

@@ -1,15 +1,19 @@
 """Contexts: facts that hold before a statement, permissions that hold after it, and the proofs they allow.
 
-A context is a pair of ids, of `Facts` and of `Permissions`; the e-graph only sees the ids. `at(F, S, D)` means "assume
-F, run S, then D may hold anything". Facts flow forward, permissions backward, and both describe buffer contents, which
-must not contradict each other: where S may leave garbage (D says so) the statement after S must not rely on what F knew
-there. Take a stage that writes zeros to padding and a reader with a guard. The zeros are dead because the reader never
-looks at them; the guard is superfluous because the padding is zero. Each is right, both at once are wrong. So each
-location is given to one side wherever a context is split, by the `Priority` of its root; both priorities are searched.
+A context is a pair of ids, of `Facts` and of permissions; the e-graph only sees the ids. `at(F, S, D)` means "assume F,
+run S, then D may hold anything". Permissions are kept as what they leave out, the live regions: those are few, being
+what is read later, where their complements fall into hundreds of pieces.
+
+Facts flow forward, permissions backward, and both describe buffer contents, which must not contradict each other: where
+S may leave garbage (D says so) the statement after S must not rely on what F knew there. Take a stage that writes zeros
+to padding and a reader with a guard. The zeros are dead because the reader never looks at them; the guard is
+superfluous because the padding is zero. Each is right, both at once are wrong. So each location is given to one side
+wherever a context is split, by the `Priority` of its root; both priorities are searched.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -150,7 +154,8 @@ class Contexts:
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
         self._alike_facts: dict[int, list[int]] = {}  # by the first facts with their domain
-        self._permissions: list[Regions] = [{}]
+        self._live: list[Regions] = [{}]
+        self._boxes: dict[Buffer, isl.Set] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
@@ -171,9 +176,9 @@ class Contexts:
         """The loops around a place, by the id of its facts."""
         return self._facts[number].trips
 
-    def permissions(self, number: int) -> Regions:
-        """What an id of permissions stands for."""
-        return self._permissions[number]
+    def live(self, number: int) -> Regions:
+        """Permissions: of each buffer that may be spoiled, the region that may not, since it is read later."""
+        return self._live[number]
 
     # Splitting contexts ---------------------------------------------------------------------------------------------
 
@@ -240,7 +245,7 @@ class Contexts:
     def _size(self, facts: int, permissions: int, *stmts: Stmt) -> int:
         """How many regions of buffers a context is made from."""
         effects = sum(self.effects.of(stmt).size for stmt in stmts)
-        return effects + len(self._facts[facts].known) + len(self._permissions[permissions])
+        return effects + len(self._facts[facts].known) + len(self._live[permissions])
 
     def _forgetful(self, facts: int) -> Facts:
         """Facts without what is known of buffers."""
@@ -266,17 +271,27 @@ class Contexts:
         found = self._domains.get(hash(domain), [])
         return next((n for n in found if self._facts[n].domain.plain_is_equal(domain)), -1)
 
-    def _add_permissions(self, regions: Regions) -> int:
-        regions = {b: r for b, r in regions.items() if not r.plain_is_empty()}
-        if not regions:
+    def _add_permissions(self, live: Regions) -> int:
+        live = {b: r for b, r in live.items() if not self._box(b).is_subset(r)}
+        if not live:
             return NO_PERMISSION
-        same = self._alike.setdefault(frozenset((b, hash(r)) for b, r in regions.items()), [])
+        same = self._alike.setdefault(frozenset((b, hash(r)) for b, r in live.items()), [])
         for number in same:
-            if _same_regions(self._permissions[number], regions):
+            if _same_regions(self._live[number], live):
                 return number
-        same.append(len(self._permissions))
-        self._permissions.append(regions)
-        return len(self._permissions) - 1
+        same.append(len(self._live))
+        self._live.append(live)
+        return len(self._live) - 1
+
+    def _box(self, buffer: Buffer) -> isl.Set:
+        """All elements of a buffer."""
+        if buffer not in self._boxes:
+            self._boxes[buffer] = pb.box(buffer.shape)
+        return self._boxes[buffer]
+
+    def _dead(self, live: Regions, buffers: Collection[Buffer]) -> Regions:
+        """What may be spoiled of some buffers."""
+        return {b: self._box(b).subtract(r) for b, r in live.items() if b in buffers}
 
     def _assume(self, facts: int, cond: Expr, truth: bool) -> int:
         f = self._facts[facts]
@@ -291,11 +306,11 @@ class Contexts:
         )
 
     def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
-        f, d = self._facts[facts], self._permissions[permissions]
+        f, d = self._facts[facts], self._live[permissions]
         done, rest = self.effects.of(first), self.effects.of(second)
         # Rewrites of a statement spoil nothing but what it may write: of all else, permission would permit nothing.
-        permitted = {b: r for b, r in fx.unite(d, rest.must).items() if b in done.may}
-        dead = fx.subtract(permitted, rest.reads)
+        after = {b: d.get(b, self._box(b)) for b in done.may if b in d or b in rest.must}
+        live = {b: _few(_either(r, rest.reads.get(b))) for b, r in fx.subtract(after, rest.must).items()}
         conditions = (*f.conditions, *_assumed_conditions(first))
         kept = replace(
             f,
@@ -305,11 +320,12 @@ class Contexts:
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        kept, dead = self._reconcile(kept, dead, dead, list(_relied(kept.known, dead, kept.domain)))
-        return self._add_facts(kept), self._add_permissions(dead)
+        spoiled = self._dead(live, _matters(kept))
+        kept, live = self._reconcile(kept, live, spoiled, list(_relied(kept.known, live, kept.domain)))
+        return self._add_facts(kept), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
-        f, d = self._facts[facts], self._permissions[permissions]
+        f, d = self._facts[facts], self._live[permissions]
         body, sets = self.effects.of(loop.body), LoopSets.of(loop)
         name, early, late = sets.name, f"{sets.name}'", f"{sets.name}''"
         domain = f.domain.intersect(sets.may)
@@ -320,18 +336,32 @@ class Contexts:
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
         known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
-        dead = {b: r for b, r in _dead_after_iteration(sets, body, d, early, late).items() if b in body.may}
-        # What an earlier iteration may spoil, and what a later one relies on.
-        matters = about | {load.buffer for cond, _ in conditions for load in loads(cond)}
-        at_stake = {b: r for b, r in dead.items() if b in matters}
-        spoiled = sets.others(at_stake, before(early, name), sets.may, early)
-        relied = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in _relied(known, dead, f.domain)]
+        live = self._live_after_iteration(sets, body, d, early, late)
         trips = (*f.trips, Trip.of(loop))
         inside = replace(
             f, domain=domain, known=known, conditions=conditions, scope=(*f.scope, loop.var), trips=trips, assumed=()
         )
-        kept, dead = self._reconcile(inside, dead, spoiled, relied)
-        return self._add_facts(kept), self._add_permissions(dead)
+        # What an earlier iteration may spoil, and what a later one relies on.
+        spoiled = sets.others(self._dead(live, about | _matters(inside)), before(early, name), sets.may, early)
+        relied = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in _relied(known, live, f.domain)]
+        kept, live = self._reconcile(inside, live, spoiled, relied)
+        return self._add_facts(kept), self._add_permissions(live)
+
+    def _live_after_iteration(self, sets: LoopSets, body: fx.Effects, outer: Regions, mid: str, late: str) -> Regions:
+        """What a later iteration reads before writing, and what nobody overwrites and somebody needs at the end."""
+        name = sets.name
+        overwritten = sets.others(body.must, before(name, late), sets.must, late)
+        # An iteration `late` reads what no iteration between this one and it has written.
+        in_late = {
+            b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items() if b in body.may
+        }
+        between = before(name, mid).intersect(before(mid, late))
+        read = {b: r for b, r in body.must.items() if b in body.reads}
+        written = sets.others(read, between, sets.must, mid)
+        exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
+        read_later = {b: pb.forget(r, (late,)) for b, r in exposed.items()}
+        after = {b: outer.get(b, self._box(b)) for b in body.may if b in outer or b in overwritten}
+        return {b: _few(_either(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
 
     def _after(self, known: Contents, stmt: Stmt) -> Contents:
         """What is known once a statement has run."""
@@ -344,40 +374,40 @@ class Contexts:
         return self._add_facts(replace(f, domain=domain, scope=(*f.scope, stmt.var), bound=len(self._facts)))
 
     def _alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
-        f, d = self._facts[facts], self._permissions[permissions]
+        f, d = self._facts[facts], self._live[permissions]
         buffer, everything = stmt.buffer, pb.whole(len(stmt.buffer.shape))
         known = {key: r for key, r in f.known.items() if key[0] != buffer}
         known[buffer, Undef(buffer.dtype)] = everything
         inside = self._add_facts(replace(f, known=known))
-        return inside, self._add_permissions({**d, buffer: everything})
+        return inside, self._add_permissions({**d, buffer: pb.nothing(len(buffer.shape))})
 
     def _reconcile(
-        self, facts: Facts, dead: Regions, spoiled: Regions, relied: Sequence[tuple[Buffer, isl.Set]]
+        self, facts: Facts, live: Regions, spoiled: Regions, relied: Sequence[tuple[Buffer, isl.Set]]
     ) -> tuple[Facts, Regions]:
         """Give every location that is both known and dead to one side.
 
         `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where
-        the permissions are used; in a sequence these are `dead` and what `facts.known` is about. "Arbitrary contents"
-        is a fact only about contents nobody has written, so it always yields.
+        the permissions are used; in a sequence these are what is not `live`, and what `facts.known` is about.
+        "Arbitrary contents" is a fact only about contents nobody has written, so it always yields.
         """
-        if not dead:
-            return facts, dead
+        if not live:
+            return facts, live
         needed = {load.buffer for cond, _ in facts.conditions for load in loads(cond)}
-        disputed = [b for b, r in relied if not r.intersect_params(facts.domain).is_disjoint(dead[b])]
-        if disputed or any(b in needed for b in dead):
+        disputed = any(not r.intersect_params(facts.domain).is_subset(live[b]) for b, r in relied)
+        if disputed or any(b in needed for b in live):
             self.conflicts += 1
         known, conditions = facts.known, facts.conditions
         if facts.priority is Priority.FACTS:
             arbitrary: Contents = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
             known = {**known, **_less(arbitrary, spoiled)}
-            dead = {b: r for b, r in dead.items() if b not in needed}
+            live = {b: r for b, r in live.items() if b not in needed}
             for buffer, region in relied:
-                if buffer in dead:
-                    dead[buffer] = dead[buffer].subtract(region)
+                if buffer in live:
+                    live[buffer] = _few(live[buffer].union(region))
         else:
             known = _less(known, spoiled)
             conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
-        return replace(facts, known=known, conditions=conditions), dead
+        return replace(facts, known=known, conditions=conditions), live
 
     # Questions ------------------------------------------------------------------------------------------------------
 
@@ -497,16 +527,16 @@ class Contexts:
 
         What it promises is used after it, and would be lost with it.
         """
-        d = self._permissions[permissions]
+        live = self._live[permissions]
         written = self.effects.of(stmt).may
-        if not written or any(b not in d for b in written):
+        if not written or any(b not in live for b in written):
             return False
         if any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
             return False
 
         def prove() -> bool:
             domain = self._facts[facts].domain
-            return all(r.intersect_params(domain).is_subset(d[b]) for b, r in written.items())
+            return all(r.intersect_params(domain).is_disjoint(live[b]) for b, r in written.items())
 
         return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
 
@@ -579,21 +609,42 @@ def _less(known: Contents, taken: Regions) -> Contents:
 
 def _wanted(known: Contents, buffers: Collection[Buffer]) -> Contents:
     """What is known of buffers, and of those that their values read."""
-    wanted = set(buffers)
-    while more := {r for b, v in known if b in wanted for r in held.reads(v)} - wanted:
+    told_by: dict[Buffer, set[Buffer]] = defaultdict(set)
+    for buffer, value in known:
+        told_by[buffer] |= held.reads(value)
+    wanted, left = set(buffers), list(buffers)
+    while left:
+        more = told_by.get(left.pop(), set()) - wanted
         wanted |= more
+        left += more
     return {(b, v): r for (b, v), r in known.items() if b in wanted}
 
 
-def _relied(known: Contents, dead: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
+def _matters(facts: Facts) -> set[Buffer]:
+    """The buffers that something is known of, or by."""
+    by = (held.reads(value) for _, value in facts.known)
+    return {b for b, _ in facts.known}.union(*by, (load.buffer for c, _ in facts.conditions for load in loads(c)))
+
+
+def _relied(known: Contents, live: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
     """What facts rely on among buffers that may be spoiled: where they know a value, and what that value reads."""
     for (buffer, value), region in known.items():
-        if buffer in dead and not isinstance(value, Undef):
+        if buffer in live and not isinstance(value, Undef):
             yield buffer, region
-        if held.is_function(value) and any(b in dead for b in held.reads(value)):
+        if held.is_function(value) and any(b in live for b in held.reads(value)):
             for read, spots in held.read_by(value, region.intersect_params(domain)):
-                if read in dead:
+                if read in live:
                     yield read, spots
+
+
+def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
+    return one if other is None else one.union(other)
+
+
+def _few(region: isl.Set) -> isl.Set:
+    """A live region of few pieces: more may count as live."""
+    region = region.coalesce()
+    return region if region.n_basic_set() <= _MAX_PIECES else pb.hull(region)
 
 
 def bound_to(var: Var, value: Expr) -> isl.Set:
@@ -639,17 +690,3 @@ def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
 
 def _reads_any(cond: Expr, written: Regions) -> bool:
     return any(load.buffer in written for load in loads(cond))
-
-
-def _dead_after_iteration(sets: LoopSets, body: fx.Effects, outer: Regions, mid: str, late: str) -> Regions:
-    """Locations that no later iteration reads before writing, and that a later one writes or nobody needs."""
-    name = sets.name
-    overwritten = sets.others(body.must, before(name, late), sets.must, late)
-    # An iteration `late` reads what no iteration between this one and it has written.
-    in_late = {b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items()}
-    between = before(name, mid).intersect(before(mid, late))
-    read = {b: r for b, r in body.must.items() if b in body.reads}
-    written = sets.others(read, between, sets.must, mid)
-    exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
-    read_later = {b: pb.forget(r, (late,)) for b, r in exposed.items()}
-    return fx.subtract(fx.unite(outer, overwritten), read_later)

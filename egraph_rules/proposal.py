@@ -63,9 +63,9 @@ class Here:
         return self.contexts.facts(self.facts).known
 
     @property
-    def dead(self) -> Regions:
-        """Regions that may hold anything after the place."""
-        return self.contexts.permissions(self.permissions)
+    def live(self) -> Regions:
+        """Of each buffer that may hold anything somewhere after the place, the region that may not: it is read."""
+        return self.contexts.live(self.permissions)
 
     def truth(self, cond: Expr) -> bool | None:
         """Whether a condition always or never holds; None when neither is proven."""

@@ -10,6 +10,7 @@ import ctypes
 import math
 import operator
 from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 
@@ -27,7 +28,6 @@ class ArithmeticFault(Exception):
 
 
 # Asked for each operation that the interpreter runs, so not derived from names again and again.
-_FLOATS = frozenset(d for d in DType if d.is_float)
 _RANGE = {d: (d.min, d.max) for d in DType if not d.is_float}
 
 
@@ -76,17 +76,26 @@ def fold_binary(op: str, a: Scalar, b: Scalar, dtype: DType) -> Scalar:
     Raises:
         ArithmeticFault: integer division by zero, signed overflow, a shift or power out of range.
     """
+    return binary_function(op, dtype)(a, b)
+
+
+@cache
+def binary_function(op: str, dtype: DType) -> Callable[[Scalar, Scalar], Scalar]:
+    """`fold_binary` of an operator on a dtype, for whoever needs it many times."""
     if op in _COMPARE:
-        return _COMPARE[op](a, b)
+        return _COMPARE[op]
     if op == "and":
-        return bool(a) and bool(b)
+        return lambda a, b: bool(a) and bool(b)
     if op == "or":
-        return bool(a) or bool(b)
+        return lambda a, b: bool(a) or bool(b)
     if op in ("min", "max"):
-        return _extremum(op, a, b)
-    if dtype in _FLOATS:
-        return rounded(_float(op, float(a), float(b)), dtype)
-    return _integer(op, int(a), int(b), dtype)
+        return partial(_extremum, op)
+    if dtype.is_float:
+        return _float_function(op, dtype)
+    exact = _EXACT.get(op)
+    if exact is None:
+        return lambda a, b: _integer(op, int(a), int(b), dtype)
+    return lambda a, b: in_range(exact(int(a), int(b)), dtype)
 
 
 _COMPARE: dict[str, Callable[[Scalar, Scalar], bool]] = {
@@ -105,23 +114,33 @@ def _extremum(op: str, a: Scalar, b: Scalar) -> Scalar:
     return (a if a <= b else b) if op == "min" else (a if a >= b else b)
 
 
-def _float(op: str, a: float, b: float) -> float:
-    match op:
-        case "add":
-            return a + b
-        case "sub":
-            return a - b
-        case "mul":
-            return a * b
-        case "div" if b == 0:
-            return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
-        case "div":
-            return a / b
-        case "pow":
-            with np.errstate(all="ignore"):
-                return float(np.power(np.float64(a), np.float64(b)))
-        case _:
-            raise ValueError(f"{op} is not an operator of floats")
+def _float_function(op: str, dtype: DType) -> Callable[[Scalar, Scalar], Scalar]:
+    if op in _EXACT_FLOAT:
+        exact = _EXACT_FLOAT[op]
+        return lambda a, b: rounded(exact(float(a), float(b)), dtype)
+    if op == "div":
+        return lambda a, b: rounded(_quotient(float(a), float(b)), dtype)
+    if op == "pow":
+        return lambda a, b: rounded(_real_power(float(a), float(b)), dtype)
+    raise ValueError(f"{op} is not an operator of floats")
+
+
+_EXACT_FLOAT: dict[str, Callable[[float, float], float]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+}
+
+
+def _quotient(a: float, b: float) -> float:
+    if b == 0:
+        return math.nan if a == 0 or a != a else math.copysign(math.inf, a) * math.copysign(1.0, b)
+    return a / b
+
+
+def _real_power(a: float, b: float) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.power(np.float64(a), np.float64(b)))
 
 
 def _integer(op: str, a: int, b: int, dtype: DType) -> int:
@@ -138,9 +157,7 @@ def _integer(op: str, a: int, b: int, dtype: DType) -> int:
         if b < 0:
             raise ArithmeticFault("power", f"{a} to the negative power {b}")
         return in_range(_power(a, b, dtype), dtype)
-    if op not in _EXACT:
-        raise ValueError(f"{op} is not an operator of integers")
-    return in_range(_EXACT[op](a, b), dtype)
+    raise ValueError(f"{op} is not an operator of integers")
 
 
 _EXACT: dict[str, Callable[[int, int], int]] = {
@@ -201,6 +218,16 @@ _FLOAT_UNARY: dict[str, Callable[[np.float64], float]] = {
     "floor": np.floor,
     "ceil": np.ceil,
 }
+
+
+def unary_function(op: str, dtype: DType) -> Callable[[Scalar], Scalar]:
+    """`fold_unary` of an operator on a dtype."""
+    return lambda a: fold_unary(op, a, dtype)
+
+
+def cast_function(source: DType, target: DType) -> Callable[[Scalar], Scalar]:
+    """`fold_cast` between two dtypes."""
+    return lambda a: fold_cast(a, source, target)
 
 
 def fold_cast(value: Scalar, source: DType, target: DType) -> Scalar:

@@ -19,7 +19,8 @@ from ir.arith import Scalar, rounded
 from ir.bulk import Bulk, Unsupported
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError, suggest
-from ir.interpret import Machine, bind_arguments
+from ir.interpret import bind_arguments
+from ir.machine import Machine
 from ir.nodes import (
     SKIP,
     Alloc,

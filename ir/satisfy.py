@@ -9,7 +9,7 @@ from ir.arith import ArithmeticFault, Scalar, fold_cast, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.functions import inlined
-from ir.interpret import Machine, Undefined
+from ir.machine import Machine, Undefined
 from ir.nodes import COMPARE_OPS, NEGATED, Assume, Binary, Call, Cast, Expr, Load, Select, Unary, Undef, Var
 from ir.traverse import has_loads
 

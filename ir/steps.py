@@ -7,7 +7,8 @@ import numpy as np
 from ir.arith import Scalar
 from ir.errors import InterpretError
 from ir.inputs import Inputs
-from ir.interpret import Machine, Memory, Undefined, bind_arguments
+from ir.interpret import bind_arguments
+from ir.machine import Machine, Memory, Undefined
 from ir.nodes import Expr, For, If, Let, PrimFunc, Stmt
 from ir.traverse import stmt_children
 

@@ -20,7 +20,7 @@ from egraph_rules.cost import CPU, Target
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.inputs import leading_assumptions
-from ir.interpret import Machine
+from ir.machine import Machine
 from ir.nodes import Assume, Buffer, Expr, PrimFunc, Var
 from ir.specialize import specialize
 from ir.traverse import free_vars, has_loads, shape_vars, walk

@@ -18,7 +18,8 @@ from jax import lax
 from ir.blocks import lower_blocks
 from ir.dtypes import DType
 from ir.functions import inlined
-from ir.interpret import Machine, bind_arguments
+from ir.interpret import bind_arguments
+from ir.machine import Machine
 from ir.nodes import (
     Alloc,
     AnyExpr,

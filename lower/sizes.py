@@ -25,7 +25,7 @@ import numpy as np
 
 from ir.errors import LoopsatError, suggest
 from ir.inputs import Inputs, random_inputs
-from ir.interpret import Machine
+from ir.machine import Machine
 from ir.nodes import PrimFunc
 from ir.specialize import specialize
 from ir.syntax import python_syntax

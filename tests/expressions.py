@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ir import parse_expr
-from ir.interpret import Machine
+from ir.arith import Scalar
+from ir.machine import Machine
 from ir.nodes import Expr, Var
 
 NAMES = dict.fromkeys("abcdijkmnpqwxyz", "int32") | {"u": "uint8", "v": "uint8", "s": "int64", "t": "bool"}
@@ -17,7 +18,7 @@ def read(text: str) -> Expr:
     return parse_expr(text, NAMES)
 
 
-def value(expr: Expr, values: Mapping[Var, object]) -> object:
+def value(expr: Expr, values: Mapping[Var, Scalar]) -> object:
     """What an expression is for some values of its variables; faults are raised as the interpreter does."""
     machine = Machine(False, np.random.default_rng(0))
     machine.scalars.update(values)

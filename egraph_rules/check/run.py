@@ -13,7 +13,8 @@ from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.floats import Floats
 from ir.inputs import Inputs
-from ir.interpret import UNDEF, Array, Machine, Undefined, Value, bind_arguments
+from ir.interpret import bind_arguments
+from ir.machine import UNDEF, Array, Evaluation, Machine, Undefined, Value
 from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
 from ir.script.printer import to_script
 from ir.traverse import walk
@@ -61,16 +62,19 @@ class _Strict(Machine):
         kept = self.annihilates or not isinstance(known, (float, np.floating))
         return super()._annihilated(op, a, b) if kept else UNDEF
 
-    def value(self, expr: Expr) -> Value:
-        """Evaluate, and note whether an operation gives NaN or infinity.
+    def _evaluation(self, expr: Expr) -> Evaluation:
+        """Evaluate, and note whether an operation gives NaN or infinity."""
+        evaluation = super()._evaluation(expr)
+        if not isinstance(expr, (Unary, Binary, Cast, Call)):
+            return evaluation
 
-        Raises:
-            InterpretError: an operation in it faults.
-        """
-        found = super().value(expr)
-        if isinstance(found, float) and isinstance(expr, (Unary, Binary, Cast, Call)) and not math.isfinite(found):
-            self.finite = False
-        return found
+        def noted() -> Value:
+            found = evaluation()
+            if isinstance(found, float) and not math.isfinite(found):
+                self.finite = False
+            return found
+
+        return noted
 
     def assume(self, stmt: Assume) -> None:
         if not self.holds(stmt.cond):

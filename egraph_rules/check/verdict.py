@@ -12,7 +12,7 @@ from egraph_rules.check.run import Difference, Outcome, compare
 from ir.errors import RuleError
 from ir.floats import Floats
 from ir.inputs import Inputs
-from ir.interpret import Array
+from ir.machine import Array
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.traverse import stmt_exprs, walk, walk_expr

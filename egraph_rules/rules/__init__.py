@@ -14,6 +14,7 @@ from egraph_rules.rules.index_terms import TERM_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
 from egraph_rules.rules.lets import LET_RULES, inline_index, unused
 from egraph_rules.rules.loops import LOOP_RULES, binding
+from egraph_rules.rules.merging import MERGING_RULES
 from egraph_rules.rules.operands import OPERAND_RULES
 from egraph_rules.rules.padding import PADDING_RULES
 from egraph_rules.rules.splitting import SPLITTING_RULES
@@ -52,6 +53,6 @@ def search_rules() -> tuple[Rule, ...]:
     """The built-in rules that a search uses unless told otherwise."""
     return (
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES,
-        *SPLITTING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
+        *SPLITTING_RULES, *MERGING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
         collected, min_known, max_known,
     )  # fmt: skip

@@ -14,7 +14,7 @@ import islpy as isl
 from egraph_rules.proposal import Here, flat, rewrite
 from ir import presburger as pb
 from ir import readback
-from ir.analysis.effects import Regions
+from ir.analysis.effects import meeting
 from ir.dtypes import DType
 from ir.nodes import SKIP, Binary, Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Undef, Var, seq
 from ir.traverse import (
@@ -284,8 +284,8 @@ def dead_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Where everything a statement writes may hold anything afterwards."""
     if isinstance(stmt, (Store, For, Seq)):
         written = here.effects(stmt).may
-        if written and all(b in here.dead for b in written):
-            yield from _where(stmt, here, escapes(written, here.dead))
+        if written and all(b in here.live for b in written):
+            yield from _where(stmt, here, meeting(written, here.live))
 
 
 @rewrite(law=_LAW + "   with c where s may read something unknown", because="both arms are s", family="guard")
@@ -295,15 +295,7 @@ def known_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         effects = here.effects(stmt)
         for (buffer, value), region in here.known.items():
             if isinstance(value, Const) and buffer in effects.reads and buffer not in effects.may:
-                yield from _where(stmt, here, escapes({buffer: effects.reads[buffer]}, {buffer: region}))
-
-
-def escapes(regions: Regions, others: Regions) -> isl.Set:
-    """Where some location of `regions` is not in `others`, as a params set."""
-    result = pb.never()
-    for buffer, region in regions.items():
-        result = result.union(region.subtract(others[buffer]).params())
-    return result
+                yield from _where(stmt, here, effects.reads[buffer].subtract(region).params())
 
 
 def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:

@@ -10,9 +10,9 @@ import islpy as isl
 
 from egraph_rules.context import bound_to
 from egraph_rules.proposal import Here, rewrite
-from egraph_rules.rules.cases import escapes
 from ir import presburger as pb
 from ir import readback
+from ir.analysis.effects import meeting
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -65,14 +65,14 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         return
     inside, written = here.inside(stmt), here.effects(stmt.body).may
     domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
-    if inside is None or not written or any(b not in inside.dead for b in written):
+    if inside is None or not written or any(b not in inside.live for b in written):
         return
     if not pb.within_budget(lambda: domain.exact, False):
         return
     scope = {v.name for v in (*here.scope, stmt.var, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
 
     def seen() -> isl.Set:
-        found = inside.domain.intersect(domain.may).intersect(escapes(written, inside.dead))
+        found = inside.domain.intersect(domain.may).intersect(meeting(written, inside.live))
         return pb.forget(found, pb.variables(found) - scope)
 
     yield from _shortened(stmt, here, seen)

@@ -14,18 +14,14 @@ import islpy as isl
 
 from egraph_rules.cost import CPU, SPECIAL
 from egraph_rules.prices import Prices
-from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.proposal import Here, rewrite
 from egraph_rules.rules.affine import affine_form
-from egraph_rules.rules.cases import joined
 from ir import presburger as pb
 from ir import readback
-from ir.analysis.effects import Effects, Regions
 from ir.dtypes import DType
 from ir.fold import fold
 from ir.nodes import (
     SKIP,
-    Assert,
-    Assume,
     Binary,
     Cast,
     Const,
@@ -34,7 +30,6 @@ from ir.nodes import (
     If,
     Load,
     Select,
-    Seq,
     Stmt,
     Store,
     Unary,
@@ -351,114 +346,4 @@ def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | Non
     return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
 
 
-# Loops merged ---------------------------------------------------------------------------------------------------------
-
-
-@rewrite(
-    law="for i in n: s; u; for i in n: t  =  for i in n: (s; t); u   where no t minds u or a later s",
-    because="t changes places with u and with s of later iterations only, and neither touches what the other writes",
-    family="loops",
-)
-def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Merge loops over one range that share a buffer, as many as can be."""
-    if not isinstance(stmt, Seq):
-        return
-    parts = list(flat(stmt))
-    if sum(isinstance(p, For) for p in parts) < 2:
-        return
-    results: list[Stmt] = []
-    for nearest in (True, False):
-        out: list[Stmt] = []
-        for part in parts:
-            found = list(_partners(out, part, here)) if isinstance(part, For) else []
-            if not found:
-                out.append(part)
-            else:
-                at, new = found[0 if nearest else -1]
-                out[at] = new
-        if len(out) < len(parts):
-            results.append(seq(*out))
-    yield from results[:1] if results[1:] == results[:1] else results
-
-
-def _partners(before: Sequence[Stmt], loop: For, here: Here) -> Iterator[tuple[int, Stmt]]:
-    """Earlier loops that a loop may be merged with, nearest first, and what becomes of them; the rest stays behind."""
-    for k in range(len(before) - 1, -1, -1):
-        other = before[k]
-        if isinstance(other, For) and _alike(other, loop) and _may_merge(other, loop, here):
-            yield k, _fused(other, loop, here)
-        if not _commute(other, loop, here):
-            return
-
-
-def _fused(first: Stmt, second: Stmt, here: Here) -> Stmt:
-    """One statement after the other, as one loop or branch where that can be, down to the innermost."""
-    if isinstance(first, For) and isinstance(second, For) and _alike(first, second) and _may_merge(first, second, here):
-        inside = here.domain.intersect(pb.loop_domain(first.var, first.start, first.extent).may)
-        return replace(first, body=_fused(first.body, second.body, here.at(inside)))
-    both = joined(first, second, here)
-    return seq(first, second) if both is None else both
-
-
-def _alike(first: For, second: For) -> bool:
-    """Whether two loops run over one range, and both do something."""
-    if first.kind != "serial" or second.kind != "serial" or _promises_only(first) or _promises_only(second):
-        return False
-    same = first.var.same(second.var) and first.start.same(second.start) and first.extent.same(second.extent)
-    return same and not has_loads(first.start) and not has_loads(first.extent)
-
-
-def _commute(first: Stmt, second: Stmt, here: Here) -> bool:
-    """Whether no statement touches what the other writes; promises and checks keep their places."""
-    if any(isinstance(s, (Assume, Assert)) for s in (*walk(first), *walk(second))):
-        return False
-    a, b = here.effects(first), here.effects(second)
-    found = here.ask(lambda: _clash(a, b).intersect(here.domain))
-    return found is not None and pb.within_budget(found.is_empty, False)
-
-
-def _clash(a: Effects, b: Effects) -> isl.Set:
-    return _meeting(a.may, b.may).union(_meeting(a.may, b.reads)).union(_meeting(a.reads, b.may))
-
-
-def _may_merge(first: For, second: For, here: Here) -> bool:
-    a, b = here.effects(first.body), here.effects(second.body)
-    if not _share(a, b):
-        return False  # nothing to gain
-    # What is known here of variables holds in both loops, since statements change buffers only.
-    bad = here.ask(lambda: _disorder(first, a, b).intersect(here.domain))
-    return bad is not None and pb.within_budget(bad.is_empty, False)
-
-
-def _promises_only(loop: For) -> bool:
-    """Whether a loop only assumes something, and vanishes after the search."""
-    return not any(isinstance(s, Store) for s in walk(loop)) and any(isinstance(s, Assume) for s in walk(loop))
-
-
-def _share(a: Effects, b: Effects) -> bool:
-    return any(x in b.may or x in b.reads for x in a.may) or any(x in b.may for x in a.reads)
-
-
-def _disorder(loop: For, first: Effects, second: Effects) -> isl.Set:
-    """Where `first` in a later iteration touches what `second` touches in this one, and either writes it."""
-    name, late = loop.var.name, f"{loop.var.name}'"
-    domain = pb.loop_domain(loop.var, loop.start, loop.extent).may
-    result = pb.never()
-    for here_, there in ((second.may, first.may), (second.reads, first.may), (second.may, first.reads)):
-        result = result.union(_meeting(here_, _later(there, name, late, domain)))
-    return result.intersect(domain).intersect(pb.symbol(name).lt_set(pb.symbol(late)))
-
-
-def _later(regions: Regions, name: str, late: str, domain: isl.Set) -> Regions:
-    return {b: pb.rename(r.intersect_params(domain), {name: late}) for b, r in regions.items()}
-
-
-def _meeting(one: Regions, other: Regions) -> isl.Set:
-    result = pb.never()
-    for buffer, region in one.items():
-        if buffer in other:
-            result = result.union(region.intersect(other[buffer]).params())
-    return result
-
-
-SPLITTING_RULES = (by_layout, coalesced, at_condition, merged)
+SPLITTING_RULES = (by_layout, coalesced, at_condition)

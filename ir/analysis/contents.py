@@ -13,6 +13,7 @@ the place of the value (`is_condition`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 import islpy as isl
 
@@ -93,6 +94,8 @@ def coordinates(region: isl.Set) -> isl.Set:
 def touching(value: Value, rank: int, written: Mapping[Buffer, isl.Set]) -> isl.Set | None:
     """The elements at which a value reads something that is `written`; None if it reads none of these buffers."""
     found: isl.Set | None = None
+    if reads(value).isdisjoint(written):
+        return None
     for load in loads(value):
         if load.buffer in written:
             spot = pb.point(load.indices)
@@ -180,9 +183,10 @@ def closed(value: Value, region: isl.Set, var: Var, scope: Mapping[str, Var]) ->
     return found if node_count(found) <= MAX_NODES else None
 
 
-def reads(value: Value) -> set[Buffer]:
+@lru_cache(maxsize=4096)  # asked of each value at each statement that follows
+def reads(value: Value) -> frozenset[Buffer]:
     """The buffers that a value reads."""
-    return {load.buffer for load in loads(value)}
+    return frozenset(load.buffer for load in loads(value))
 
 
 def of_store(store: Store, spot: isl.Set) -> Contents:

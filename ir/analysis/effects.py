@@ -105,6 +105,15 @@ def restrict(regions: Regions, params: isl.Set) -> Regions:
     return {b: r.intersect_params(params) for b, r in regions.items()}
 
 
+def meeting(one: Regions, other: Regions) -> isl.Set:
+    """Where two have some location in common, as a params set."""
+    result = pb.never()
+    for buffer, region in one.items():
+        if buffer in other:
+            result = result.union(region.intersect(other[buffer]).params())
+    return result
+
+
 def _apply(regions: Regions, fn: Callable[[isl.Set], isl.Set]) -> Regions:
     return {b: fn(r) for b, r in regions.items()}
 

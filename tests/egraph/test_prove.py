@@ -12,7 +12,7 @@ from egraph_rules import prove
 from ir import parse_expr
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
-from ir.interpret import Machine
+from ir.machine import Machine
 from ir.nodes import Expr, Var
 from ir.traverse import walk_expr
 from tests.strategies import exprs

@@ -17,7 +17,7 @@ from egraph_rules.rule import SIGNED, Number, Rule, Term, rule
 from egraph_rules.rules import all_rules
 from ir.dtypes import DType
 from ir.errors import InterpretError
-from ir.interpret import Machine, Undefined
+from ir.machine import Machine, Undefined
 from ir.nodes import Expr, Undef, Var
 from ir.traverse import map_expr
 from strategies import exprs

@@ -13,7 +13,7 @@ from egraph_rules.rule import INTEGER, SIGNED, Defined, Number, Rule, Truth, def
 from egraph_rules.rules import all_rules
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import Floats
-from ir.interpret import Machine
+from ir.machine import Machine
 from ir.nodes import Binary, Expr, Select, Var
 from ir.traverse import free_vars, walk_expr
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from egraph_rules import smt
 from ir.dtypes import DType
 from ir.errors import InterpretError
-from ir.interpret import Machine
+from ir.machine import Machine
 from ir.nodes import Binary, BinaryOp, Expr, Undef, Var, const
 from ir.traverse import walk_expr
 from tests.strategies import exprs

@@ -194,8 +194,8 @@ def asking(question: str) -> Rule:
                 return here.in_bounds(stmt.buffer, (stmt.indices[0] + 1,))
             case "known":
                 return any(buffer.name == "A" for buffer, _ in here.known)
-            case "dead":
-                return stmt.buffer in here.dead
+            case "live":
+                return stmt.buffer in here.live
             case _:
                 inside = here.under(stmt.indices[0] < 12, True)
                 return inside is not None and inside.truth(stmt.indices[0] < 10)
@@ -216,7 +216,7 @@ def asking(question: str) -> Rule:
         ("decided", "evaluating `A[i] + n` may fault, or give undef"),
         ("in_bounds", "`B[i + 1]` is not known to be inside its buffer"),
         ("known", "nothing is known of the contents of A"),
-        ("dead", "what it writes to B may be read afterwards"),
+        ("live", "what it writes to B may be read afterwards"),
         ("under", "`i < 10` (unknown); add before it, if that is so, T.assume(i < 10)"),
     ],
 )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ir import parse, te, to_script
 from ir.bounds import Bounds, Box, Part, Piece, StageBounds, infer_bounds
 from ir.errors import LoopsatError
-from ir.interpret import Machine
+from ir.machine import Machine
 from ir.nodes import Expr, PrimFunc
 from ir.schedule import Schedule
 from ir.traverse import free_vars

@@ -9,7 +9,7 @@ from ir import parse
 from ir.bulk import Bulk, Unsupported
 from ir.errors import InterpretError
 from ir.inputs import leading_assumptions, random_array, random_inputs
-from ir.interpret import Machine
+from ir.machine import Machine
 from ir.nodes import PrimFunc, Stmt
 
 PARAMS = 'A: T.Buffer((3, 4), "float32"), P: T.Buffer((12,), "int32")'

@@ -14,8 +14,9 @@ from ir import script as T
 from ir.dtypes import DType
 from ir.errors import LoopsatError, ScheduleError
 from ir.inputs import random_inputs
-from ir.interpret import Machine, interpret, interpret_with_undef
+from ir.interpret import interpret, interpret_with_undef
 from ir.layout import Layout, layout_of
+from ir.machine import Machine
 from ir.nodes import Alloc, Const, Expr, Load, PrimFunc, Undef, Var, const
 from ir.schedule import IndexMap, Schedule, Trace
 from ir.schedule.geometry import Geometry, geometry

@@ -1,0 +1,192 @@
+"""Loops over one range that share a buffer become one (loop fusion).
+
+That every loop of a group may be merged with the next is asked of pairs, and only of those that share a buffer which
+one of them writes: a program of n loops in a row has about n such pairs, and effects of groups are never worked out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.rules.cases import joined
+from ir import presburger as pb
+from ir.analysis.effects import Effects, Regions, meeting
+from ir.nodes import Assert, Assume, Buffer, For, Seq, Stmt, Store
+from ir.traverse import has_loads, seq, walk
+
+
+@rewrite(
+    law="for i in n: s; u; for i in n: t  =  for i in n: (s; t); u   where no t minds u or a later s",
+    because="t changes places with u and with s of later iterations only, and neither touches what the other writes",
+    family="loops",
+)
+def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Merge loops over one range that share a buffer, as many as can be."""
+    if not isinstance(stmt, Seq):
+        return
+    parts = list(flat(stmt))
+    if sum(isinstance(p, For) for p in parts) < 2:
+        return
+    pairs = _Pairs(here)
+    results: list[Stmt] = []
+    for nearest in (True, False):
+        groups = _Groups(pairs)
+        for part in parts:
+            groups.add(part, nearest=nearest)
+        if len(groups.members) < len(parts):
+            results.append(seq(*(_whole(group, here) for group in groups.members)))
+    yield from results[:1] if results[1:] == results[:1] else results
+
+
+@dataclass(slots=True)
+class _Pairs:
+    """What is known of pairs of statements in a sequence at one place; each is asked once."""
+
+    here: Here
+    _answers: dict[tuple[str, int, int], bool] = field(default_factory=lambda: dict[tuple[str, int, int], bool]())
+
+    def commute(self, first: Stmt, second: Stmt) -> bool:
+        """Whether no statement touches what the other writes."""
+        effects = self._effects(first, second)
+        return not _share(*effects) or self._empty("commute", first, second, lambda: _clash(*effects))
+
+    def in_order(self, first: For, second: For) -> bool:
+        """Whether what a loop does in an iteration may come before what an earlier one does in later iterations."""
+        return self._empty("order", first, second, lambda: _disorder(first, *self._effects(first.body, second.body)))
+
+    def _effects(self, first: Stmt, second: Stmt) -> tuple[Effects, Effects]:
+        return self.here.effects(first), self.here.effects(second)
+
+    def _empty(self, kind: str, first: Stmt, second: Stmt, states: Callable[[], isl.Set]) -> bool:
+        """Whether nothing is in the set of bad states."""
+        key = (kind, id(first), id(second))
+        if key not in self._answers:
+            # What is known here of variables holds in both statements, since statements change buffers only.
+            found = self.here.ask(lambda: states().intersect(self.here.domain))
+            self._answers[key] = found is not None and pb.within_budget(found.is_empty, False)
+        return self._answers[key]
+
+
+@dataclass(slots=True)
+class _Groups:
+    """A sequence as groups of statements, of which each becomes one; and which of them touch a buffer, by position."""
+
+    pairs: _Pairs
+    members: list[list[Stmt]] = field(default_factory=lambda: list[list[Stmt]]())
+    _reads: dict[Buffer, set[int]] = field(default_factory=lambda: defaultdict(set))
+    _writes: dict[Buffer, set[int]] = field(default_factory=lambda: defaultdict(set))
+    _barrier: int = -1  # the last group that makes a promise or checks one: it keeps its place
+
+    def add(self, part: Stmt, *, nearest: bool) -> None:
+        """Put a statement to the nearest group, or to the farthest, that may have it; else it is one by itself."""
+        keeps_place = any(isinstance(s, (Assume, Assert)) for s in walk(part))
+        found = list(self._homes(part, keeps_place)) if isinstance(part, For) else []
+        at = len(self.members) if not found else found[0 if nearest else -1]
+        if not found:
+            self.members.append([])
+        self.members[at].append(part)
+        effects = self.pairs.here.effects(part)
+        for buffers, touched in ((effects.reads, self._reads), (effects.may, self._writes)):
+            for buffer in buffers:
+                touched[buffer].add(at)
+        if keeps_place:
+            self._barrier = max(self._barrier, at)
+
+    def _homes(self, loop: For, keeps_place: bool) -> Iterator[int]:
+        """Groups that a loop may be merged with, nearest first: whatever is behind them changes places with it."""
+        effects = self.pairs.here.effects(loop)
+        shared = set().union(
+            *(self._writes[b] for b in (*effects.reads, *effects.may)), *(self._reads[b] for b in effects.may)
+        )
+        last = len(self.members) - 1
+        for at in sorted(shared, reverse=True):
+            if at < self._barrier or (keeps_place and at < last):
+                return
+            group = self.members[at]
+            if _may_merge(group, loop, self.pairs):
+                yield at
+            if not all(self.pairs.commute(member, loop) for member in group):
+                return
+
+
+def _may_merge(group: Sequence[Stmt], loop: For, pairs: _Pairs) -> bool:
+    """Whether a loop may be merged with a group, and shares something with it."""
+    sharing = [m for m in group if isinstance(m, For) and _share(*map(pairs.here.effects, (m.body, loop.body)))]
+    first = group[0]
+    alike = isinstance(first, For) and _alike(first, loop)
+    return alike and bool(sharing) and all(pairs.in_order(member, loop) for member in sharing)
+
+
+def _whole(group: Sequence[Stmt], here: Here) -> Stmt:
+    """The statements of a group as one."""
+    first = group[0]
+    if len(group) == 1 or not isinstance(first, For):
+        return first
+    inside = here.domain.intersect(pb.loop_domain(first.var, first.start, first.extent).may)
+    bodies = [member.body for member in group if isinstance(member, For)]
+    return replace(first, body=_fused(bodies, here.at(inside)))
+
+
+def _fused(stmts: Iterable[Stmt], here: Here) -> Stmt:
+    """One statement after the other, neighbours as one loop or branch where that can be, down to the innermost."""
+    pairs = _Pairs(here)
+    groups: list[list[Stmt]] = []
+    for stmt in stmts:
+        if groups and isinstance(stmt, For) and _may_merge(groups[-1], stmt, pairs):
+            groups[-1].append(stmt)
+        else:
+            groups.append([stmt])
+    out: list[Stmt] = []
+    for group in groups:
+        new = _whole(group, here)
+        both = joined(out[-1], new, here) if out else None
+        if both is None:
+            out.append(new)
+        else:
+            out[-1] = both
+    return seq(*out)
+
+
+def _alike(first: For, second: For) -> bool:
+    """Whether two loops run over one range, and both do something."""
+    if first.kind != "serial" or second.kind != "serial" or _promises_only(first) or _promises_only(second):
+        return False
+    same = first.var.same(second.var) and first.start.same(second.start) and first.extent.same(second.extent)
+    return same and not has_loads(first.start) and not has_loads(first.extent)
+
+
+def _promises_only(loop: For) -> bool:
+    """Whether a loop only assumes something, and vanishes after the search."""
+    return not any(isinstance(s, Store) for s in walk(loop)) and any(isinstance(s, Assume) for s in walk(loop))
+
+
+def _share(a: Effects, b: Effects) -> bool:
+    return not (
+        a.may.keys().isdisjoint(b.may) and a.may.keys().isdisjoint(b.reads) and b.may.keys().isdisjoint(a.reads)
+    )
+
+
+def _clash(a: Effects, b: Effects) -> isl.Set:
+    return meeting(a.may, b.may).union(meeting(a.may, b.reads)).union(meeting(a.reads, b.may))
+
+
+def _disorder(loop: For, first: Effects, second: Effects) -> isl.Set:
+    """Where `first` in a later iteration touches what `second` touches in this one, and either writes it."""
+    name, late = loop.var.name, f"{loop.var.name}'"
+    domain = pb.loop_domain(loop.var, loop.start, loop.extent).may
+    result = pb.never()
+    for here_, there in ((second.may, first.may), (second.reads, first.may), (second.may, first.reads)):
+        result = result.union(meeting(here_, _later(there, name, late, domain)))
+    return result.intersect(domain).intersect(pb.symbol(name).lt_set(pb.symbol(late)))
+
+
+def _later(regions: Regions, name: str, late: str, domain: isl.Set) -> Regions:
+    return {b: pb.rename(r.intersect_params(domain), {name: late}) for b, r in regions.items()}
+
+
+MERGING_RULES = (merged,)
