@@ -26,7 +26,7 @@ from ir.floats import floats_named
 from ir.nodes import PrimFunc
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
-from ir.script.plain.translate import Plain, translate
+from ir.script.plain.translate import OPEN_FROM, Plain, translate
 from ir.verify import check_entry
 from lower.callable import is_array
 from lower.donation import Donate
@@ -218,7 +218,7 @@ class JitFunction:
         """A shape with names for sizes that are open: equal ones share a name; 0 and 1 stay numbers."""
         if self._options.sizes != "open":
             return tuple(shape)
-        return tuple(n if n < 2 else names.setdefault(n, f"size_{len(names)}") for n in shape)
+        return tuple(n if n < OPEN_FROM else names.setdefault(n, f"size_{len(names)}") for n in shape)
 
     def _hashable(self, name: str, value: Any) -> Hashable:
         try:

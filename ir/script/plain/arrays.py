@@ -54,7 +54,7 @@ def same(a: Number, b: Number) -> bool:
 
 @dataclass(slots=True)
 class Slicing:
-    """Subscripts of arrays. Bounds of slices that are not numbers must be proven to lie within the axis."""
+    """Subscripts of arrays. Bounds of slices that are not numbers must be proven not to be negative."""
 
     source: Source
     numbers: Numbers
@@ -107,10 +107,10 @@ class Slicing:
     def _bound(self, bound: Number, extent: Number, node: ast.AST) -> Number:
         if isinstance(bound, int) and bound < 0:
             return self.numbers.binary("add", extent, bound, node)
-        if not (self.at_most(0, bound) and self.at_most(bound, extent)):
-            hint = "say what it is, as in loopsat.assume(0 <= k and k <= n), or loop over the elements"
-            raise self.source.error("slice", "a bound of the slice may lie outside of the array", node, help=hint)
-        return bound
+        if not self.at_most(0, bound):
+            hint = "say that it is not, as in loopsat.assume(0 <= k), or loop over the elements"
+            raise self.source.error("slice", "a bound of the slice may be negative", node, help=hint)
+        return bound if self.at_most(bound, extent) else self.numbers.binary("min", bound, extent, node)
 
 
 @dataclass(frozen=True, slots=True)

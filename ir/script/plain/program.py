@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,7 +15,7 @@ from ir.errors import Span
 from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, Let, Load, Stmt, Var, const, seq
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.values import Typer
-from ir.traverse import has_loads, node_count
+from ir.traverse import has_loads, node_count, substitute_expr
 
 _DIALECT = "T"  # what programs print `T.serial` and the like with
 _PASSES = 3  # after which the bounds of a cell that still grow are given up
@@ -175,6 +175,25 @@ class Program:
             return where.is_empty()
 
         return not has_loads(cond) and pb.within_budget(question, False)
+
+    def apart(self, read: Sequence[Expr], stored: Sequence[Expr], axes: Sequence[tuple[Var, Expr]]) -> bool:
+        """Whether no step of loops over `axes` (variables and extents) reads at a place that another one stores to."""
+        others = {var: Var(f"{var.name}other", var.dtype) for var, _ in axes}
+        if not axes or any(has_loads(e) for e in (*read, *stored)):
+            return False
+        facts = len(self.facts)
+        for var, extent in axes:
+            for v in (var, others[var]):
+                self.facts.append(pb.loop_domain(v, const(0, extent.dtype), extent).may)
+        meets = [Binary("ne", var, other) for var, other in others.items()]
+        cond: Expr = meets[0]
+        for one in meets[1:]:
+            cond = Binary("or", cond, one)
+        for a, b in zip(read, stored, strict=True):
+            cond = Binary("and", cond, Binary("eq", *_agreed(a, substitute_expr(b, others))))
+        found = self.excluded(cond)
+        del self.facts[facts:]
+        return found
 
     def at_most(self, low: Number, high: Number, typer: Typer) -> bool:
         """Whether one integer is known to be at most another."""

@@ -115,12 +115,16 @@ class ArrayStores:
         """Whether elements of the value may be stored to before they are read."""
         if isinstance(value, Elementwise) and value.undefined:
             return False
-        indices = tuple(Weak(Var(f"_{k}", DType.INT32), 0, DType.INT32.max >> 1) for k in range(len(target.shape)))
+        axes = [(Var(f"_{k}", DType.INT32), self.read.numbers.natural(n, node)) for k, n in enumerate(target.shape)]
+        indices = tuple(Weak(var, 0, DType.INT32.max >> 1) for var, _ in axes)
         number = self.read.element(value, broadcast_index(value.shape, indices))
         expr = self.read.numbers.natural(number, node)
         place = self.read.place(target, indices)
         own = [load for load in loads(expr) if load.buffer == target.buffer]
-        return any(not all(a.same(b) for a, b in zip(load.indices, place, strict=True)) for load in own)
+        return any(
+            not all(map(Expr.same, load.indices, place)) and not self.read.program.apart(load.indices, place, axes)
+            for load in own
+        )
 
     def check_in_place(self, target: View, value: Array, node: ast.AST) -> None:
         """NumPy updates arrays in place only where the dtype of the result is of the same kind."""

@@ -13,7 +13,7 @@ from types import FunctionType
 
 from ir.dtypes import DType
 from ir.errors import ParseError
-from ir.nodes import Alloc, Buffer, Cast, Expr, PrimFunc, Store, Var, const
+from ir.nodes import Alloc, Assume, Binary, Buffer, Cast, Expr, PrimFunc, Store, Var, const
 from ir.presburger import exclusive
 from ir.script.plain.arrays import Elementwise, View, whole
 from ir.script.plain.frames import Named, Value
@@ -24,6 +24,7 @@ from ir.script.plain.statements import Body, frame_of
 from ir.traverse import buffers_written, children, map_expr, map_stmt, stmt_exprs, walk
 
 _MAX_PASSES = 1000
+OPEN_FROM = 2  # sizes below that are numbers: arrays of one element are broadcast, and empty ones have no last element
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +95,12 @@ def _once(
                 extents = tuple(const(n, DType.INT32) if isinstance(n, int) else sizes[n] for n in shape)
                 buffer = Buffer(own[name], extents, dtype)
                 parameters.append(buffer)
-                known = tuple(n if isinstance(n, int) else Weak(sizes[n], 2, DType.INT32.max) for n in shape)
+                known = tuple(n if isinstance(n, int) else Weak(sizes[n], OPEN_FROM, DType.INT32.max) for n in shape)
                 arguments[name] = whole(buffer, known)
+    for size in sizes.values():
+        known = Binary("ge", size, const(OPEN_FROM, DType.INT32))
+        program.emit(Assume(known))
+        program.assume(known)
     value = body.run(nodes, arguments)
     written_params = _written(program, parameters)
     if isinstance(value, Named) and value.value is None:
