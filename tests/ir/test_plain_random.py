@@ -96,7 +96,7 @@ def statements(draw: st.DrawFn, depth: int, loops: int) -> list[str]:
         elif kind == "part":
             lines.append(draw(st.sampled_from([
                 "M[i] = B", "M[:, j] += A", "B[1:] = B[:-1]", "B[:] = A[::-1]", "B[:2] *= 2", "M[:] = M.T", "s += B.sum()",
-                "t = A @ B", "M[1:3, 0] = M[0, 1:3]", "B[:i] = 1", "s, t = t, s", "B[:] = np.where(A > B, A, s)",
+                "t = A @ B", "M[1:3, 0] = M[0, 1:3]", "M[i, j:] -= M[j, j:]", "A[:i] += A[i - 1]", "B[i:] = B[: 4 - i]", "M[1:] += M[:-1]", "B[:i] = 1", "s, t = t, s", "B[:] = np.where(A > B, A, s)",
             ])))  # fmt: skip
         elif kind == "exit":
             exits = ["continue", "break"] * (loops > 0) + ["return B, M, I, F, A, s, t, c"]
