@@ -96,7 +96,7 @@ class Facts:
     priority: Priority
     scope: tuple[Var, ...] = ()
     trips: tuple[Trip, ...] = ()
-    assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, for a second prover
+    assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, if there is a second prover
     bound: int = 0
 
     def spot(self, indices: Iterable[Expr]) -> isl.Set | None:
@@ -153,9 +153,12 @@ class Contexts:
         self._facts: list[Facts] = []
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
-        self._alike_facts: dict[int, list[int]] = {}  # by the first facts with their domain
+        self._alike_facts: dict[tuple[int, int], list[int]] = {}  # by the first facts with their domain, and a hash
+        self._told_of: dict[int, dict[Buffer, list[tuple[Expr, isl.Set]]]] = {}  # by facts: values and where
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
+        self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
+        self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._answers: dict[Hashable, object] = {}
@@ -207,6 +210,11 @@ class Contexts:
         size = self._size(facts, permissions, loop.body)
         return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop), size)
 
+    def iteration(self, facts: int, loop: For) -> int:
+        """Facts in any iteration as far as they are cheap: of buffers that the loop writes nothing is known."""
+        key = ("iteration", facts, self._id(loop))
+        return self._derive(key, self._forgetful(facts), lambda: (self._iteration(facts, loop), NO_PERMISSION))[0]
+
     def let(self, facts: int, stmt: Let) -> int:
         """Facts inside a binding."""
         f = self._facts[facts]
@@ -253,13 +261,12 @@ class Contexts:
 
     def _add_facts(self, facts: Facts) -> int:
         """A new id. Domains are shared, since questions about values of variables have one answer for each."""
-        home = self._home(facts.domain)
-        same = [] if home < 0 else self._alike_facts.setdefault(home, [])
-        for known in same:
+        home, told = self._home(facts.domain), hash(frozenset(facts.known))
+        for known in self._alike_facts.get((home, told), ()):
             if self._facts[known].same(facts):
                 return known
         number = len(self._facts)
-        self._alike_facts.setdefault(number if home < 0 else home, []).append(number)
+        self._alike_facts.setdefault((number if home < 0 else home, told), []).append(number)
         self._domain_of.append(number if home < 0 else home)
         self._facts.append(facts if home < 0 else replace(facts, domain=self._facts[home].domain))
         if home < 0:
@@ -272,6 +279,13 @@ class Contexts:
         return next((n for n in found if self._facts[n].domain.plain_is_equal(domain)), -1)
 
     def _add_permissions(self, live: Regions) -> int:
+        """A new id, or the one of equal permissions; these very regions are looked at once."""
+        key = frozenset((b, id(r)) for b, r in live.items())
+        if key not in self._permitted:
+            self._permitted[key] = self._number_of(live), live
+        return self._permitted[key][0]
+
+    def _number_of(self, live: Regions) -> int:
         live = {b: r for b, r in live.items() if not self._box(b).is_subset(r)}
         if not live:
             return NO_PERMISSION
@@ -300,7 +314,7 @@ class Contexts:
         known = held.joined(f.known, self.effects.assumed(cond)) if truth else f.known
         parts = _conjuncts(cond, truth)
         data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
-        assumed = (*f.assumed, (cond, truth))
+        assumed = () if self.prover is None else (*f.assumed, (cond, truth))
         return self._add_facts(
             replace(f, domain=domain, known=known, conditions=(*f.conditions, *data), assumed=assumed)
         )
@@ -325,8 +339,7 @@ class Contexts:
         return self._add_facts(kept), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
-        f, d = self._facts[facts], self._live[permissions]
-        body, sets = self.effects.of(loop.body), LoopSets.of(loop)
+        f, body, sets = self._facts[facts], self.effects.of(loop.body), LoopSets.of(loop)
         name, early, late = sets.name, f"{sets.name}'", f"{sets.name}''"
         domain = f.domain.intersect(sets.may)
         if domain.is_empty():
@@ -336,7 +349,7 @@ class Contexts:
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
         known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
-        live = self._live_after_iteration(sets, body, d, early, late)
+        live = self._live_after_iteration(sets, permissions, loop)
         trips = (*f.trips, Trip.of(loop))
         inside = replace(
             f, domain=domain, known=known, conditions=conditions, scope=(*f.scope, loop.var), trips=trips, assumed=()
@@ -347,9 +360,27 @@ class Contexts:
         kept, live = self._reconcile(inside, live, spoiled, relied)
         return self._add_facts(kept), self._add_permissions(live)
 
-    def _live_after_iteration(self, sets: LoopSets, body: fx.Effects, outer: Regions, mid: str, late: str) -> Regions:
+    def _live_after_iteration(self, sets: LoopSets, permissions: int, loop: For) -> Regions:
         """What a later iteration reads before writing, and what nobody overwrites and somebody needs at the end."""
-        name = sets.name
+        key = permissions, self._id(loop)
+        if key not in self._live_in_loops:
+            self._live_in_loops[key] = self._later_reads(sets, self.effects.of(loop.body), self._live[permissions])
+        return self._live_in_loops[key]
+
+    def _iteration(self, facts: int, loop: For) -> int:
+        f, written = self._facts[facts], buffers_written(loop.body)
+        domain = f.domain.intersect(LoopSets.of(loop).may)
+        if domain.is_empty():
+            return IMPOSSIBLE
+        known = {(b, v): r for (b, v), r in f.known.items() if b not in written and held.reads(v).isdisjoint(written)}
+        conditions = tuple((c, v) for c, v in f.conditions if not any(e.buffer in written for e in loads(c)))
+        trips, scope = (*f.trips, Trip.of(loop)), (*f.scope, loop.var)
+        return self._add_facts(
+            replace(f, domain=domain, known=known, conditions=conditions, scope=scope, trips=trips, assumed=())
+        )
+
+    def _later_reads(self, sets: LoopSets, body: fx.Effects, outer: Regions) -> Regions:
+        name, mid, late = sets.name, f"{sets.name}'", f"{sets.name}''"
         overwritten = sets.others(body.must, before(name, late), sets.must, late)
         # An iteration `late` reads what no iteration between this one and it has written.
         in_late = {
@@ -359,7 +390,8 @@ class Contexts:
         read = {b: r for b, r in body.must.items() if b in body.reads}
         written = sets.others(read, between, sets.must, mid)
         exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
-        read_later = {b: pb.forget(r, (late,)) for b, r in exposed.items()}
+        # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
+        read_later = {b: _few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
         after = {b: outer.get(b, self._box(b)) for b in body.may if b in outer or b in overwritten}
         return {b: _few(_either(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
 
@@ -480,7 +512,7 @@ class Contexts:
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
         f = self._facts[facts]
-        candidates = [(v, r) for (b, v), r in f.known.items() if b == buffer and not held.is_condition(b, v)]
+        candidates = self._values_of(facts, buffer)
         if not candidates:
             return None
 
@@ -492,6 +524,15 @@ class Contexts:
             return next((v for v in found if v is not None), None)
 
         return cast("Expr | None", self._ask(("contents", facts, buffer, indices), prove, None))
+
+    def _values_of(self, facts: int, buffer: Buffer) -> Sequence[tuple[Expr, isl.Set]]:
+        """What is known of the values that a buffer holds, and where."""
+        if facts not in self._told_of:
+            self._told_of[facts] = told = defaultdict(list)
+            for (held_by, value), region in self._facts[facts].known.items():
+                if not held.is_condition(held_by, value):
+                    told[held_by].append((value, region))
+        return self._told_of[facts].get(buffer, ())
 
     def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
         """What is said of an element, where that is more than that it is itself."""
@@ -641,10 +682,11 @@ def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
     return one if other is None else one.union(other)
 
 
-def _few(region: isl.Set) -> isl.Set:
+def _few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
     """A live region of few pieces: more may count as live."""
-    region = region.coalesce()
-    return region if region.n_basic_set() <= _MAX_PIECES else pb.hull(region)
+    if region.n_basic_set() > 8:
+        region = region.coalesce()
+    return region if region.n_basic_set() <= pieces else pb.hull(region)
 
 
 def bound_to(var: Var, value: Expr) -> isl.Set:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Binary, Call, Cast, Expr, Function, Select, Unary
+from ir.operators import LIBRARY
 from ir.traverse import children
 
 
@@ -197,7 +198,6 @@ SEARCH_PRICES = (
     "store_slice", "select", "guarded", "loop", "kernel",
 )  # fmt: skip
 
-SPECIAL = frozenset(("exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "sigmoid", "pow"))
 DIVISION = frozenset(("floordiv", "floormod", "truncdiv", "truncmod", "div"))
 
 
@@ -216,7 +216,7 @@ def target_named(name: str) -> Target:
 
 def operator_cost(target: Target, op: str) -> float:
     """Price of one application of an operator, operands not counted."""
-    if op in SPECIAL:
+    if op in LIBRARY:
         return target.special
     return target.division if op in DIVISION else target.arith
 

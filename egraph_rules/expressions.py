@@ -12,7 +12,7 @@ from functools import reduce
 
 from egraph_rules.candidates import Known, may_have_forms, smaller
 from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
-from egraph_rules.cost import CPU
+from egraph_rules.cost import CPU, DIVISION
 from egraph_rules.encode import Expander, Numbering
 from egraph_rules.engine import scratch_folder
 from egraph_rules.extract import EXTRACTED, Extractor
@@ -33,7 +33,7 @@ from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
-from ir.nodes import Const, Expr, Var, const
+from ir.nodes import Binary, Const, Expr, Var, binary, const
 from ir.traverse import conjunction, free_vars, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
@@ -91,13 +91,28 @@ def _proven(cond: Expr, place: _Place) -> bool | None:
     answer = place.by_ranges(cond)
     if answer is Open.UNKNOWN:
         answer = decide(cond, place.given, _ALONE)
-    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED:
+    if answer is Open.UNKNOWN and node_count(cond) <= _SEARCHED and not _faults_alone(cond, place):
         simpler = _search(cond, place, DEFAULT_FLOATS, _PROOF_WORK)
+        if isinstance(simpler, Const):
+            return bool(simpler.value)
+        if any(map(_divides_by_unknown, walk_expr(simpler))):  # of which formulas say little as they stand
+            simpler = _smaller(simpler, place, Prices(CPU), _PROOF_WORK)
         if isinstance(simpler, Const):
             return bool(simpler.value)
         if not simpler.same(cond):
             answer = decide(simpler, place.given, _ALONE)
     return answer if isinstance(answer, bool) else None
+
+
+def _faults_alone(cond: Expr, place: _Place) -> bool:
+    """Whether all that keeps a condition open is that a divisor may be zero."""
+    divisors = [e.rhs for e in walk_expr(cond) if isinstance(e, Binary) and _divides_by_unknown(e)]
+    apart = [(binary("ne", d, 0), True) for d in divisors]
+    return bool(apart) and isinstance(decide(cond, [*place.given, *apart], _ALONE), bool)
+
+
+def _divides_by_unknown(expr: Expr) -> bool:
+    return isinstance(expr, Binary) and expr.op in DIVISION and not isinstance(expr.rhs, Const)
 
 
 def _settled(expr: Expr, place: _Place) -> Expr:
@@ -108,11 +123,11 @@ def _settled(expr: Expr, place: _Place) -> Expr:
     return expr if answer is None else const(answer, DType.BOOL)
 
 
-def _smaller(expr: Expr, place: _Place, prices: Prices) -> Expr:
+def _smaller(expr: Expr, place: _Place, prices: Prices, work: int = _BUDGET.work) -> Expr:
     """An expression with smaller forms for its parts, none of them dearer."""
     if node_count(expr) < _LEAST or not may_have_forms(expr):
         return expr
-    place.begin()
+    place.begin(work)
     conditions = [c for c, _ in place.given if may_have_forms(c)]
     points = place.points(expr, conditions)
     if points is None:

@@ -37,6 +37,7 @@ from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Se
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
 from ir.verify import check_entry
 
+_SEARCHES = 6  # of a directed step; two or three do
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
 FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
@@ -196,17 +197,25 @@ def search_within(
 ) -> PrimFunc:
     """The cheapest program by these rules and prices, where only a block, or all, may change; nothing is erased.
 
-    Blocks of `func` must have no axes; they are kept.
+    A search follows from what the one before found, until nothing changes: what one has simplified may let another
+    rule apply. Blocks of `func` must have no axes; they are kept.
 
     Raises:
         ScheduleError: there is no such block.
         KeyboardInterrupt: there was a Ctrl-C; half a step is none.
     """
     budget = replace(DEFAULT_BUDGET, restarts=0)
-    patience = Patience(budget.seconds, allowed=1, work=budget.work)
-    search = _Search(func, target, 1, budget, rules, Report(), floats, patience, block)
-    with listening(patience):
-        return replace(func, body=search.run()[0][1]).refines(func)
+    for _ in range(_SEARCHES):
+        patience = Patience(budget.seconds, allowed=1, work=budget.work)
+        search = _Search(func, target, 1, budget, rules, Report(), floats, patience, block)
+        with listening(patience):
+            new = replace(func, body=search.run()[0][1]).refines(func)
+        if new.body == func.body:
+            break
+        func = new
+        if block is not None and not any(isinstance(s, Block) and s.name == block for s in walk(func.body)):
+            break  # it had nothing to do
+    return func
 
 
 @dataclass(slots=True)

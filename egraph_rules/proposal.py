@@ -103,6 +103,11 @@ class Here:
         facts, permissions = self.contexts.loop(self.facts, self.permissions, stmt)
         return None if facts == IMPOSSIBLE else Here(self.contexts, facts, permissions)
 
+    def iteration(self, loop: For) -> Here | None:
+        """The place in a loop's body as far as variables are concerned; None if it is never reached."""
+        facts = self.contexts.iteration(self.facts, loop)
+        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, NO_PERMISSION)
+
     def between(self, first: Stmt, second: Stmt) -> tuple[Here, Here]:
         """The places of the two parts of a sequence of the program; `facts` of the second may be IMPOSSIBLE."""
         facts, permissions = self.contexts.sequence(self.facts, self.permissions, first, second)

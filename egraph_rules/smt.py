@@ -84,23 +84,29 @@ def _decide(cond: Expr, given: Iterable[tuple[Expr, bool]], steps: int, *, range
 
 
 def refines(new: Expr, old: Expr, given: Iterable[tuple[Expr, bool]], steps: int = STEPS) -> bool:
-    """Whether `new` provably has the value of `old`, and none of its parts faults, where `old` does not overflow.
+    """Whether `new` provably has the value of `old`, and none of its parts faults, where `old` does not fault.
 
-    A divisor that may be zero in either leaves it open.
+    Where a divisor of `old` is zero or a shift leaves its width, `new` must have such a part, too: it is no form that
+    hides the fault.
     """
     lib = _z3()
     meaning = _Meaning(ranges=True)
     try:
         before = meaning.value(inline_calls(old))
+        sound = lib.And(*meaning.take_duties(), lib.BoolVal(True, meaning.context))
         meaning.owed = True
         claim = before == meaning.value(inline_calls(new))
     except _NoFormulaError:
         return False
     meaning.owed = False
-    duties, known = meaning.duties, meaning.facts(given)
-    solver = meaning.solver(steps)
-    solver.add(*known, *meaning.sides, lib.Not(lib.And(claim, *duties)))
-    return solver.check() == lib.unsat
+    fits, duties, known = meaning.fits, meaning.take_duties(), meaning.facts(given)
+    same = lib.And(claim, *duties, *fits)
+    for cases in (lib.And(sound, lib.Not(same)), lib.And(lib.Not(sound), *duties)):
+        solver = meaning.solver(steps)
+        solver.add(*known, *meaning.sides, cases)
+        if solver.check() != lib.unsat:
+            return False
+    return True
 
 
 @dataclass(slots=True)
@@ -116,6 +122,7 @@ class _Meaning:
     context: Any = field(default_factory=lambda: _z3().Context())  # of its own: what z3 was asked before changes steps
     exact: bool = True  # whether formulas say all there is to say
     duties: list[Formula] = field(default_factory=lambda: list[Formula]())
+    fits: list[Formula] = field(default_factory=lambda: list[Formula]())  # that values fit, where that is owed
     sides: list[Formula] = field(default_factory=lambda: list[Formula]())
     _known: dict[Expr, Formula] = field(default_factory=lambda: dict[Expr, Formula]())
     _divisions: dict[tuple[str, Expr, Expr], tuple[Formula, Formula]] = field(
@@ -141,6 +148,11 @@ class _Meaning:
             _NoFormulaError: there is none.
         """
         return self._value(expr)
+
+    def take_duties(self) -> list[Formula]:
+        """What must be true for the expressions so far to have values; those after this have duties of their own."""
+        found, self.duties, self._known = self.duties, list[Formula](), dict[Expr, Formula]()
+        return found
 
     def facts(self, given: Iterable[tuple[Expr, bool]]) -> list[Formula]:
         """What is given, as far as it has formulas. It was evaluated, so its divisors are not zero."""
@@ -221,7 +233,7 @@ class _Meaning:
 
     def _fitting(self, value: Formula, dtype: DType) -> Formula:
         if self.owed:
-            self.duties.append(self._here(_z3().And(value >= dtype.min, value <= dtype.max)))
+            self.fits.append(self._here(_z3().And(value >= dtype.min, value <= dtype.max)))
         elif self.ranges:
             self._side(value >= dtype.min)
             self._side(value <= dtype.max)
@@ -369,6 +381,8 @@ class _Meaning:
         if isinstance(exprs[0], Const):
             a, b, exprs = b, a, (exprs[1], exprs[0])
         common = self._and_mask(a, int(exprs[1].value), dtype) if isinstance(exprs[1], Const) else self._and(a, b)
+        if op != "bitand" and not isinstance(exprs[1], Const):
+            self._no_new_bits(a, b, a + b - common, dtype)
         match op:
             case "bitand":
                 return common
@@ -376,6 +390,13 @@ class _Meaning:
                 return a + b - common
             case _:
                 return a + b - 2 * common
+
+    def _no_new_bits(self, a: Formula, b: Formula, union: Formula, dtype: DType) -> None:
+        """Say that no bit is set that neither of two numbers has room for."""
+        lib = _z3()
+        for bits in range(1, dtype.bits):
+            small = lib.And(a >= 0, b >= 0, a < 2**bits, b < 2**bits)
+            self._side(lib.Implies(small, union < 2**bits))
 
     def _shift(self, op: str, a: Formula, b: Formula, dtype: DType) -> Formula:
         """A shift by an unknown: a number of which little is said; outside of the width it is a fault."""
@@ -386,8 +407,9 @@ class _Meaning:
         if op == "shr" or dtype.is_signed:
             self._side(lib.Implies(a >= 0, lib.And(near >= 0, near <= far)))
             self._side(lib.Implies(a < 0, lib.And(near < 0, near >= far)))
-            self._side(lib.Implies(lib.And(a >= 0, b >= 1), 2 * near <= far))
-            self._side(lib.Implies(b == 0, found == a))
+            for by in range(dtype.bits):
+                value = a / 2**by if op == "shr" else a * 2**by
+                self._side(lib.Implies(b == by, found == value))
         return self._fitting(found, dtype) if dtype.is_signed else self._bounded(found, dtype)
 
     def _bounded(self, value: Formula, dtype: DType) -> Formula:

@@ -207,16 +207,28 @@ def fold_unary(op: str, a: Scalar, dtype: DType) -> Scalar:
 
 _FLOAT_UNARY: dict[str, Callable[[np.float64], float]] = {
     "exp": np.exp,
+    "exp2": np.exp2,
     "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
     "sqrt": np.sqrt,
     "rsqrt": lambda a: 1.0 / np.sqrt(a),
     "tanh": np.tanh,
     "sin": np.sin,
     "cos": np.cos,
+    "tan": np.tan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
     "erf": math.erf,
     "sigmoid": lambda a: 1.0 / (1.0 + np.exp(-a)),
     "floor": np.floor,
     "ceil": np.ceil,
+    "round": np.rint,
+    "trunc": np.trunc,
 }
 
 

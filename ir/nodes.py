@@ -32,23 +32,12 @@ Bitwise = Literal["bitand", "bitor", "bitxor", "shl", "shr"]
 Compare = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 Logical = Literal["and", "or"]
 BinaryOp = Literal[Arith, Bitwise, Compare, Logical]
-UnaryOp = Literal[
-    "neg",
-    "not",
-    "bitnot",
-    "abs",
-    "exp",
-    "log",
-    "sqrt",
-    "rsqrt",
-    "tanh",
-    "sin",
-    "cos",
-    "erf",
-    "sigmoid",
-    "floor",
-    "ceil",
-]
+Rounding = Literal["floor", "ceil", "round", "trunc"]  # `round` takes ties to the even neighbour
+FloatFunction = Literal[
+    "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tanh", "sin", "cos", "tan", "sinh", "cosh",
+    "asin", "acos", "atan", "erf", "sigmoid",
+]  # fmt: skip
+UnaryOp = Literal["neg", "not", "bitnot", "abs", FloatFunction, Rounding]
 LoopKind = Literal["serial", "parallel", "vectorized", "unroll"]
 IterKind = Literal["spatial", "reduce", "opaque"]
 
@@ -57,7 +46,9 @@ LOGICAL_OPS: tuple[str, ...] = get_args(Logical)
 NEGATED: dict[str, Compare] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 BITWISE_OPS: tuple[str, ...] = get_args(Bitwise)
 INTEGER_ONLY_OPS = ("floordiv", "floormod", "truncdiv", "truncmod", *BITWISE_OPS)
-FLOAT_UNARY_OPS = ("exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "sigmoid", "floor", "ceil")
+FLOAT_FUNCTIONS: tuple[FloatFunction, ...] = get_args(FloatFunction)
+ROUNDING_OPS: tuple[Rounding, ...] = get_args(Rounding)
+FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *ROUNDING_OPS)
 
 
 class Expr:

@@ -14,7 +14,7 @@ from typing import Literal, assert_never
 from ir.arith import Scalar
 from ir.dtypes import DType, Kind, float_max
 from ir.floats import Floats
-from ir.nodes import FLOAT_UNARY_OPS, BinaryOp
+from ir.nodes import FLOAT_FUNCTIONS, BinaryOp
 
 Named = Literal["zero", "one", "false", "true", "ones", "least", "greatest", "lowest", "highest"]
 OWN: tuple[Named, ...] = ("ones", "least", "greatest")  # numbers that differ from dtype to dtype
@@ -178,12 +178,12 @@ IDEMPOTENT: tuple[Idempotent, ...] = (
 VANISHES: dict[str, Named] = {"exp": "lowest"}
 
 # Functions whose results may differ from the interpreter's in the last bit, wherever they are computed.
-_LIBRARY = frozenset(FLOAT_UNARY_OPS) - {"floor", "ceil"} | {"pow"}
+LIBRARY = frozenset((*FLOAT_FUNCTIONS, "pow"))
 
 
 def is_library(op: str, dtype: DType) -> bool:
     """Whether an operator over a dtype is a function of some library, whose last bit nobody promises."""
-    return op in _LIBRARY and dtype.is_float
+    return op in LIBRARY and dtype.is_float
 
 
 def special(op: str, dtype: DType, floats: Floats = ~Floats.STRICT) -> Iterator[tuple[Special, Scalar]]:

@@ -16,6 +16,7 @@ from ir.blocks import lower_blocks
 from ir.fold import computed
 from ir.nodes import (
     COMPARE_OPS,
+    FLOAT_FUNCTIONS,
     Alloc,
     Assert,
     Assume,
@@ -35,7 +36,7 @@ from ir.nodes import (
 from ir.script.printer import to_script
 from ir.traverse import all_exprs, map_expr, map_stmt, results_of, stmt_children, walk, walk_expr
 
-_SMOOTH = ("neg", "exp", "log", "sqrt", "rsqrt", "tanh", "sin", "cos", "erf", "sigmoid")
+_SMOOTH = ("neg", *FLOAT_FUNCTIONS)
 
 
 def has_derivatives(func: PrimFunc) -> bool:

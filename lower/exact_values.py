@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ir.arith import fold_binary, fold_unary
 from ir.dtypes import DType
-from ir.nodes import Binary, Const, Expr, Unary
+from ir.nodes import ROUNDING_OPS, Binary, Const, Expr, Unary
 from ir.traverse import has_loads
 from lower.values import POSTFIX, Translator, Value, aligned, literal, typed, union
 
@@ -75,7 +75,7 @@ EXACT_HELPERS = {
 _NARROW = {DType.BFLOAT16: "as_bfloat16", DType.FLOAT16: "as_float16"}
 _ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
 _EXTREMES = {"min": "lesser", "max": "greater"}
-_WITHOUT_ROUNDING = frozenset(("neg", "abs", "floor", "ceil"))
+_WITHOUT_ROUNDING = frozenset(("neg", "abs", *ROUNDING_OPS))
 
 
 class ExactTranslator(Translator):

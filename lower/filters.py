@@ -34,44 +34,134 @@ def filtered(factors, before, terms, axis=0):
     return jnp.moveaxis(lax.scan(step, first, terms, unroll=1 if terms.ndim > 1 else 8)[1], 0, axis)
 '''
 
+DIFFERENCES = '''
+def differences(ys, sign):
+    """The first of some values, its difference from the second, the difference of such differences, and so on; sums
+    where the sign is -1."""
+    found = []
+    while ys:
+        found.append(ys[0])
+        ys = [y - sign * before for y, before in zip(ys, ys[1:])]
+    return found
+
+
+def from_differences(order, sign):
+    """What each of so many values is in terms of these."""
+    found = [[1] + [0] * (order - 1)]
+    while len(found) < order:
+        found.append([sign * (a - b) for a, b in zip(found[-1], [0, *found[-1]])])
+    return found
+'''
+
+RESPONSE = '''
+def response(factors, width, dtype, largest):
+    """What y[i] = factors[0] * y[i - 1] + ... makes of each of the `differences` of the y before it: in `width`
+    positions, and as differences of the last of these. Numbers of a dtype and what rounding to them leaves, the sign
+    for differences, and whether no number is large.
+
+    The factors are Python numbers, and all this is worked out while tracing.
+    """
+
+    def rounded(x):
+        return Fraction(float(dtype.type(x)))
+
+    def parts(rows):
+        numbers = [[float(rounded(y)) for y in row] for row in zip(*rows)]
+        missing = [[float(y - rounded(y)) for y in row] for row in zip(*rows)]
+        return jnp.array(numbers, dtype), jnp.array(missing, dtype)
+
+    factors, sign, ys = [rounded(factor) for factor in factors], -1 if factors[0] < 0 else 1, []
+    last = from_differences(len(factors), sign)
+    for _ in range(width):
+        last = [[sum(f * y for f, y in zip(factors, column)) for column in zip(*last)], *last[:-1]]
+        ys.append(last[0])
+        if max(map(abs, ys[-1])) > largest:
+            return None, None, sign, False
+    return parts(ys), parts([*zip(*(differences(column, sign) for column in zip(*last)))]), sign, True
+'''
+
+RESPONSE_IN_PARTS = '''
+def response_in_parts(factors, width, dtype, largest):
+    """As `response`, of any factors: sums and products with what rounding takes from them (Dekker, A floating-point
+    technique for extending the available precision, 1971)."""
+    kind = jnp.finfo(dtype)
+
+    def halves(x):  # whose products are exact
+        high = lax.reduce_precision(x, kind.nexp, (kind.nmant - 1) // 2)
+        return high, x - high
+
+    def plus(x, y, missing):
+        total = x + y
+        taken = total - x
+        return total, (x - (total - taken)) + (y - taken) + missing
+
+    def step(last, _):
+        total = rest = jnp.zeros(len(factors), dtype)
+        for factor, (y, missing) in zip(factors, last):
+            (a, b), (c, d) = halves(jnp.asarray(factor, dtype)), halves(y)
+            small = a * d + b * c + b * d
+            product = a * c + small
+            total, rest = plus(total, product, rest + (small - (product - a * c)) + factor * missing)
+        pair = plus(total, rest, 0)
+        return (pair, *last[:-1]), pair
+
+    sign = jnp.where(factors[0] < 0, -1, 1).astype(dtype)
+    last = [jnp.stack([jnp.asarray(x, dtype) for x in row]) for row in from_differences(len(factors), sign)]
+    last, ys = lax.scan(step, tuple((row, 0 * row) for row in last), length=width, unroll=4)
+    ends = []
+    while last:
+        ends.append(plus(*last[0], 0))
+        last = [plus(y, -sign * a, missing - sign * b) for (y, missing), (a, b) in zip(last, last[1:])]
+    small = jnp.all(jnp.abs(ys[0]) <= largest)
+    return tuple(y.T for y in ys), tuple(jnp.stack(e, -1) for e in zip(*ends)), sign, small
+'''
+
 FILTERED_IN_BLOCKS = '''
-def filtered_in_blocks(factors, before, terms, axis=0, width=32, largest=1024.0):
-    """As `filtered`, by products with the responses to single terms, as long as none of these is large."""
+def filtered_in_blocks(respond, factors, before, terms, axis=0, width=32, largest=1024.0):
+    """As `filtered`, by products with the responses to single terms, as long as none of these is large.
+
+    What a block takes over has been through such a product for each block before. If its factors were rounded, they
+    would be off by the same every time; near a limit values cancel in it, of which `differences` are small and exact.
+    """
     order, dtype = len(factors), terms.dtype
-    factors = [jnp.asarray(factor, dtype) for factor in factors]
-    impulse = jnp.zeros(width, dtype)
-    response = filtered(factors, [1.0] + [0.0] * (order - 1), impulse)
-    response = jnp.concatenate([jnp.ones(1, dtype), response])
-    apart = jnp.arange(width)[:, None] - jnp.arange(width)
-    inside = jnp.where(apart >= 0, response[jnp.maximum(apart, 0)], 0)
-    late = [jnp.pad(response[: width - j], (j, 0)) for j in range(order)]
-    after = jnp.stack([sum(factors[m + j] * late[j] for j in range(order - m)) for m in range(order)])
-    ends = after[:, : -order - 1 : -1]
+    taken_over, ends, sign, small = respond(factors, width, dtype, largest)
+
+    def in_turn(x):
+        return filtered(factors, before, x, -1)
 
     def blocks(x):
+        (rounded, missing), (main, rest) = taken_over, ends
+        single = jnp.concatenate([jnp.ones(1, dtype), sum(rounded) + sum(missing)])
+        apart = jnp.arange(width)[:, None] - jnp.arange(width)
+        inside = jnp.where(apart >= 0, single[jnp.maximum(apart, 0)], 0)
         n = x.shape[-1]
         rows = jnp.pad(x, [(0, 0)] * (x.ndim - 1) + [(0, -n % width)]).reshape(*x.shape[:-1], -1, width)
         alone = jnp.dot(rows, inside.T, precision="highest")
 
         def step(last, own):
-            new = tuple(own[k] + sum(ends[m, k] * last[m] for m in range(order)) for k in range(order))
-            return new, last
+            more = [own[k] + sum(rest[m, k] * last[m] for m in range(order)) for k in range(order)]
+            return tuple(more[k] + sum(main[m, k] * last[m] for m in range(order)) for k in range(order)), last
 
-        own = tuple(jnp.moveaxis(alone[..., -1 - k], -1, 0) for k in range(order))
-        first = tuple(jnp.broadcast_to(jnp.asarray(y, dtype), x.shape[:-1]) for y in before)
-        last = lax.scan(step, first, own, unroll=1 if x.ndim > 1 else 8)[1]
-        from_last = jnp.dot(jnp.moveaxis(jnp.stack(last), (0, 1), (-1, -2)), after, precision="highest")
+        own = differences([jnp.moveaxis(alone[..., -1 - k], -1, 0) for k in range(order)], sign)
+        first = differences([jnp.broadcast_to(jnp.asarray(y, dtype), x.shape[:-1]) for y in before], sign)
+        last = lax.scan(step, tuple(first), tuple(own), unroll=1 if x.ndim > 1 else 8)[1]
+        last = jnp.moveaxis(jnp.stack([*last, *last]), (0, 1), (-1, -2))
+        from_last = jnp.dot(last, jnp.concatenate([rounded, missing]), precision="highest")
         return (alone + from_last).reshape(*x.shape[:-1], -1)[..., :n]
 
-    def in_turn(x):
-        return filtered(factors, before, x, -1)
-
     x = jnp.moveaxis(terms, axis, -1)
-    small = jnp.all(jnp.abs(response) <= largest) & jnp.all(jnp.abs(after) <= largest)
+    if isinstance(small, bool):
+        return jnp.moveaxis(blocks(x) if small else in_turn(x), -1, axis)
     return jnp.moveaxis(lax.cond(small, blocks, in_turn, x), -1, axis)
 '''
 
-FILTER_HELPERS = {"filtered": FILTERED, "filtered_in_blocks": FILTERED_IN_BLOCKS}
+FILTER_HELPERS = {
+    "filtered": FILTERED,
+    "differences": DIFFERENCES,
+    "response": RESPONSE,
+    "response_in_parts": RESPONSE_IN_PARTS,
+    "filtered_in_blocks": FILTERED_IN_BLOCKS,
+}
 
 
 def filtering(statement: Statement, loop: Loop, axes: Collection[Var], private: Mapping[Buffer, int]) -> Filter | None:

@@ -17,14 +17,15 @@ from ir.presburger import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.access import ZERO, Bounds
 from lower.apart import read_apart
-from lower.assumptions import assumptions_of
+from lower.assumptions import assumptions_of, demanded
 from lower.calls import without_bodies
 from lower.chosen import by_element
 from lower.dead import without_dead_lines
 from lower.delays import read_past_values
-from lower.derivatives import same_derivatives
+from lower.derivatives import has_derivatives, same_derivatives
 from lower.donation import Donate, donated_buffers
 from lower.exact_values import ExactTranslator
+from lower.facts import Facts
 from lower.finite import Finite, outside_unless
 from lower.folding import folded
 from lower.freedoms import HIGHEST, Policy, Precision
@@ -61,6 +62,7 @@ from lower.stages import with_stages
 from lower.statement import StatementWriter
 from lower.triangles import in_tiles
 from lower.turned import with_turned_copies
+from lower.unflattened import unflatten
 from lower.values import Translator, Value, dtype_code
 from lower.views import Axis
 from lower.working import work_in_place
@@ -114,22 +116,25 @@ def emit_function(
     def lowered(form: PrimFunc, checks: bool) -> _Emitter:
         return _lowered(form, checks, target, Policy(floats, precision), keep_nan)
 
-    main = lowered(func, checks and not refined)
-    checked = lowered(written, True) if checks and refined else main
+    asked = demanded(func)
+    main = lowered(asked if checks and not refined else func, checks and not refined)
     module = Module(main.piece())
+    rests = main.facts is not None and main.facts.used
+    asked = written if rests else asked  # array code may read what the program does not
+    checked = lowered(asked, True) if checks and refined else main
     if checks and refined:
         module.checks = checked.piece(only_checks=True)
-    if not same_derivatives(func):
+    if not same_derivatives(func) or (rests and has_derivatives(func)):
         module.as_written = lowered(written, False).piece()
     module.donated = main.donation(donate)
-    assumptions = assumptions_of(written)
+    assumptions = assumptions_of(asked)
     module.doc = main.docstring(module.donated, assumptions, module.as_written is not None, checks)
     return Emitted(
-        main.func,
+        main.given,
         module.main.name,
         module.text(),
         main.parameter_names(),
-        main.program.optional,
+        tuple(b for b in main.given.buffers if b.name in {o.name for o in main.program.optional}),
         frozenset(s for s in main.func.scalars if main.names.of(s) in module.static),
         module.wide,
         tuple(checked.program.checks) if checks else (),
@@ -149,6 +154,7 @@ def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOA
 def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
     plain = with_stages(without_bodies(func, policy.floats), target)
     program = normalize(plain, checks, policy.floats, policy.precision)
+    unflatten(program)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
@@ -157,17 +163,18 @@ def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_
     schedule = laid_out(program, plan(program, target), target)
     schedule = phased(program, with_turned_copies(program, schedule, target), target)
     schedule = in_tiles(program, schedule, target)
-    return _Emitter(program, schedule, target, keep_nan)
+    return _Emitter(program, schedule, target, keep_nan, Facts(func, policy.floats))
 
 
 class _Emitter:
-    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool) -> None:
+    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool, facts: Facts) -> None:
         self.target = target
         self.keep_nan = keep_nan
         self.program = program
         self.translate = ExactTranslator if program.policy.exact else Translator
         self.plan = schedule
         self.func = program.func
+        self.given = replace(self.func, params=tuple(program.flat.get(p.name, p) for p in self.func.params))
         self.names = Names()
         self.report: list[str] = []
         self.helpers: set[str] = set()
@@ -179,22 +186,22 @@ class _Emitter:
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
+        self.facts = None if program.checks else facts  # a check may not rest on what it checks
         self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
 
     # The function.
 
     def piece(self, *, only_checks: bool = False) -> Piece:
         """Write the function; its results are the written buffers, then the verdicts of checks, or these alone."""
-        name = self.names.fresh(self.func.name)
+        own = self.names.fresh(self.func.name)
         for param in self.func.params:
             self.names.of(param)
         optional = self.program.optional
         scope = Scope("    ")
         for buffer in optional:
+            name = self.names.of(buffer)
             code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
-            scope.absent[buffer] = (
-                f"{self.names.of(buffer)} = {code} if {self.names.of(buffer)} is None else {self.names.of(buffer)}"
-            )
+            scope.absent[buffer] = f"{name} = {code} if {name} is None else {self._seen(buffer)}"
         for check in self.program.checks:
             scope.absent[check.buffer] = f"{self.names.of(check.buffer)} = jnp.bool_(True)"
         self._create_locals(scope, self.locals)
@@ -204,11 +211,11 @@ class _Emitter:
         results = [*(() if only_checks else self.program.written), *(c.buffer for c in self.program.checks)]
         for buffer in results:
             scope.current(buffer)
-        returned = ", ".join(self.names.of(b) for b in results) + ("," if len(results) == 1 else "")
+        returned = ", ".join(map(self._handed_back, results)) + ("," if len(results) == 1 else "")
         scope.add(f"return ({returned})" if len(results) < 2 else f"return {returned}")
         body = without_dead_lines(scope.lines)
         return Piece(
-            name,
+            own,
             tuple(self.parameter_names().values()),
             frozenset(map(self.names.of, optional)),
             tuple(self.names.of(s) for s in self.func.scalars if s in self.static),
@@ -216,6 +223,16 @@ class _Emitter:
             frozenset(self.helpers),
             self._wide(),
         )
+
+    def _seen(self, buffer: Buffer) -> str:
+        """A parameter with the dimensions that the program sees."""
+        name = self.names.of(buffer)
+        return f"{name}.reshape{self._shape(buffer)}" if buffer.name in self.program.flat else name
+
+    def _handed_back(self, buffer: Buffer) -> str:
+        """A result with the dimensions that callers see."""
+        name, flat = self.names.of(buffer), self.program.flat.get(buffer.name)
+        return name if flat is None else f"{name}.reshape{self._shape(flat)}"
 
     def about_floats(self) -> list[str]:
         """What a caller's words on floats have led to."""
@@ -248,7 +265,7 @@ class _Emitter:
         """The contract of the call; `derived` says that derivatives are those of another function of the module."""
         optional = self.program.optional
         kinds: list[str] = []
-        for p in self.func.params:
+        for p in self.given.params:
             shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
             kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
         written = ", ".join(self.names.of(b) for b in self.program.written)
@@ -282,12 +299,15 @@ class _Emitter:
             name = self.names.of(scalar)
             if scalar not in self.static and re.search(rf"\b{name}\b", body):
                 lines.append(f"    {name} = jnp.asarray({name}, {dtype_code(scalar.dtype)})")
+        for buffer in self.func.buffers:
+            if buffer.name in self.program.flat and buffer not in self.program.optional:
+                lines.append(f"    {self.names.of(buffer)} = {self._seen(buffer)}")
         return lines
 
     def _size_from_arrays(self, var: Var) -> str:
         """Solve a dimension for a shape variable."""
-        inputs = [b for b in self.func.buffers if b not in self.program.optional]
-        for buffer in (*inputs, *(b for b in self.func.buffers if b not in inputs)):
+        optional = {b.name for b in self.program.optional}
+        for buffer in sorted(self.given.buffers, key=lambda b: b.name in optional):
             for d, dim in enumerate(buffer.shape):
                 form = linear(dim)
                 c = form.terms.get(var, 0)
@@ -411,7 +431,7 @@ class _Emitter:
         passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
         writer = StatementWriter(
             job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
-            self.keep_nan, behind, passed_on, statement.position in self.pinned,
+            self.keep_nan, behind, passed_on, statement.position in self.pinned, self.facts,
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers

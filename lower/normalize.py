@@ -47,7 +47,6 @@ from ir.traverse import (
     loads,
     map_expr,
     nesting,
-    results_of,
     shape_vars,
     walk_expr,
 )
@@ -73,8 +72,9 @@ class Program:
     """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
-    those that lie in memory as their parameter does. `policy` says which freedoms its forms may take. `source` is the
-    program as it was written, where this is another.
+    those that lie in memory as their parameter does. `flat` has, by their names, parameters as callers give them, where
+    the program sees them with more dimensions. `policy` says which freedoms its forms may take. `source` is the program
+    as it was written, where this is another.
     """
 
     func: PrimFunc
@@ -86,6 +86,7 @@ class Program:
     names: set[str] = field(default_factory=set[str])
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
+    flat: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
     source: Program | None = None
 
     @property
@@ -115,7 +116,10 @@ class Program:
     @property
     def written(self) -> tuple[Buffer, ...]:
         """Parameters that are stored to in the program as it was written, in order."""
-        return results_of(self.func) if self.source is None else self._own(self.source.written)
+        if self.source is not None:
+            return self._own(self.source.written)
+        stored = buffers_written(self.func.body)  # where they have the dimensions that callers see
+        return tuple(b for b in self.func.buffers if self.flat.get(b.name, b) in stored)
 
     @property
     def optional(self) -> tuple[Buffer, ...]:

@@ -17,7 +17,7 @@ from egraph_rules.cost import GPU, TPU, Target, target_named
 from ir.errors import LowerError
 from ir.nodes import Buffer, PrimFunc
 from lower import pallas_reduce, pallas_stages
-from lower.assumptions import assumptions_of
+from lower.assumptions import assumptions_of, demanded
 from lower.callable import Kernel
 from lower.derivatives import has_derivatives
 from lower.function import Emitted, piece_of
@@ -116,7 +116,7 @@ def emitted(form: PallasForm) -> Emitted:
         False,
         (),
         form.report,
-        assumptions=assumptions_of(form.func),
+        assumptions=assumptions_of(demanded(form.func)),
     )
 
 
@@ -190,7 +190,7 @@ def _source(flat: Flat, names: Names, head: str, body: Sequence[str], lines: Seq
     # JAX knows no derivatives of most Pallas kernels.
     derived = piece_of(flat.func.as_written) if has_derivatives(flat.func) else None
     derived = None if derived is not None and derived.wide else derived  # such a form is no kernel of 64-bit types
-    rests = assumptions_of(flat.func)
+    rests = assumptions_of(demanded(flat.func))
     doc = [f'    """Return {written} as new arrays.', *(["", "    Rests on what it does not check:"] if rests else [])]
     doc += [f"        {line}" for line in rests]
     doc = [*doc, '    """'] if rests else [f'{doc[0]}"""']

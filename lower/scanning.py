@@ -48,10 +48,30 @@ def linear_scan(factors, terms, axis=0):
     return lax.associative_scan(compose, (factors, terms), axis=axis)
 '''
 
+PAIRWISE_SUMS = '''
+def pairwise_sums(x, factor, first, axis=0):
+    """y[i] = factor * y[i - 1] + x[i] along an axis, from `first` before it: of pairs, then what lies between them."""
+
+    def sums(x, power):
+        n = x.shape[0]
+        if n == 1:
+            return x
+        pairs = jnp.pad(x, [(0, n % 2)] + [(0, 0)] * (x.ndim - 1)).reshape(-1, 2, *x.shape[1:])
+        odd = sums(power * pairs[:, 0] + pairs[:, 1], power * power)
+        even = jnp.concatenate([x[:1], power * odd[:-1] + pairs[1:, 0]])
+        return jnp.stack([even, odd], 1).reshape(-1, *x.shape[1:])[:n]
+
+    x = jnp.moveaxis(x, axis, 0)
+    factor = float(x.dtype.type(factor))  # powers of the number that the program has, each rounded once
+    x = jnp.concatenate([x[:1] + factor * first, x[1:]])
+    return jnp.moveaxis(sums(x, factor), 0, axis)
+'''
+
 DOUBLING_SUMS = '''
 def doubling_sums(x, factor, first, axis=0):
     """y[i] = factor * y[i - 1] + x[i] along an axis, from `first` before it: sums over 2, 4, 8... positions."""
     n, length, least = x.shape[axis], 1, float(jnp.finfo(x.dtype).smallest_subnormal)
+    factor = float(x.dtype.type(factor))  # powers of the number that the program has, each rounded once
     begin = lax.slice_in_dim(x, 0, 1, axis=axis) + factor * jnp.expand_dims(first, axis)
     x = jnp.concatenate([begin, lax.slice_in_dim(x, 1, n, axis=axis)], axis)
     while length < n and abs(factor) ** length >= least:
@@ -79,6 +99,7 @@ def in_turn(combine, first, terms, axis=0):
 HELPERS = {
     "prefix_sums": PREFIX_SUMS,
     "linear_scan": LINEAR_SCAN,
+    "pairwise_sums": PAIRWISE_SUMS,
     "doubling_sums": DOUBLING_SUMS,
     "in_turn": IN_TURN,
 }

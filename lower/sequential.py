@@ -54,7 +54,10 @@ Memory = dict[Buffer, Array]
 Scope = Mapping[Var, Array]
 
 _UNARY: dict[str, Callable[[Array], Array]] = {
-    "neg": lax.neg, "not": jnp.logical_not, "bitnot": jnp.bitwise_not, "abs": jnp.abs, "exp": jnp.exp, "log": jnp.log,
+    "neg": lax.neg, "not": jnp.logical_not, "bitnot": jnp.bitwise_not, "abs": jnp.abs, "exp": jnp.exp,
+    "exp2": jnp.exp2, "log": jnp.log, "log2": jnp.log2, "log10": jnp.log10, "log1p": jnp.log1p, "tan": jnp.tan,
+    "sinh": jnp.sinh, "cosh": jnp.cosh, "asin": jnp.arcsin, "acos": jnp.arccos, "atan": jnp.arctan,
+    "round": jnp.round, "trunc": jnp.trunc,
     "sqrt": jnp.sqrt, "rsqrt": lambda a: 1 / jnp.sqrt(a), "tanh": jnp.tanh, "sin": jnp.sin, "cos": jnp.cos,
     "erf": jax.scipy.special.erf, "sigmoid": lambda a: 1 / (1 + jnp.exp(-a)), "floor": jnp.floor, "ceil": jnp.ceil,
 }  # fmt: skip

@@ -93,6 +93,8 @@ class Module:
             lines += ["from functools import partial", ""]
         if "functools." in text or helpers & {"windows", "loop_between", "chosen"}:
             lines += ["import functools", ""]
+        if any("Fraction(" in _HELPERS[h] for h in helpers):
+            lines += ["from fractions import Fraction", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
         if "lax." in text or any("lax." in _HELPERS[h] for h in helpers):
             lines.append("from jax import lax")

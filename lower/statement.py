@@ -238,15 +238,18 @@ class StatementWriter(StoreWriter):
         self._release()
         low = {axis.var: to_expr(axis.low, axis.var)}
         before = [self.translator.expr(substitute_expr(p, low)) for p in scan.previous]
-        factors = [typed(self.translator.expr(f), dtype).code for f in scan.factors]
+        known = all(isinstance(f, Const) for f in scan.factors)
+        respond = "response" if known else "response_in_parts"
+        factors = [v.code if known else typed(v, dtype).code for v in map(self.translator.expr, scan.factors)]
         term = self.translator.expr(scan.term)
         axes = union(self.translator.order, (axis,), *(p.axes for p in (*before, term)))
         others = tuple(a for a in axes if a is not axis)
         first = ", ".join(aligned(typed(b, dtype), others).code for b in before)
         where = f", axis={along}" if (along := axes.index(axis)) else ""
-        self.helpers |= {"filtered", "filtered_in_blocks"}
+        self.helpers |= {"filtered", "differences", respond, "filtered_in_blocks"}
         self._note(f"filter of order {len(factors)} over {axis.var.name}")
-        code = f"filtered_in_blocks([{', '.join(factors)}], [{first}], {self._spread(term, axes)}{where})"
+        parts = f"[{', '.join(factors)}], [{first}], {self._spread(term, axes)}{where}"
+        code = f"filtered_in_blocks({respond}, {parts})"
         self._put(Value(code, axes, POSTFIX), guards)
 
     def _solve(self, system: Solve) -> None:
@@ -317,6 +320,10 @@ class StatementWriter(StoreWriter):
                 self.helpers.add("prefix_sums")
                 code = f"prefix_sums({term}.astype(jnp.float32)).astype({dtype_code(dtype)})"
             return form, self._combine(scan.op, first, Value(code, axes, POSTFIX))
+        if isinstance(scan.factor, Const) and dtype.is_float:
+            self.helpers.add("pairwise_sums")
+            before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
+            return form, Value(f"pairwise_sums({term}, {parts[0].code}, {before}{where})", axes, POSTFIX)
         self.helpers.add("linear_scan")
         products, sums = self.names.fresh("products"), self.names.fresh("sums")
         self.scope.add(f"{products}, {sums} = linear_scan({self._spread(parts[0], axes)}, {term}{where})")

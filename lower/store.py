@@ -16,7 +16,7 @@ from lower.nest import ArrayStatement
 from lower.reduce import neutral
 from lower.scope import Fill, Held
 from lower.value_writer import ValueWriter, axis_names, update_class
-from lower.values import POSTFIX, UNARY, Value, aligned, dtype_code, ordered, typed, union
+from lower.values import POSTFIX, Value, aligned, dtype_code, ordered, typed, union
 from lower.views import Axis, Group, in_blocks, overhang, reads_data
 
 _MOST = 4  # of so many parts of an array all but one are almost all
@@ -272,8 +272,7 @@ class StoreWriter(ValueWriter):
         return None
 
     def _negated(self, value: Value) -> Value:
-        value = typed(value, self.job.buffer.dtype)
-        return Value(f"-{value.at(UNARY)}", value.axes, UNARY)
+        return self.translator.negated(typed(value, self.job.buffer.dtype), self.job.buffer.dtype)
 
     def _old(self, place: Place) -> Value:
         """The present content of a place."""

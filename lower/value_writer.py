@@ -9,13 +9,14 @@ from math import copysign, prod
 from egraph_rules.cost import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
-from ir.nodes import Buffer, Const, Expr, Load, Select, Var
+from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
 from ir.traverse import factors, free_vars, loads, map_expr
 from lower.access import Accessor, Bounds, buffer_shape, find_view
 from lower.choices import conjunction
 from lower.convolution import Convolution, Form, convolution, leading
 from lower.deciding import cheaper
 from lower.exact_values import ExactTranslator
+from lower.facts import Facts
 from lower.finite import Finite, outside_unless
 from lower.freedoms import HIGHEST, MASKED, Policy
 from lower.job import (
@@ -68,7 +69,9 @@ class ValueWriter:
         behind: Collection[Buffer] = (),
         passed_on: bool = False,
         pinned: bool = False,
+        facts: Facts | None = None,
     ) -> None:
+        self.facts = facts
         self.behind = behind  # buffers that are read behind a barrier
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
         self.target = target
@@ -99,11 +102,20 @@ class ValueWriter:
         self.bounds = self.around.with_axes(job.axes)
         order = tuple(a for a in job.axes if a not in apart)
         translate = ExactTranslator if self.policy.exact else Translator
-        self.translator = translate(order, self._load, self._variable, self.helpers, precision=self.policy.precision)
+        self.translator = translate(
+            order, self._load, self._variable, self.helpers, True, self.policy.precision, self._at_least
+        )
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
         self.shape = buffer_shape(job.buffer, self.bounds)
         self.name = self.names.of(job.buffer)
+
+    def _at_least(self, expr: Expr, number: int) -> bool:
+        """Whether an integer is no less than a number at all positions."""
+        low = self.bounds.at_least(self.bounds.linear(expr))
+        if low is not None and low >= number:
+            return True
+        return self.facts is not None and self.facts.at_least(expr, number, self.job.axes, self.around.boxes)
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""
@@ -509,9 +521,19 @@ class ValueWriter:
         parts = factors(value)
         for load in parts:
             others = isinstance(load, Load) and all(f == load or self._finite(f) for f in parts)
-            if others and isinstance(load, Load) and self._padded_unless(guards, load):
+            if (
+                others
+                and isinstance(load, Load)
+                and (self._padded_unless(guards, load) or self._zero_unless(guards, load))
+            ):
                 return True
         return False
+
+    def _zero_unless(self, guards: Sequence[Expr], load: Load) -> bool:
+        """Whether what a load finds is known to be zero wherever one of the guards does not hold."""
+        if self.facts is None or not self.policy.may(MASKED, load.dtype):
+            return False
+        return self.facts.is_number(load, const(0, load.dtype), guards, self.job.axes, self.around.boxes)
 
     def _without_choices(self, value: Expr) -> Expr:
         """A value without choices of zero that padding makes: `2 * A[i - 1] if i > 0 else 0`."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import assert_never, cast
+from typing import Literal, assert_never, cast
 
 from ir.dtypes import DType
 from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
@@ -33,6 +33,7 @@ class Value:
     plain: tuple[str, tuple[Axis, ...]] | None = (
         None  # source and axes before a transpose, where that was the last step
     )
+    opposite: Value | None = None  # the value of other sign, where this one begins with a minus
 
     def at(self, strength: int) -> str:
         """Source for a place that binds with `strength`."""
@@ -68,16 +69,28 @@ _CALLS: dict[str, str] = {
     "truncmod": "jnp.fmod",
     "abs": "jnp.abs",
     "exp": "jnp.exp",
+    "exp2": "jnp.exp2",
     "log": "jnp.log",
+    "log2": "jnp.log2",
+    "log10": "jnp.log10",
+    "log1p": "jnp.log1p",
     "sqrt": "jnp.sqrt",
     "rsqrt": "lax.rsqrt",
     "tanh": "jnp.tanh",
     "sin": "jnp.sin",
     "cos": "jnp.cos",
+    "tan": "jnp.tan",
+    "sinh": "jnp.sinh",
+    "cosh": "jnp.cosh",
+    "asin": "jnp.arcsin",
+    "acos": "jnp.arccos",
+    "atan": "jnp.arctan",
     "erf": "lax.erf",
     "sigmoid": "jax.nn.sigmoid",
     "floor": "jnp.floor",
     "ceil": "jnp.ceil",
+    "round": "jnp.round",
+    "trunc": "jnp.trunc",
 }
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -109,11 +122,19 @@ def literal(value: bool | int | float, dtype: DType) -> Value:
             return Value("jnp.inf" if value > 0 else "-jnp.inf", (), ATOM if value > 0 else UNARY, True, True)
         if math.isnan(value):
             return Value("jnp.nan", static=True, weak=True)
-        text = repr(float(value))
-        return Value(text, (), UNARY if text.startswith("-") else ATOM, True, True)
+        if math.copysign(1.0, value) < 0:
+            return _opposite_of(literal(-value, dtype))
+        return Value(repr(float(value)), (), ATOM, True, True)
     if not -(2**31) <= value < 2**31:
         return Value(f"jnp.{dtype}({int(value)})")
+    if -(2**31) < value < 0:
+        return _opposite_of(literal(-value, dtype))
     return Value(str(int(value)), (), UNARY if value < 0 else ATOM, True, True)
+
+
+def _opposite_of(value: Value) -> Value:
+    """A value with a minus before it."""
+    return replace(value, code=f"-{value.at(UNARY)}", strength=UNARY, plain=None, opposite=value)
 
 
 def typed(value: Value, dtype: DType) -> Value:
@@ -174,11 +195,15 @@ def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
     index = f"[{', '.join(marks)}]"
     words = _WORD.findall(value.code)
     if len(words) == 1 and len(have) == 1 and "[" not in value.code and "(" not in value.code:
-        return replace(value, code=_WORD.sub(lambda m: m[0] + index, value.code), plain=None)
+        return replace(value, code=_WORD.sub(lambda m: m[0] + index, value.code), plain=None, opposite=None)
     return Value(value.at(POSTFIX) + index, value.axes, POSTFIX)
 
 
-_STEEP = frozenset(("sqrt", "rsqrt", "log", "exp"))  # whose derivative may be infinite, or no number
+# Functions whose derivative may be infinite, or no number, each with a number at which it is neither.
+_STEEP = {
+    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "log1p", "exp", "exp2", "sinh", "cosh", "tan"), 1),
+    **dict.fromkeys(("asin", "acos"), 0),
+}
 
 
 def _is_count(expr: Expr) -> bool:
@@ -204,8 +229,10 @@ class Translator:
         helpers: set[str] | None = None,
         derivatives: bool = True,
         precision: str = "highest",
+        at_least: Callable[[Expr, int], bool] = lambda expr, number: False,
     ) -> None:
         self.order = tuple(order)
+        self.at_least = at_least  # whether an integer is known to be no less than a number
         self.derivatives = derivatives
         self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
         self.load = load
@@ -224,11 +251,13 @@ class Translator:
             case Load() as load:
                 return self.load(load)
             case Unary(op=op, operand=a):
-                return self._unary(op, self._harmless(a) if op in _STEEP else self.expr(a), expr.dtype)
+                return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
             case Binary(op="div", lhs=a, rhs=b):
                 return self.binary("div", self.expr(a), self._harmless(b), a.dtype)
             case Binary(op="pow", lhs=a, rhs=b) if not _is_count(b):
                 return self.binary("pow", self._harmless(a), self.expr(b), a.dtype)
+            case Binary(op="floordiv" | "floormod" as op, lhs=a, rhs=b):
+                return self._quotient(op, a, b)
             case Binary(op=op, lhs=a, rhs=b):
                 return self.binary(op, self.expr(a), self.expr(b), a.dtype)
             case Cast(dtype=dtype, operand=a):
@@ -246,6 +275,14 @@ class Translator:
             case other:
                 assert_never(other)
 
+    def _quotient(self, op: Literal["floordiv", "floormod"], lhs: Expr, rhs: Expr) -> Value:
+        """A quotient, or what it leaves: where nothing is negative, rounding down and toward zero are the same."""
+        a, b = self.expr(lhs), self.expr(rhs)
+        traced = not (a.static and b.static)
+        if traced and lhs.dtype.is_signed and self.at_least(lhs, 0) and self.at_least(rhs, 1):
+            return self.binary("truncdiv" if op == "floordiv" else "truncmod", a, b, lhs.dtype)
+        return self.binary(op, a, b, lhs.dtype)
+
     @contextmanager
     def under(self, cond: Callable[[], Value | None] | None, *, holds: bool = True) -> Generator[None]:
         """Translate what counts only where a condition, which is asked for if needed, holds, or fails.
@@ -257,8 +294,8 @@ class Translator:
         yield
         self._taken = before
 
-    def _harmless(self, expr: Expr) -> Value:
-        """An operand, or 1 where the operation on it does not count."""
+    def _harmless(self, expr: Expr, number: int = 1) -> Value:
+        """An operand, or a harmless number where the operation on it does not count."""
         value = self.expr(expr)
         fixed = not value.axes and not has_loads(expr)
         if not expr.dtype.is_float or fixed or not self.derivatives:
@@ -267,7 +304,7 @@ class Translator:
             with self.under(None):
                 cond = ask()
             if cond is not None:
-                one = literal(1, expr.dtype)
+                one = literal(number, expr.dtype)
                 value = self.select(cond, *((value, one) if holds else (one, value)), expr.dtype)
         return value
 
@@ -280,21 +317,29 @@ class Translator:
     def negated(self, a: Value, dtype: DType) -> Value:
         """`-a`."""
         a = a if not a.static or dtype.is_signed or dtype.is_float else typed(a, dtype)
-        return replace(a, code=f"-{a.at(UNARY)}", strength=UNARY)
+        return _opposite_of(a)
 
     def _unary(self, op: str, a: Value, dtype: DType) -> Value:
         if op == "neg":
             return self.negated(a, dtype)
         if op in ("not", "bitnot"):
             if a.static and op == "not":
-                return replace(a, code=f"not {a.at(NOT)}", strength=NOT)
+                return replace(a, code=f"not {a.at(NOT)}", strength=NOT, opposite=None)
             a = typed(a, dtype)
             return Value(f"~{a.at(UNARY)}", a.axes, UNARY)
         a = typed(a, dtype)
         return Value(f"{_CALLS[op]}({a.code})", a.axes)
 
     def binary(self, op: str, a: Value, b: Value, dtype: DType) -> Value:
-        """`a op b` for operands of `dtype`."""
+        """`a op b` for operands of `dtype`; what is negative is taken away, not added."""
+        if op in ("add", "sub") and b.opposite is not None:
+            return self.binary("sub" if op == "add" else "add", a, b.opposite, dtype)
+        value = self._binary(op, a, b, dtype)
+        if op in ("mul", "div") and a.opposite is not None and (dtype.is_signed or dtype.is_float):
+            value = replace(value, opposite=self._binary(op, a.opposite, b, dtype))
+        return value
+
+    def _binary(self, op: str, a: Value, b: Value, dtype: DType) -> Value:
         python = a.static and b.static
         if python and dtype.is_signed and op in ("min", "max"):
             return Value(f"{op}({a.code}, {b.code})", static=True, weak=True)

@@ -42,7 +42,7 @@ def affine_form(expr: Expr, here: Here) -> Iterator[Expr]:
 def refines(new: Expr, old: Expr, domain: isl.Set) -> bool | None:
     """Whether `new` has the value of `old` where that has one, in the values of variables that a params set allows.
 
-    None where one is not quasi-affine. Signed ones only, since unsigned ones may wrap.
+    None where that is open, as one is not quasi-affine. Signed ones only, since unsigned ones may wrap.
     """
     names = _Names(old)
     variables = {v.name for v in free_vars(old)}
@@ -65,6 +65,8 @@ def refines(new: Expr, old: Expr, domain: isl.Set) -> bool | None:
         same = inside.is_subset(value.eq_set(other))
     if any(part not in set(walk_expr(new)) for part in names.exprs.values()):
         return None  # it may divide by zero, which must not be lost
+    if not same and names.exprs:
+        return None  # more may be true of what stands in for itself
     return same and inside.is_subset(_in_range(new, names))
 
 

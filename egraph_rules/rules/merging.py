@@ -7,7 +7,7 @@ one of them writes: a program of n loops in a row has about n such pairs, and ef
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -38,8 +38,8 @@ def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         groups = _Groups(pairs)
         for part in parts:
             groups.add(part, nearest=nearest)
-        if len(groups.members) < len(parts):
-            results.append(seq(*(_whole(group, here) for group in groups.members)))
+        if len(groups.groups) < len(parts):
+            results.append(seq(*(group.whole() for group in groups.groups)))
     yield from results[:1] if results[1:] == results[:1] else results
 
 
@@ -52,8 +52,7 @@ class _Pairs:
 
     def commute(self, first: Stmt, second: Stmt) -> bool:
         """Whether no statement touches what the other writes."""
-        effects = self._effects(first, second)
-        return not _share(*effects) or self._empty("commute", first, second, lambda: _clash(*effects))
+        return self._empty("commute", first, second, lambda: _clash(*self._effects(first, second)))
 
     def in_order(self, first: For, second: For) -> bool:
         """Whether what a loop does in an iteration may come before what an earlier one does in later iterations."""
@@ -73,77 +72,98 @@ class _Pairs:
 
 
 @dataclass(slots=True)
+class _Group:
+    """Statements of which one is to be made, and which of them touch a buffer."""
+
+    pairs: _Pairs
+    members: list[Stmt] = field(default_factory=lambda: list[Stmt]())
+    _reads: dict[Buffer, list[Stmt]] = field(default_factory=lambda: defaultdict(list))
+    _writes: dict[Buffer, list[Stmt]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, stmt: Stmt) -> None:
+        """Put a statement to its end."""
+        self.members.append(stmt)
+        effects = self.pairs.here.effects(stmt)
+        for buffers, touching in ((effects.reads, self._reads), (effects.may, self._writes)):
+            for buffer in buffers:
+                touching[buffer].append(stmt)
+
+    def sharing(self, stmt: Stmt) -> list[Stmt]:
+        """The members that write what a statement touches, or touch what it writes."""
+        effects = self.pairs.here.effects(stmt)
+        found = [m for b in (*effects.reads, *effects.may) for m in self._writes.get(b, ())]
+        found += [m for b in effects.may for m in self._reads.get(b, ())]
+        return list({id(m): m for m in found}.values())
+
+    def may_have(self, loop: For) -> bool:
+        """Whether a loop may be merged with the group, and shares something with it."""
+        first, sharing = self.members[0], self.sharing(loop)
+        alike = bool(sharing) and isinstance(first, For) and _alike(first, loop)
+        return alike and all(isinstance(m, For) and self.pairs.in_order(m, loop) for m in sharing)
+
+    def commutes(self, stmt: Stmt) -> bool:
+        """Whether a statement may change places with all members."""
+        return all(self.pairs.commute(member, stmt) for member in self.sharing(stmt))
+
+    def whole(self) -> Stmt:
+        """The members as one statement."""
+        first = self.members[0]
+        if len(self.members) == 1 or not isinstance(first, For):
+            return first
+        here = self.pairs.here
+        inside = here.domain.intersect(pb.loop_domain(first.var, first.start, first.extent).may)
+        bodies = [member.body for member in self.members if isinstance(member, For)]
+        return replace(first, body=_fused(bodies, here.at(inside)))
+
+
+@dataclass(slots=True)
 class _Groups:
     """A sequence as groups of statements, of which each becomes one; and which of them touch a buffer, by position."""
 
     pairs: _Pairs
-    members: list[list[Stmt]] = field(default_factory=lambda: list[list[Stmt]]())
-    _reads: dict[Buffer, set[int]] = field(default_factory=lambda: defaultdict(set))
-    _writes: dict[Buffer, set[int]] = field(default_factory=lambda: defaultdict(set))
+    groups: list[_Group] = field(default_factory=lambda: list[_Group]())
+    _touching: dict[Buffer, set[int]] = field(default_factory=lambda: defaultdict(set))
     _barrier: int = -1  # the last group that makes a promise or checks one: it keeps its place
 
     def add(self, part: Stmt, *, nearest: bool) -> None:
         """Put a statement to the nearest group, or to the farthest, that may have it; else it is one by itself."""
         keeps_place = any(isinstance(s, (Assume, Assert)) for s in walk(part))
         found = list(self._homes(part, keeps_place)) if isinstance(part, For) else []
-        at = len(self.members) if not found else found[0 if nearest else -1]
+        at = len(self.groups) if not found else found[0 if nearest else -1]
         if not found:
-            self.members.append([])
-        self.members[at].append(part)
+            self.groups.append(_Group(self.pairs))
+        self.groups[at].add(part)
         effects = self.pairs.here.effects(part)
-        for buffers, touched in ((effects.reads, self._reads), (effects.may, self._writes)):
-            for buffer in buffers:
-                touched[buffer].add(at)
+        for buffer in (*effects.reads, *effects.may):
+            self._touching[buffer].add(at)
         if keeps_place:
             self._barrier = max(self._barrier, at)
 
     def _homes(self, loop: For, keeps_place: bool) -> Iterator[int]:
         """Groups that a loop may be merged with, nearest first: whatever is behind them changes places with it."""
         effects = self.pairs.here.effects(loop)
-        shared = set().union(
-            *(self._writes[b] for b in (*effects.reads, *effects.may)), *(self._reads[b] for b in effects.may)
-        )
-        last = len(self.members) - 1
-        for at in sorted(shared, reverse=True):
+        touching = set[int]().union(*(self._touching[b] for b in (*effects.reads, *effects.may)))
+        last = len(self.groups) - 1
+        for at in sorted(touching, reverse=True):
             if at < self._barrier or (keeps_place and at < last):
                 return
-            group = self.members[at]
-            if _may_merge(group, loop, self.pairs):
+            if self.groups[at].may_have(loop):
                 yield at
-            if not all(self.pairs.commute(member, loop) for member in group):
+            if not self.groups[at].commutes(loop):
                 return
-
-
-def _may_merge(group: Sequence[Stmt], loop: For, pairs: _Pairs) -> bool:
-    """Whether a loop may be merged with a group, and shares something with it."""
-    sharing = [m for m in group if isinstance(m, For) and _share(*map(pairs.here.effects, (m.body, loop.body)))]
-    first = group[0]
-    alike = isinstance(first, For) and _alike(first, loop)
-    return alike and bool(sharing) and all(pairs.in_order(member, loop) for member in sharing)
-
-
-def _whole(group: Sequence[Stmt], here: Here) -> Stmt:
-    """The statements of a group as one."""
-    first = group[0]
-    if len(group) == 1 or not isinstance(first, For):
-        return first
-    inside = here.domain.intersect(pb.loop_domain(first.var, first.start, first.extent).may)
-    bodies = [member.body for member in group if isinstance(member, For)]
-    return replace(first, body=_fused(bodies, here.at(inside)))
 
 
 def _fused(stmts: Iterable[Stmt], here: Here) -> Stmt:
     """One statement after the other, neighbours as one loop or branch where that can be, down to the innermost."""
     pairs = _Pairs(here)
-    groups: list[list[Stmt]] = []
+    groups: list[_Group] = []
     for stmt in stmts:
-        if groups and isinstance(stmt, For) and _may_merge(groups[-1], stmt, pairs):
-            groups[-1].append(stmt)
-        else:
-            groups.append([stmt])
+        if not (groups and isinstance(stmt, For) and groups[-1].may_have(stmt)):
+            groups.append(_Group(pairs))
+        groups[-1].add(stmt)
     out: list[Stmt] = []
     for group in groups:
-        new = _whole(group, here)
+        new = group.whole()
         both = joined(out[-1], new, here) if out else None
         if both is None:
             out.append(new)
@@ -163,12 +183,6 @@ def _alike(first: For, second: For) -> bool:
 def _promises_only(loop: For) -> bool:
     """Whether a loop only assumes something, and vanishes after the search."""
     return not any(isinstance(s, Store) for s in walk(loop)) and any(isinstance(s, Assume) for s in walk(loop))
-
-
-def _share(a: Effects, b: Effects) -> bool:
-    return not (
-        a.may.keys().isdisjoint(b.may) and a.may.keys().isdisjoint(b.reads) and b.may.keys().isdisjoint(a.reads)
-    )
 
 
 def _clash(a: Effects, b: Effects) -> isl.Set:

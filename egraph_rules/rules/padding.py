@@ -58,7 +58,9 @@ def _entered(stmt: Stmt, place: Here, part: str) -> Here | None:
     match stmt:
         case If(cond=cond):
             return place.under(cond, part == "then")
-        case For() | Let():
+        case For():
+            return place.iteration(stmt)
+        case Let():
             return place.inside(stmt)
         case _:
             return place

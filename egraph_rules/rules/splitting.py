@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import islpy as isl
 
-from egraph_rules.cost import CPU, SPECIAL
+from egraph_rules.cost import CPU
 from egraph_rules.prices import Prices
 from egraph_rules.proposal import Here, rewrite
 from egraph_rules.rules.affine import affine_form
@@ -37,6 +37,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.operators import LIBRARY
 from ir.schedule.edit import plus
 from ir.schedule.edit import with_children as with_parts
 from ir.traverse import (
@@ -301,7 +302,7 @@ def _conditions(stmt: Stmt) -> Iterator[Expr]:
 
 def _is_dear(stmt: Stmt) -> bool:
     return isinstance(stmt, Store) and any(
-        (isinstance(e, Load) and e.buffer == stmt.buffer) or (isinstance(e, (Unary, Binary)) and e.op in SPECIAL)
+        (isinstance(e, Load) and e.buffer == stmt.buffer) or (isinstance(e, (Unary, Binary)) and e.op in LIBRARY)
         for e in walk_expr(stmt.value)
     )
 

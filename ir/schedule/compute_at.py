@@ -2,15 +2,14 @@
 
 A producer is recomputed at the start of each iteration: of its instances those run that write an element which the
 iteration reads, found exactly by isl. Loops of one iteration disappear; a block's axes keep their names and domains and
-take the new values. A consumer runs each of its instances once, at the end of the iteration that produces the last of
-its inputs.
+take the new values. Where the box around what a tile needs would be the whole buffer, or would have cases, the stage
+runs in a copy of the tile's own loops. Consumers move in `reverse_compute_at`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import islpy as isl
 
@@ -20,37 +19,45 @@ from ir.blocks import lower_statement
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
-    TRUE,
     Alloc,
     Assume,
+    Binary,
     Block,
     Buffer,
+    Const,
     Evaluate,
     Expr,
     For,
+    If,
+    Let,
+    Load,
     PrimFunc,
+    Select,
     Seq,
     Stmt,
     Store,
     Var,
+    const,
     seq,
 )
 from ir.schedule.compact import compacted
+from ir.schedule.digits import Digits, divides_by_sizes
 from ir.schedule.edit import (
-    ROOT,
     Changed,
-    block_path,
     facts_at,
     fresh,
     loop_path,
     loops_around,
     names_in,
     path_to,
+    proven,
     refuse,
     replace_at,
+    replace_buffer,
     scope_of,
+    with_body,
 )
-from ir.schedule.legality import Event, check_order, domain_of, events
+from ir.schedule.legality import Event, domain_of, events
 from ir.schedule.restrict import Kept, Restriction, renamed
 from ir.schedule.stages import (
     Meeting,
@@ -58,23 +65,31 @@ from ir.schedule.stages import (
     accesses,
     allocation_depth,
     at,
-    conflict,
     element,
+    meeting_of,
     name_of,
     outside,
     precedes,
     primed,
     reads_of,
     refuse_asserts,
-    refuse_races,
     tally,
     values_at,
     with_allocations_first,
-    without_tails,
 )
-from ir.traverse import map_stmt, substitute_expr, walk
+from ir.traverse import (
+    free_vars,
+    has_loads,
+    map_stmt,
+    stmt_children,
+    stmt_exprs,
+    substitute,
+    substitute_expr,
+    walk,
+    walk_expr,
+)
 
-_OPERATIONS = 1_500_000  # all questions of one step; those of hand-written programs need some ten thousand
+OPERATIONS = 1_500_000  # all questions of one step; those of hand-written programs need some ten thousand
 _HERE = Var("here'", DType.BOOL)  # marks where a stage will stand
 
 
@@ -88,59 +103,157 @@ def compute_at(func: PrimFunc, block: str, loop: str, compact: bool = True) -> C
         ScheduleError: the loop does not contain all consumers, or is not after the stage; the stage writes something
             else, or its inputs change before they would be read again.
     """
-    done = pb.within_budget(lambda: _compute_at(func, block, loop, compact), None, _OPERATIONS)
-    return _budget(block, loop) if done is None else done
+    done = pb.within_budget(lambda: _compute_at(func, block, loop, compact), None, OPERATIONS)
+    return too_many_steps(block, loop) if done is None else done
 
 
-def reverse_compute_at(func: PrimFunc, block: str, loop: str, *, reassociate: bool) -> Changed:
-    """Move the stage of a block to the end of a loop's body, each instance where the last of its inputs is produced.
-
-    Instances that read nothing which the loop produces run in its last iteration. Returns the loops that stay.
-
-    Raises:
-        ScheduleError: the loop does not produce what the stage reads, or not before the stage; the new order would
-            change what is computed.
-    """
-    done = pb.within_budget(lambda: _reverse(func, block, loop, reassociate), None, _OPERATIONS)
-    return _budget(block, loop) if done is None else done
-
-
-def _budget(block: str, loop: str) -> Changed:
+def too_many_steps(block: str, loop: str) -> Changed:
+    """Refuse, since isl has taken too many steps."""
     refuse("budget", f"finding what `{block}` must do in loop {loop} takes too many steps", help="split the stage")
 
 
-def _meeting(func: PrimFunc, block: str, loop: str) -> tuple[Meeting, For]:
-    """Where a block's stage and a loop stand; refuses places that have no order."""
-    if block == ROOT:
-        refuse("whole-function", "the whole body cannot move into a loop", func.span, help="name a block")
-    path, target = block_path(func, block), loop_path(func, loop)
-    found = target[-1]
-    assert isinstance(found, For)
-    if any(s is found for s in path):
-        message = f"`{block}` is inside loop {loop} already"
-        refuse("already-inside", message, found.span, help="name a loop of another stage")
-    if any(s is path[-1] for s in target):
-        message = f"loop {loop} belongs to `{block}` itself"
-        refuse("own-loop", message, found.span, help="name a loop of another stage")
-    meeting = Meeting.of(func, path, target)
-    if meeting is None:
-        message = f"`{block}` and loop {loop} do not follow each other in one sequence"
-        refuse("not-an-ancestor-of-consumer", message, found.span, help="name a loop that encloses the consumers")
-    return meeting, found
-
-
-# Producers -----------------------------------------------------------------------------------------------------------
-
-
 def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed:
-    meeting, target = _meeting(func, block, loop)
+    """The stage at the loop, or else in a copy of the loops inside it, where an iteration of those needs less."""
+    below = _down_to_readers(func, block, loop) if compact else ()
+    if below and divides_by_sizes(below[0], {s.var for s in below if isinstance(s, For)}):
+        inner = _placed(func, block, loops_around(below)[-1].var.name, compact)
+        if inner.has_digits and (followed := _followed(inner, loop, below)) is not None:
+            return followed
+    done = _placed(func, block, loop, compact)
+    if not below or not done.has_cases:
+        return done.changed
+    inner = _placed(func, block, loops_around(below)[-1].var.name, compact)
+    followed = None if inner.changed.outputs else _followed(inner, loop, below)
+    return done.changed if followed is None else followed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Placed:
+    """A function with a stage at the start of a loop's body, in the allocations of the buffers that it computes."""
+
+    changed: Changed
+    stage: int  # of how many statements it consists
+    local: int  # and how many of its buffers are allocated around it
+    has_cases: bool  # in the bounds of its loops
+    has_digits: bool  # which tell its elements
+
+
+def _down_to_readers(func: PrimFunc, block: str, loop: str) -> tuple[Stmt, ...]:
+    """Loops inside a loop, alone in one another but for conditions on variables, that contain all readers of a block.
+
+    Their extents have values outside of all of them. None where there is no such loop.
+    """
+    meeting, target = meeting_of(func, block, loop)
+    made = set(tally(meeting.left[0]).stores)
+    known = facts_at(func, (*meeting.shared, *meeting.right, target.body))
+    found: list[Stmt] = []
+    stmt = target.body
+    while True:
+        match stmt:
+            case Seq(stmts=stmts):
+                readers = [s for s in stmts if any(tally(s).loads[b] for b in made)]
+                if len(readers) != 1:
+                    break
+                stmt = readers[0]
+            case If(cond=cond, then=then, other=other):
+                if has_loads(cond) or any(tally(other).loads[b] for b in made):
+                    break
+                found.append(stmt)
+                stmt = then
+            case For() as inner:
+                around = {s.var for s in found if isinstance(s, For)}
+                sizes, zero = (inner.start, inner.extent), const(0, inner.extent.dtype)
+                if any(has_loads(e) or free_vars(e) & around or pb.affine(e) is None for e in sizes):
+                    break
+                if not proven(Binary("ge", inner.extent, zero), known):
+                    break
+                found.append(stmt)
+                stmt = inner.body
+            case _:
+                break
+    while found and not isinstance(found[-1], For):
+        found.pop()
+    return tuple(found)
+
+
+def _followed(placed: _Placed, loop: str, below: tuple[Stmt, ...]) -> Changed | None:
+    """The stage in a copy of the loops `below` a loop, which run right before them; its buffers have axes for them.
+
+    It was placed in the innermost of them, so that its inputs are the same there and before all of them. None where
+    buffers of the loops themselves are in the way.
+    """
+    loops = loops_around(below)
+    new = placed.changed.func
+    path = loop_path(new, loop)
+    target = path[-1]
+    inside = path_to(target, lambda s: isinstance(s, For) and s.var.same(loops[-1].var))
+    assert isinstance(target, For) and inside is not None and isinstance(inside[-1], For)
+    body, buffers = inside[-1].body, list[Buffer]()
+    for _ in range(placed.local):
+        assert isinstance(body, Alloc)
+        buffers.append(body.buffer)
+        body = body.body
+    if not isinstance(body, Seq):
+        return None
+    stage, rest = seq(*body.stmts[: placed.stage]), seq(*body.stmts[placed.stage :])
+    taken = names_in(new)
+    copies = {x.var: replace(x.var, name=fresh(x.var.name, taken)) for x in loops}
+    first = tuple(x.var if _is_zero(x.start) else Binary("sub", x.var, x.start) for x in loops)
+    wide = {b: replace(b, shape=(*(x.extent for x in loops), *b.shape)) for b in buffers}
+    for old, buffer in wide.items():
+        stage, rest = (replace_buffer(s, old, buffer, lambda indices: (*first, *indices)) for s in (stage, rest))
+    result = replace_at((*inside[1:-1], inside[-1]), replace(inside[-1], body=rest))
+    for parent in reversed(below):
+        match parent:
+            case For() as outer:
+                stage = replace(outer, body=stage)
+            case If() as test:
+                stage = If(test.cond, stage, SKIP)
+            case _:
+                raise AssertionError("only loops and conditions stand around the readers")
+    result = seq(renamed(stage, copies), result)
+    for buffer in reversed(wide.values()):
+        result = Alloc(buffer, result)
+    names = tuple(copies[x.var].name for x in loops)
+    return Changed(with_body(new, path, replace(target, body=result)), (*names, *placed.changed.outputs))
+
+
+def _indices_of(stmt: Stmt, buffers: set[Buffer], values: dict[Var, Expr], scope: set[Var]) -> Iterator[Expr]:
+    """Indices at which a statement reads some buffers, as far as they are expressions of variables in `scope`."""
+    match stmt:
+        case Block(axes=axes):
+            values = values | {a.var: substitute_expr(a.value, values) for a in axes}
+        case Let(var=var, value=value):
+            values = values | {var: substitute_expr(value, values)}
+        case _:
+            pass
+    for load in (e for x in stmt_exprs(stmt) for e in walk_expr(x) if isinstance(e, Load) and e.buffer in buffers):
+        for index in (substitute_expr(i, values) for i in load.indices):
+            if free_vars(index) <= scope and not has_loads(index):
+                yield index
+    for child in stmt_children(stmt):
+        yield from _indices_of(child, buffers, values, scope)
+
+
+def _is_zero(expr: Expr) -> bool:
+    return isinstance(expr, Const) and expr.value == 0
+
+
+def _placed(func: PrimFunc, block: str, loop: str, compact: bool) -> _Placed:
+    meeting, target = meeting_of(func, block, loop)
+    path = (*meeting.shared, *meeting.right)
+    digits = Digits.at((*path, target.body), facts_at(func, (*path, target.body)), names_in(func))
+    body = digits.naming(target.body)
+    if digits.values:
+        func = with_body(func, path, replace(target, body=body))
+        meeting, target = meeting_of(func, block, loop)
     move = _Move(func, block, meeting, target, meeting.left[0], tally(meeting.left[0]))
     if meeting.positions[0] > meeting.positions[1]:
         message = f"`{block}` comes after loop {loop}"
         refuse("not-an-ancestor-of-consumer", message, target.span, help="use reverse_compute_at for a consumer")
     refuse_asserts(move.stage, block)
     outputs = move.outputs()
-    known = facts_at(func, (*meeting.shared, *meeting.right, target.body))
+    known = digits.known
     wanted = {
         b: region.intersect(pb.box(b.shape)).intersect_params(known)
         for b, region in reads_of(target.body, outputs).items()
@@ -148,20 +261,45 @@ def _compute_at(func: PrimFunc, block: str, loop: str, compact: bool) -> Changed
     move.check_iterations(outputs)
     demand = _Demand(block, _without_own_assumptions(move.stage, set(move.used.stores)), known)
     kept, needed = demand.kept({b: get(wanted, b) for b in outputs})
-    scope = scope_of(func, (*meeting.shared, *meeting.right))
-    restriction = Restriction(kept, scope)
+    names = {v.name: v for v in digits.values}
+    scope: dict[str, Expr] = scope_of(func, (*meeting.shared, *meeting.right)) | names
+    forms = tuple(_indices_of(target.body, outputs, {}, {v for v in scope.values() if isinstance(v, Var)}))
+    restriction = Restriction(kept, scope, forms=forms)
     stage = restriction.apply(demand.stage, known)
     move.check_inputs(stage, known)
-    move.check_parameters(outputs, kept, known)
+    move.check_parameters(outputs, kept, names)
     local = [b for b in move.used.stores if allocation_depth(meeting.shared, b) is not None]
+    has_cases = any(
+        isinstance(e, Select) for s in walk(stage) if isinstance(s, For) for x in stmt_exprs(s) for e in walk_expr(x)
+    )
     body = with_allocations_first(seq(stage, target.body))
-    scope = scope_of(func, (*meeting.shared, *meeting.right))
+    scope = scope_of(func, (*meeting.shared, *meeting.right)) | names
     for buffer in local:
         region = needed[buffer].intersect(pb.box(buffer.shape)) if compact else None
         body = compacted(body, buffer, region, known, scope)
-    new = replace(target, body=body)
+    new = replace(target, body=substitute(body, digits.values))
     result = meeting.replaced(SKIP, replace_at(meeting.right, new), local)
-    return Changed(result, tuple(v.name for v in restriction.loops))
+    changed = Changed(result, tuple(v.name for v in restriction.loops))
+    return _Placed(
+        changed, len(stage.stmts) if isinstance(stage, Seq) else 1, len(local), has_cases, bool(digits.values)
+    )
+
+
+def copied_in(copy: Stmt, body: Stmt, buffer: Buffer, known: isl.Set, scope: dict[str, Expr], compact: bool) -> Stmt:
+    """`copy; body` with `buffer` allocated around them, `copy` storing of it what `body` reads, where `known` holds.
+
+    With `compact`, the buffer has the shape of the box around that. What takes too many steps is copied whole.
+    """
+
+    def exact() -> Stmt:
+        box = pb.box(buffer.shape)
+        read = get(reads_of(body, {buffer}), buffer).intersect(box).intersect_params(known)
+        kept, needed = _Demand(buffer.name, copy, known).kept({buffer: read})
+        part = Restriction(kept, dict(scope)).apply(copy, known)
+        region = needed[buffer].intersect(box) if compact else None
+        return compacted(with_allocations_first(seq(part, body)), buffer, region, known, scope)
+
+    return pb.within_budget(exact, None, OPERATIONS) or Alloc(buffer, seq(copy, body))
 
 
 def _without_own_assumptions(stage: Stmt, own: set[Buffer]) -> Stmt:
@@ -301,9 +439,9 @@ class _Move:
         refuse("input-changes", message, event.store.span, notes=[note + (f" at {then}" if then else "")],
                help="copy the input first (cache_read)")  # fmt: skip
 
-    def check_parameters(self, outputs: set[Buffer], kept: Sequence[Kept], known: isl.Set) -> None:
+    def check_parameters(self, outputs: set[Buffer], kept: Sequence[Kept], named: Iterable[str]) -> None:
         """Refuse where an element of a result would no longer be computed, as no consumer asks for it."""
-        names = [loop.var.name for loop in loops_around(self.meeting.right)]
+        names = [*named, *(loop.var.name for loop in loops_around(self.meeting.right))]
         for part in kept:
             store = part.event.store
             assert store is not None
@@ -409,125 +547,3 @@ def _inside(event: Event, buffer: Buffer) -> list[str]:
 
 def _same_indices(left: Sequence[Expr], right: Sequence[Expr]) -> bool:
     return all(a.same(b) for a, b in zip(left, right, strict=True))
-
-
-# Consumers -----------------------------------------------------------------------------------------------------------
-
-
-def _reverse(func: PrimFunc, block: str, loop: str, reassociate: bool) -> Changed:
-    func = replace(func, body=with_allocations_first(func.body))
-    meeting, target = _meeting(func, block, loop)
-    if meeting.positions[0] < meeting.positions[1]:
-        message = f"`{block}` comes before loop {loop}"
-        refuse("not-an-ancestor-of-producer", message, target.span, help="use compute_at for a producer")
-    stage = meeting.left[0]
-    made = set(tally(target.body).stores)
-    if not made.intersection(tally(stage).loads):
-        message = f"loop {loop} contains no producer of `{block}`"
-        refuse("not-an-ancestor-of-producer", message, target.span, help="name a loop around a block that it reads")
-    known = facts_at(func, (*meeting.shared, *meeting.right, target.body))
-    kept = _turns(meeting, target, stage, made, known)
-    taken = names_in(func)
-    changed: dict[Var, Var] = {}
-
-    def name(old: Var) -> Var:
-        new = replace(old, name=fresh(old.name, taken))
-        changed[new] = old
-        return new
-
-    restriction = Restriction(kept, scope_of(func, (*meeting.shared, *meeting.right)), name)
-    new = restriction.apply(stage, known)
-    _check_moved(meeting, target, new, block, restriction.values, reassociate)
-    nest = replace_at(meeting.right, replace(target, body=seq(target.body, renamed(new, changed))))
-    used = tally(stage)
-    refuse_races(_same_path(nest, meeting.right), {*used.loads, *used.stores}, meeting.known, block)
-    result = meeting.replaced(SKIP, nest)
-    return Changed(result, tuple(changed[v].name for v in restriction.loops))
-
-
-def _same_path(nest: Stmt, path: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-    """The path to the loop that was at the end of `path`, in a nest where that loop was replaced."""
-    last = path[-1]
-    assert isinstance(last, For)
-    found = path_to(nest, lambda s: isinstance(s, For) and s.var.same(last.var))
-    assert found is not None
-    return found
-
-
-def _unit(stage: Stmt) -> tuple[list[For], Stmt]:
-    """The loops of a stage that are alone in one another, and what is inside all of them."""
-    loops: list[For] = []
-    while True:
-        if isinstance(stage, For):
-            loops.append(stage)
-            stage = stage.body
-        elif isinstance(stage, Block) and not stage.axes and stage.init is None and stage.predicate.same(TRUE):
-            stage = stage.body
-        else:
-            return loops, stage
-
-
-def _turns(meeting: Meeting, target: For, stage: Stmt, made: set[Buffer], known: isl.Set) -> list[Kept]:
-    """For each store of a consumer the instances that run in one iteration of the loop."""
-    outer = [x.var for x in loops_around(meeting.right)]
-    places = [e for e in events(stage) if e.store is not None]
-    own, unit = _unit(stage)
-    names = [x.var.name for x in own]
-    reads = reads_of(unit, made)
-    written = EffectAnalysis().of(lower_statement(target.body)).may
-    domains = [domain_of(e, {}).may.intersect(meeting.known) for e in places]
-    pairs = pb.never()
-    for buffer, region in reads.items():
-        pairs = pairs.union(region.intersect(get(written, buffer)).params())
-    anywhere = pb.never()
-    for event, domain in zip(places, domains, strict=True):
-        anywhere = anywhere.union(pb.forget(domain, [v.name for v in event.names if v.name not in names]))
-    pairs = pairs.intersect(known).intersect(anywhere).coalesce()
-    late = [v.name for v in outer]
-    turns = _last(pairs, late)
-    rest = anywhere.subtract(pb.forget(pairs, late))
-    if not rest.is_empty():
-        turns = turns.union(_last(known, late).intersect(rest))
-    turns = turns.coalesce()
-    return [Kept.of(e, turns, d.intersect(turns)) for e, d in zip(places, domains, strict=True)]
-
-
-def _last(iterations: isl.Set, names: Sequence[str]) -> isl.Set:
-    """The lexicographically last values of some variables, for each value of the others."""
-    region = isl.Set.from_params(iterations)
-    for k, name in enumerate(names):
-        position = region.find_dim_by_name(isl.dim_type.param, name)
-        if position < 0:
-            return iterations
-        region = region.move_dims(isl.dim_type.set, k, isl.dim_type.param, position, 1)
-    here = pb.whole(0)
-    for name in names:
-        here = here.flat_product(isl.Set.from_pw_aff(pb.symbol(name)))
-    return region.lexmax().intersect(here).params()
-
-
-def _check_moved(
-    meeting: Meeting, target: For, new: Stmt, block: str, back: Mapping[Var, Expr], reassociate: bool
-) -> None:
-    """Refuse a consumer at the end of a loop's body, unless all dependences stay as they are."""
-    stage, nest = meeting.left[0], meeting.right
-    known = meeting.known
-    inner = [x.var.name for x in loops_around(nest)]
-    passed = list(meeting.between)
-    for parent, child in pairwise(nest):
-        if isinstance(parent, Seq):
-            passed += parent.stmts[next(k for k, s in enumerate(parent.stmts) if s is child) + 1 :]
-    for other in passed:
-        found = conflict(other, stage, pb.forget(known, inner))
-        if found is not None:
-            message = f"`{block}` would run before {name_of(other)}, which it depends on through {found[0].name}"
-            refuse("order", message, stage.span, notes=[f"both touch {found[1]}"], help="move the other stage first")
-    alone = without_tails(nest)
-    old = seq(alone[0], stage)
-    end = alone[-1]
-    assert isinstance(end, For)
-    moved = seq(replace_at(alone, replace(end, body=seq(end.body, new))))
-    violation = check_order(old, moved, back, known, reassociate=reassociate)
-    if violation is not None:
-        help = "name an outer loop, or one that completes what the stage reads"
-        refuse("order", violation.message, stage.span, notes=violation.notes, help=help)

@@ -39,7 +39,7 @@ from ir.nodes import (
 from ir.schedule.edit import plus
 from ir.schedule.legality import Event
 from ir.script.intervals import extent_of
-from ir.traverse import stmt_children, substitute, substitute_expr, walk_expr
+from ir.traverse import node_count, stmt_children, substitute, substitute_expr, walk_expr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,13 +66,15 @@ _Inside = tuple[int, frozenset[str]]  # stores and loops in a statement
 class Restriction:
     """Rebuilds a statement. `kept` lists its stores in program order, with what stays of each.
 
-    `scope` says how names are written where the statement will stand; `name` names loops that change. Afterwards
-    `values` gives each changed loop variable in terms of the new ones, and `loops` the names of the new loops.
+    `scope` says how names are written where the statement will stand; `name` names loops that change; `forms` are
+    expressions in which values may be written, where they are shorter than what isl writes. Afterwards `values` gives
+    each changed loop variable in terms of the new ones, and `loops` the names of the new loops.
     """
 
     kept: Sequence[Kept]
     scope: dict[str, Expr]
     name: Callable[[Var], Var] = lambda v: v
+    forms: Sequence[Expr] = ()
     values: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())
     loops: list[Var] = field(default_factory=lambda: list[Var]())
     _next: int = 0
@@ -190,7 +192,7 @@ class Restriction:
         """`loop` over a range; from zero where its first value is simple to add."""
         first, extent = as_dtype(found.first, loop.var.dtype), as_dtype(found.extent, loop.var.dtype)
         if isinstance(extent, Const) and extent.value == 1:
-            self._set(loop.var, first)
+            self._set(loop.var, self._shortest(loop.var, first, inside))
             return self._visit(loop.body, inside)
         var = self.name(loop.var)
         simple = _adds_well(first)
@@ -198,6 +200,15 @@ class Restriction:
         self.loops.append(var)
         start = const(0, var.dtype) if simple else first
         return replace(loop, var=var, start=start, extent=extent, body=self._visit(loop.body, inside))
+
+    def _shortest(self, var: Var, value: Expr, known: isl.Set) -> Expr:
+        """The value of a variable, or a shorter form that has it wherever `known` holds."""
+        for form in self.forms:
+            if form.dtype is var.dtype and node_count(form) < node_count(value):
+                function = pb.affine(form)
+                if function is not None and known.is_subset(function.eq_set(pb.symbol(var.name))):
+                    value = form
+        return value
 
     def _set(self, var: Var, value: Expr) -> None:
         self.scope[var.name] = value

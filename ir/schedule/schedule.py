@@ -13,7 +13,7 @@ import numpy as np
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
 from ir.presburger import exclusive
-from ir.schedule.compute_at import compute_at, reverse_compute_at
+from ir.schedule.compute_at import compute_at
 from ir.schedule.edit import (
     ROOT,
     Changed,
@@ -33,6 +33,7 @@ from ir.schedule.marks import with_true_marks
 from ir.schedule.merge import merge_adjacent_loops
 from ir.schedule.partition import loop_partition
 from ir.schedule.reduction import decompose_reduction
+from ir.schedule.reverse_compute_at import reverse_compute_at
 from ir.schedule.sequential import sequential_buffer_access
 from ir.schedule.staging import cache_read, cache_write
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform

@@ -17,7 +17,10 @@ from ir.analysis.effects import EffectAnalysis, Regions
 from ir.blocks import lower_statement
 from ir.nodes import Alloc, Assert, Block, Buffer, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.schedule.edit import (
+    ROOT,
+    block_path,
     facts_at,
+    loop_path,
     loops_around,
     refuse,
     replace_at,
@@ -107,6 +110,30 @@ class Meeting:
                 continue
             new = replace_at((parent, self.shared[k + 1]), new)
         return replace(self.func, body=new)
+
+
+def meeting_of(func: PrimFunc, block: str, loop: str) -> tuple[Meeting, For]:
+    """Where a block's stage and a loop stand.
+
+    Raises:
+        ScheduleError: they have no order.
+    """
+    if block == ROOT:
+        refuse("whole-function", "the whole body cannot move into a loop", func.span, help="name a block")
+    path, target = block_path(func, block), loop_path(func, loop)
+    found = target[-1]
+    assert isinstance(found, For)
+    if any(s is found for s in path):
+        message = f"`{block}` is inside loop {loop} already"
+        refuse("already-inside", message, found.span, help="name a loop of another stage")
+    if any(s is path[-1] for s in target):
+        message = f"loop {loop} belongs to `{block}` itself"
+        refuse("own-loop", message, found.span, help="name a loop of another stage")
+    meeting = Meeting.of(func, path, target)
+    if meeting is None:
+        message = f"`{block}` and loop {loop} do not follow each other in one sequence"
+        refuse("not-an-ancestor-of-consumer", message, found.span, help="name a loop that encloses the consumers")
+    return meeting, found
 
 
 def with_allocations_first(stmt: Stmt) -> Stmt:

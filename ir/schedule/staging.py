@@ -12,11 +12,13 @@ from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis, get
 from ir.blocks import lower_statement
 from ir.nodes import Alloc, Assume, Block, Buffer, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, seq
+from ir.schedule.compute_at import copied_in
 from ir.schedule.edit import (
     Changed,
     block_path,
     blocks_of,
     entry_facts,
+    facts_at,
     find_buffer,
     forget_regions,
     fresh,
@@ -26,6 +28,7 @@ from ir.schedule.edit import (
     refuse,
     replace_at,
     replace_buffer,
+    scope_of,
     with_unique_names,
 )
 from ir.schedule.padding import grid
@@ -34,17 +37,21 @@ from ir.traverse import all_exprs, buffers_written, map_expr, map_stmt, stmt_chi
 
 
 def cache_read(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
-    """Copy a buffer to a local one right before the stage of a block, which then reads the copy.
+    """Copy what a block reads of a buffer to a local one right before its stage, which then reads the copy.
+
+    The copy stands where the buffer lives, or else inside the loops around both the block and what writes the buffer;
+    it is made under the conditions around the block. There it has the shape of the box around what is read.
 
     Raises:
         ScheduleError: the block does not read the buffer, or its stage writes it, so that the copy could be old.
     """
     source = find_buffer(func, buffer)
-    stage = _stage(func, block, source)
-    if not any(isinstance(e, Load) and e.buffer == source for e in all_exprs(stage.block)):
-        refuse("unused-buffer", f"`{block}` does not read {buffer}", stage.block.span, help="name a buffer it reads")
-    store = next((s for s in walk(stage.whole) if isinstance(s, Store) and s.buffer == source), None)
-    if store is not None:
+    outer = _stage(func, block, source)
+    if not any(isinstance(e, Load) and e.buffer == source for e in all_exprs(outer.block)):
+        refuse("unused-buffer", f"`{block}` does not read {buffer}", outer.block.span, help="name a buffer it reads")
+    stage = _unwritten(outer, source)
+    if stage is None:
+        store = next(s for s in walk(outer.whole) if isinstance(s, Store) and s.buffer == source)
         notes = [f"`{to_script(store)}` writes it in the same stage"]
         message = f"`{block}` would read an old copy of {buffer}"
         refuse("stale-cache", message, store.span, notes=notes, help="copy it for a stage that only reads it")
@@ -52,7 +59,9 @@ def cache_read(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
     cache = _cache(source, scope, taken)
     copy, named = _copy(source, cache, cache.name, taken)
     body = replace_at(stage.inside, _reading(stage.block, source, cache))
-    return _changed(func, stage.replaced(cache, seq(copy, body)), named)
+    names = scope_of(func, stage.place[:-1])
+    inner = copied_in(copy, body, cache, facts_at(func, stage.place), names, stage is not outer)
+    return _changed(func, stage.around(inner), named)
 
 
 def cache_write(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
@@ -73,7 +82,7 @@ def cache_write(func: PrimFunc, block: str, buffer: str, scope: str) -> Changed:
     body = _before(replace_buffer(stage.whole, target, cache, lambda indices: indices), back)
     if not _overwrites(func, stage.whole, target):
         body = seq(_copy(target, cache, fresh(f"{cache.name}_in", taken), taken)[0], body)
-    return _changed(func, stage.replaced(cache, body), named)
+    return _changed(func, stage.around(Alloc(cache, body)), named)
 
 
 # Where ---------------------------------------------------------------------------------------------------------------
@@ -99,9 +108,17 @@ class _Stage:
     def block(self) -> Stmt:
         return self.inside[-1]
 
-    def replaced(self, cache: Buffer, body: Stmt) -> Stmt:
-        """The function body with `body` for the stage, `cache` alive from there on."""
-        return replace_at(self.outside, seq(*self.before, Alloc(cache, seq(body, *self.after))))
+    @property
+    def place(self) -> tuple[Stmt, ...]:
+        """The path from the function body to the stage."""
+        return self.outside if self.outside[-1] is self.whole else (*self.outside, self.whole)
+
+    def around(self, new: Stmt) -> Stmt:
+        """The function body with `new` for the stage; what it allocates is alive from there on."""
+        if isinstance(new, Alloc) and self.after:
+            new = replace(new, body=seq(new.body, *self.after))
+            return replace_at(self.outside, seq(*self.before, new))
+        return replace_at(self.outside, seq(*self.before, new, *self.after))
 
 
 def _stage(func: PrimFunc, block: str, buffer: Buffer) -> _Stage:
@@ -118,14 +135,31 @@ def _stage(func: PrimFunc, block: str, buffer: Buffer) -> _Stage:
     if not any(s is level[-1] for s in path):
         message = f"{buffer.name} does not live where `{block}` stands"
         refuse("unused-buffer", message, path[-1].span, help=f"the blocks are {', '.join(blocks_of(func))}")
-    at = next(k for k, s in enumerate(path) if s is level[-1])
-    while isinstance(path[at], (Seq, Alloc, Let)):
+    return _stage_on(path, next(k for k, s in enumerate(path) if s is level[-1]))
+
+
+def _stage_on(path: tuple[Stmt, ...], at: int) -> _Stage:
+    """The stage of the last statement of a path, at the level of another one."""
+    while isinstance(path[at], (Seq, Alloc, Let)) and at < len(path) - 1:
         at += 1
     parent = path[at - 1] if at else None
     if isinstance(parent, Seq):
         k = next(k for k, s in enumerate(parent.stmts) if s is path[at])
         return _Stage(path[:at], parent.stmts[:k], path[at:], parent.stmts[k + 1 :])
     return _Stage(path[: at + 1], (), path[at:], ())
+
+
+def _unwritten(stage: _Stage, buffer: Buffer) -> _Stage | None:
+    """The outermost stage of the same block that does not write a buffer, under the conditions around the block."""
+    path = (*stage.place[:-1], *stage.inside)
+    if path[-1] is stage.whole:
+        return None if buffer in buffers_written(stage.whole) else stage
+    while buffer in buffers_written(stage.whole) or isinstance(stage.whole, If):
+        at = next(k for k, s in enumerate(path) if s is stage.whole) + 1
+        if at >= len(path):
+            return None
+        stage = _stage_on(path, at)
+    return stage
 
 
 def _only_assumes(stmt: Stmt) -> bool:
@@ -195,7 +229,7 @@ def _before(stmt: Stmt, last: Stmt) -> Stmt:
 def _changed(func: PrimFunc, body: Stmt, block: Block) -> Changed:
     """The result, with the name that the block has once all names are unique."""
     new = replace(func, body=body)
-    places = [k for k, s in enumerate(s for s in walk(body) if isinstance(s, Block)) if s is block]
+    places = [k for k, s in enumerate(s for s in walk(body) if isinstance(s, Block)) if s.name == block.name]
     unique = with_unique_names(new)
     names = [s.name for s in walk(unique.body) if isinstance(s, Block)]
     return Changed(unique, (names[places[0]],))

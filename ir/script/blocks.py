@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ir.errors import suggest
-from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var, const
+from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var
+from ir.script.buffers import region_of
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.intervals import extent_of
-from ir.script.scope import Scope
+from ir.script.scope import Scope, View
 
 if TYPE_CHECKING:
     from ir.script.function import FunctionParser
 
-_ALLOCATIONS = ("alloc_buffer", "sblock_alloc_buffer", "decl_buffer")
+_DECLARATIONS = ("alloc_buffer", "sblock_alloc_buffer", "decl_buffer", "match_buffer")
 BLOCKS = ("block", "sblock")
 BLOCK_NOTES = ("reads", "writes", "block_attr", "sblock_attr", "where")
 _AXES: dict[str, IterKind] = {
@@ -73,10 +74,10 @@ class BlockParser:
         )  # fmt: skip
 
     def _late_init(self, rest: list[ast.stmt], parts: _BlockParts, scope: Scope) -> None:
-        """Take out of `rest` a T.init that comes after allocations, which it does not use."""
+        """Take out of `rest` a T.init that comes after allocations and views, which it does not use."""
         for k, node in enumerate(rest):
             match node:
-                case ast.Assign(value=ast.Call() as call) if dialect_name(call.func) in _ALLOCATIONS:
+                case ast.Assign(value=ast.Call() as call) if dialect_name(call.func) in _DECLARATIONS:
                     continue
                 case ast.With(items=[ast.withitem(context_expr=ast.Call() as call)]) if _is_init(call):
                     self._block_head(node, parts, scope)
@@ -91,7 +92,7 @@ class BlockParser:
             case ast.Assign(targets=[target], value=ast.Call() as call):
                 name = dialect_name(call.func)
                 if name is None or not name.startswith("axis."):
-                    return None
+                    return self.function.declaration(node, scope)
                 return self._axes(target, name.removeprefix("axis."), call, parts, scope)
             case ast.Expr(value=ast.Call() as call) if dialect_name(call.func) in BLOCK_NOTES:
                 self._block_note(dialect_name(call.func) or "", call, parts, scope)
@@ -102,7 +103,7 @@ class BlockParser:
             case ast.Expr(value=ast.Constant(value=str())):
                 return scope
             case _:
-                return None
+                return self.function.declaration(node, scope)
 
     def _block_note(self, name: str, call: ast.Call, parts: _BlockParts, scope: Scope) -> None:
         parser = ExprParser(self.source, scope)
@@ -121,30 +122,9 @@ class BlockParser:
     def _region(self, node: ast.expr, parser: ExprParser) -> Region:
         target = node.value if isinstance(node, ast.Subscript) else node
         buffer = parser.scope.bindings.get(target.id) if isinstance(target, ast.Name) else None
-        if not isinstance(buffer, Buffer):
+        if not isinstance(buffer, (Buffer, View)):
             raise self.source.error("not-a-buffer", f"`{ast.unparse(target)}` is not a buffer", node)
-        if not isinstance(node, ast.Subscript):
-            return Region(buffer, tuple((const(0, e.dtype), e) for e in buffer.shape))
-        axes = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        ranges: list[tuple[Expr, Expr]] = []
-        for axis in axes:
-            if not isinstance(axis, ast.Slice):
-                start = parser.integer(axis, "an index")
-                ranges.append((start, const(1, start.dtype)))
-            elif axis.step is None and axis.upper is not None:
-                lower = ast.copy_location(ast.Constant(0), axis) if axis.lower is None else axis.lower
-                ranges.append(self.function.interval(parser, [lower, axis.upper], axis))
-            elif axis.step is None and axis.lower is None and len(axes) == len(buffer.shape):
-                extent = buffer.shape[len(ranges)]
-                ranges.append((const(0, extent.dtype), extent))
-            else:
-                hint = "as in A[0:4] or A[:]"
-                raise self.source.error("unsupported", "a region needs both ends and no step", node, help=hint)
-        if len(ranges) != len(buffer.shape):
-            raise self.source.error(
-                "rank", f"{buffer.name} has {len(buffer.shape)} dimensions, the region {len(ranges)}", node
-            )
-        return Region(buffer, tuple(ranges))
+        return region_of(buffer, node, parser, self.function.interval)
 
     def _axes(self, target: ast.expr, kind: str, call: ast.Call, parts: _BlockParts, scope: Scope) -> Scope:
         names = [t.id for t in (target.elts if isinstance(target, ast.Tuple) else [target]) if isinstance(t, ast.Name)]
@@ -164,10 +144,13 @@ class BlockParser:
 
     def _remap(self, names: list[str], call: ast.Call, parts: _BlockParts, scope: Scope) -> Scope:
         match call.args:
-            case [ast.Constant(value=str() as kinds), ast.List(elts=values) | ast.Tuple(elts=values)]:
+            case [ast.Constant(value=str() as kinds), ast.List(elts=listed) | ast.Tuple(elts=listed)]:
                 pass
+            case [ast.Constant(value=str() as kinds), ast.Name() as variables]:
+                listed: list[ast.expr] = [variables]
             case _:
                 raise self.source.error("arguments", 'T.axis.remap takes kinds and variables: ("SR", [i, j])', call)
+        values = ExprParser(self.source, scope).spread(listed)
         if not len(kinds) == len(values) == len(names) or any(k not in _AXES for k in kinds):
             raise self.source.error(
                 "arguments",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 from ir.dtypes import DType, from_name
-from ir.nodes import Buffer, Const, Expr
+from ir.nodes import Buffer, Const, Expr, Region, Var, const
 from ir.script.expressions import ExprParser, dialect_name
-from ir.script.scope import Source
+from ir.script.scope import Source, View
 from ir.syntax import python_syntax
+from ir.traverse import has_loads
 
 _POSITIONAL = ("shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type")
 _IGNORED = ("align", "offset_factor", "buffer_type")  # notes for code generation: they change no contents
@@ -82,6 +84,7 @@ def declared(
     for option, value in given.items():
         trivial = isinstance(value, ast.Constant) and value.value in (None, 0, "")
         empty = isinstance(value, (ast.List, ast.Tuple)) and not value.elts
+        empty = empty or (option == "strides" and _is_compact(value, given["shape"]))
         if option not in ("shape", "dtype", "scope", *_IGNORED) and not (trivial or empty):
             hint = "buffers are compact and do not share memory; leave it out"
             raise source.error("unsupported", f"the buffer option `{option}` is not supported", value, help=hint)
@@ -91,6 +94,20 @@ def declared(
         raise source.error("arguments", "the scope of a buffer is a string", node)
     dtype = parser.dtype_of(given["dtype"]) if "dtype" in given else DType.FLOAT32
     return Buffer(name, _shape(given["shape"], parser), dtype, memory or "global", source.span(node))
+
+
+def _is_compact(strides: ast.expr, shape: ast.expr) -> bool:
+    """Whether strides in numbers are those that a compact buffer of this shape has."""
+    parts = [[e.value if isinstance(e, ast.Constant) else None for e in s.elts]
+             for s in (strides, shape) if isinstance(s, (ast.Tuple, ast.List))]  # fmt: skip
+    if len(parts) < 2 or len(parts[0]) != len(parts[1]):
+        return False
+    step = 1
+    for stride, extent in zip(*map(reversed, parts), strict=True):
+        if stride != step or not isinstance(extent, int):
+            return False
+        step *= extent
+    return True
 
 
 def _shape(node: ast.expr, parser: ExprParser) -> tuple[Expr, ...]:
@@ -106,3 +123,104 @@ def _shape(node: ast.expr, parser: ExprParser) -> tuple[Expr, ...]:
         if isinstance(extent, Const) and extent.value < 0:
             raise parser.source.error("extent", f"an extent must not be negative, found {extent.value}", part)
     return shape
+
+
+# Regions and views ---------------------------------------------------------------------------------------------------
+
+Interval = Callable[[ExprParser, list[ast.expr], ast.AST], tuple[Expr, Expr]]  # start and extent of start and stop
+
+
+def region_of(source: Buffer | View, node: ast.expr, parser: ExprParser, interval: Interval) -> Region:
+    """The region that `A`, `A[i, 0:4]` or `A[:, j]` stands for, in the buffer that `A` names or is a view of.
+
+    Raises:
+        ParseError: an axis without an end, or another number of axes.
+    """
+    ranges = _ranges(source.shape, node, parser, interval)
+    if isinstance(source, Buffer):
+        return Region(source, tuple(ranges))
+    starts = parser.in_view(source, tuple(start for start, _ in ranges), node)
+    extents: list[Expr] = [const(1, start.dtype) for start in starts]
+    for axis, (_, extent) in zip(source.axes, ranges, strict=True):
+        extents[axis] = extent
+    return Region(source.buffer, tuple(zip(starts, extents, strict=True)))
+
+
+def _ranges(shape: tuple[Expr, ...], node: ast.expr, parser: ExprParser, interval: Interval) -> list[tuple[Expr, Expr]]:
+    """Start and extent of each axis of a region."""
+    if not isinstance(node, ast.Subscript):
+        return [(const(0, e.dtype), e) for e in shape]
+    axes = parser.spread(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
+    ranges: list[tuple[Expr, Expr]] = []
+    for axis in axes:
+        if not isinstance(axis, ast.Slice):
+            start = parser.integer(axis, "an index")
+            ranges.append((start, const(1, start.dtype)))
+        elif axis.step is None and axis.upper is not None:
+            lower = ast.copy_location(ast.Constant(0), axis) if axis.lower is None else axis.lower
+            ranges.append(interval(parser, [lower, axis.upper], axis))
+        elif axis.step is None and axis.lower is None and len(axes) == len(shape):
+            extent = shape[len(ranges)]
+            ranges.append((const(0, extent.dtype), extent))
+        else:
+            hint = "as in A[0:4] or A[:]"
+            raise parser.source.error("unsupported", "a region needs both ends and no step", node, help=hint)
+    if len(ranges) != len(shape):
+        name = ast.unparse(node.value)
+        raise parser.source.error("rank", f"{name} has {len(shape)} dimensions, the region {len(ranges)}", node)
+    return ranges
+
+
+def view_of(node: ast.expr, args: list[ast.expr], call: ast.Call, parser: ExprParser, interval: Interval) -> View:
+    """The view that `T.match_buffer(A[i:i + 16, j], (16,))` declares; strides and offsets follow from the region.
+
+    Raises:
+        ParseError: the region reads a buffer, or has another shape or dtype than is declared.
+    """
+    source = parser.source
+    target = node.value if isinstance(node, ast.Subscript) else node
+    found = parser.scope.bindings.get(target.id) if isinstance(target, ast.Name) else None
+    assert isinstance(found, (Buffer, View))
+    region = region_of(found, node, parser, interval)
+    if any(has_loads(part) for pair in region.ranges for part in pair):
+        hint = "bind the element to a name first"
+        raise source.error("unsupported", "the region of a view may not read a buffer", node, help=hint)
+    kept = [k.arg for k in call.keywords if k.arg not in _OF_REGION]
+    plain = [k for k in call.keywords if k.arg in kept]
+    declares = declared("view", args[:2], plain, parser, call)
+    if declares.dtype is not region.buffer.dtype and ("dtype" in kept or len(args) > 1):
+        message = f"the view is declared {declares.dtype}, but {region.buffer.name} holds {region.buffer.dtype}"
+        raise source.error("dtype-mismatch", message, call, help="views keep the dtype of their buffer")
+    extents = [extent for _, extent in region.ranges]
+    axes = _axes_of(extents, declares.shape)
+    if axes is None:
+        stated, have = (", ".join(_text(e) for e in shape) for shape in (declares.shape, extents))
+        message = f"the view is declared of shape ({stated}), but the region has ({have})"
+        raise source.error("rank", message, call, help="give the shape of the region; leading ones may be left out")
+    return View(region.buffer, tuple(start for start, _ in region.ranges), axes, declares.shape)
+
+
+_OF_REGION = ("data", "strides", "elem_offset", "scope")  # what the region already says, or where the buffer lies
+
+
+def _axes_of(extents: list[Expr], shape: tuple[Expr, ...]) -> tuple[int, ...] | None:
+    """The axes of a region that a shape stands for: all but leading ones of extent one; None where it has others."""
+    dropped = len(extents) - len(shape)
+    if dropped < 0 or not all(_is_one(e) for e in extents[:dropped]):
+        return None
+    same = all(_same_extent(a, b) for a, b in zip(extents[dropped:], shape, strict=True))
+    return tuple(range(dropped, len(extents))) if same else None
+
+
+def _is_one(extent: Expr) -> bool:
+    return isinstance(extent, Const) and extent.value == 1
+
+
+def _same_extent(left: Expr, right: Expr) -> bool:
+    if isinstance(left, Const) and isinstance(right, Const):
+        return left.value == right.value
+    return left.same(right)
+
+
+def _text(extent: Expr) -> str:
+    return str(extent.value) if isinstance(extent, Const) else extent.name if isinstance(extent, Var) else "..."

@@ -193,8 +193,11 @@ And, Or = _binary("and"), _binary("or")
 bitwise_and, bitwise_or, bitwise_xor = map(_binary, ("bitand", "bitor", "bitxor"))
 shift_left, shift_right = _binary("shl"), _binary("shr")
 Not, bitwise_not, abs = _unary("not"), _unary("bitnot"), _unary("abs")
-exp, log, sqrt, rsqrt, tanh = map(_unary, ("exp", "log", "sqrt", "rsqrt", "tanh"))
-sin, cos, erf, sigmoid, floor, ceil = map(_unary, ("sin", "cos", "erf", "sigmoid", "floor", "ceil"))
+exp, exp2, log, log2, log10, log1p = map(_unary, ("exp", "exp2", "log", "log2", "log10", "log1p"))
+sqrt, rsqrt, erf, sigmoid = map(_unary, ("sqrt", "rsqrt", "erf", "sigmoid"))
+sin, cos, tan, sinh, cosh, tanh = map(_unary, ("sin", "cos", "tan", "sinh", "cosh", "tanh"))
+asin, acos, atan, floor, ceil, round, trunc = map(_unary, ("asin", "acos", "atan", "floor", "ceil", "round", "trunc"))
+nearbyint = round
 
 
 def ceildiv(a: Operand, b: Operand) -> Expr:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
-from ir.nodes import BinaryOp, Buffer, Call, Cast, Expr, Function, Load, UnaryOp, Undef, Var
-from ir.script.scope import Scope
+from ir.nodes import FLOAT_UNARY_OPS, BinaryOp, Buffer, Call, Cast, Const, Expr, Function, Load, UnaryOp, Undef, Var
+from ir.script.scope import Scope, View
 from ir.script.values import Typer, Untyped, Value, is_number
 from ir.traverse import has_undef
 
@@ -32,13 +32,12 @@ _BINARY_CALLS: dict[str, BinaryOp] = {
     "GE": "ge", "truncate_div": "truncdiv", "Add": "add", "Sub": "sub", "Mul": "mul", "Min": "min", "Max": "max",
 }  # fmt: skip
 _UNARY_CALLS: dict[str, UnaryOp] = {
-    "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh", "sin": "sin", "cos": "cos",
-    "erf": "erf", "sigmoid": "sigmoid", "floor": "floor", "ceil": "ceil",
-    "abs": "abs", "fabs": "abs", "Not": "not", "bitwise_not": "bitnot",
+    **{op: op for op in FLOAT_UNARY_OPS}, "nearbyint": "round", "abs": "abs", "fabs": "abs", "Not": "not",
+    "bitwise_not": "bitnot",
 }  # fmt: skip
 _OTHER_CALLS = (
     "ceildiv", "Div", "div", "if_then_else", "Select", "cast", "Cast", "likely", "undef", "min_value", "max_value",
-    "infinity", "float",
+    "infinity", "float", "exp10", "isnan", "isinf", "isfinite",
 )  # fmt: skip
 CALLS = (*_BINARY_CALLS, *_UNARY_CALLS, *_OTHER_CALLS, "bool_", "boolean", *(d.value for d in DType))
 _DTYPE_IS_ARGUMENT = ("undef", "cast", "Cast", "min_value", "max_value", "infinity")
@@ -59,8 +58,23 @@ def dialect_name(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
+# What to write in place of names that other dialects of TVM have.
+ELSEWHERE = {
+    "allocate": 'allocate a buffer, as in L = T.alloc_buffer((16,), "float32")',
+    "launch_thread": 'write a loop: for tx in T.thread_binding(16, thread="threadIdx.x")',
+    "env_thread": 'write a loop: for tx in T.thread_binding(16, thread="threadIdx.x")',
+    "attr": "leave it out: attributes have no meaning here",
+    "ramp": "write a loop over the elements (T.vectorized)",
+    "broadcast": "write a loop over the elements (T.vectorized)",
+    "Assert": 'write assert condition, "message"',
+    "fmod": "write x - y * T.trunc(x / y), which rounds",
+}
+
+
 def suggest_name(name: str, known: tuple[str, ...]) -> str:
     """A hint at the nearest name of the dialect, as one writes it."""
+    if name in ELSEWHERE:
+        return ELSEWHERE[name]
     near = suggest(name.rpartition(".")[2], known)
     return near.replace("`", "`T.", 1) if near else "docs/language.md lists what there is"
 
@@ -78,6 +92,13 @@ class ExprParser(Typer):
     def of_dtype(self, node: ast.expr, dtype: DType) -> Expr:
         """An expression that must have `dtype`; numbers take it, int32 widens to int64."""
         return self.as_dtype(self.value(node), dtype, node)
+
+    def stored(self, node: ast.expr, dtype: DType) -> Expr:
+        """A value to be stored: as `of_dtype`, and integers become floats where the buffer holds floats."""
+        value = self.value(node)
+        if isinstance(value, Expr) and value.dtype.is_integer and dtype.is_float:
+            return Cast(dtype, value, self.source.span(node))
+        return self.as_dtype(value, dtype, node)
 
     def condition(self, node: ast.expr) -> Expr:
         """A boolean expression."""
@@ -178,6 +199,11 @@ class ExprParser(Typer):
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in ROOTS and name not in self.scope.bindings:
                 hint = suggest_name(attr, CALLS)
                 raise self.source.error("unknown-name", f"`{name}.{attr}` is not a value", node, help=hint)
+            case ast.Slice():
+                shown, hint = ast.unparse(node), "write a loop over the elements (T.vectorized)"
+                raise self.source.error(
+                    "unsupported", f"`{shown}` is not an expression of the dialect", node, help=hint
+                )
             case _:
                 text = ast.unparse(node)
                 what = text if len(text) < 60 else type(node).__name__
@@ -193,7 +219,7 @@ class ExprParser(Typer):
             case Function():
                 hint = f"call it, as in {found.signature}"
                 raise self.source.error("unsupported", f"{name} is a function, not a value", node, help=hint)
-            case Buffer():
+            case Buffer() | View():
                 zeros = ", ".join("0" for _ in found.shape)
                 raise self.source.error(
                     "rank", f"{name} is a buffer, not a value", node, help=f"load an element, as in {name}[{zeros}]"
@@ -216,31 +242,57 @@ class ExprParser(Typer):
     def _tuple(self, node: ast.expr) -> tuple[Value, ...] | None:
         if isinstance(node, ast.Attribute) and node.attr == "shape" and isinstance(node.value, ast.Name):
             buffer = self.scope.bindings.get(node.value.id)
-            return buffer.shape if isinstance(buffer, Buffer) else None
+            return buffer.shape if isinstance(buffer, (Buffer, View)) else None
         found = self.scope.bindings.get(node.id) if isinstance(node, ast.Name) else None
         if not isinstance(found, tuple):
             return None
-        return tuple(item for item in found if isinstance(item, (bool, int, float)))
+        return tuple(item for item in found if isinstance(item, (Var, bool, int, float)))
+
+    def spread(self, nodes: list[ast.expr]) -> list[ast.expr]:
+        """Syntax with an item each in place of `*names`, and of a name that stands for the variables of a grid."""
+        found: list[ast.expr] = []
+        for node in nodes:
+            inner = node.value if isinstance(node, ast.Starred) else node
+            bound = self.scope.bindings.get(inner.id) if isinstance(inner, ast.Name) else None
+            several = isinstance(bound, tuple) and all(isinstance(v, Var) for v in bound)
+            items = self._tuple(inner) if several or isinstance(node, ast.Starred) else None
+            if items is None:
+                found.append(node)
+                continue
+            for k in range(len(items)):
+                part = ast.Subscript(inner, ast.copy_location(ast.Constant(k), node), ast.Load())
+                found.append(ast.copy_location(part, node))
+        return found
 
     def place(self, target: ast.expr, index: ast.expr, node: ast.expr) -> tuple[Buffer, tuple[Expr, ...]]:
         """The buffer and indices of `target[index]`."""
         found = self.scope.look_up(target.id, target, self.source) if isinstance(target, ast.Name) else None
-        if not isinstance(found, Buffer):
+        if not isinstance(found, (Buffer, View)):
             raise self.source.error(
                 "not-a-buffer", f"`{ast.unparse(target)}` is not a buffer", target, help="only buffers have elements"
             )
-        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        name = ast.unparse(target)
+        parts = self.spread(index.elts if isinstance(index, ast.Tuple) else [index])
         if len(parts) != len(found.shape):
             raise self.source.error(
                 "rank",
-                f"{found.name} has {len(found.shape)} dimensions, but {len(parts)} indices are given",
+                f"{name} has {len(found.shape)} dimensions, but {len(parts)} indices are given",
                 node,
-                help=f"give one index for each dimension of {found.name}",
+                help=f"give one index for each dimension of {name}",
             )
         outer, self.in_assume = self.in_assume, False
         indices = tuple(self.integer(p, "an index") for p in parts)
         self.in_assume = outer
-        return found, indices
+        return (found, indices) if isinstance(found, Buffer) else (found.buffer, self.in_view(found, indices, node))
+
+    def in_view(self, view: View, indices: tuple[Expr, ...], node: ast.AST) -> tuple[Expr, ...]:
+        """Indices into the buffer that a view is of."""
+        own = list(indices)
+        for k, (axis, index) in enumerate(zip(view.axes, indices, strict=True)):
+            first = view.starts[axis]
+            if not (isinstance(first, Const) and first.value == 0):
+                own[k] = self.common([first, index], "an index", node)[1]
+        return view.indices(tuple(own))
 
     def _unary(self, op: ast.unaryop, value: Value, node: ast.expr) -> Value:
         match op:
@@ -329,6 +381,10 @@ class ExprParser(Typer):
                 return self.c_division(self.value(a), self.value(b), node)
             case "float":
                 return self._float_text(self._only(node, name))
+            case "exp10":
+                return self.binary("pow", 10.0, self.default(self.value(self._only(node, name)), node), node)
+            case "isnan" | "isinf" | "isfinite":
+                return self._kind_of_float(name, self.of_float(self._only(node, name), name), node)
             case "if_then_else" | "Select":
                 cond, then, other = self._arguments(node, name, 3)
                 return self._select(cond, then, other, node)
@@ -340,6 +396,20 @@ class ExprParser(Typer):
             case _:
                 dtype = self.dtype_of(self._only(node, name))
                 return self.limit(name, dtype, node)
+
+    def of_float(self, node: ast.expr, name: str) -> Expr:
+        """The argument of a function of floats."""
+        expr = self.any(node)
+        if not expr.dtype.is_float:
+            hint = 'convert it with T.cast(..., "float32")'
+            raise self.source.error("dtype-mismatch", f"{name} needs a float, found {expr.dtype}", node, help=hint)
+        return expr
+
+    def _kind_of_float(self, name: str, operand: Expr, node: ast.Call) -> Value:
+        if name == "isnan":
+            return self.binary("ne", operand, operand, node)
+        most = self.limit("infinity", operand.dtype, node)
+        return self.binary("eq" if name == "isinf" else "lt", self.unary("abs", operand, node), most, node)
 
     def _conversion(self, dtype: DType, node: ast.Call) -> Value:
         """`T.float32(e)`: a literal of the dtype, or a cast where `e` has another one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from types import MappingProxyType
 
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, suggest
@@ -13,7 +14,9 @@ from ir.nodes import (
     Alloc,
     Assert,
     Assume,
+    Binary,
     Buffer,
+    Const,
     Evaluate,
     Expr,
     For,
@@ -28,10 +31,10 @@ from ir.nodes import (
     seq,
 )
 from ir.script.blocks import BLOCK_NOTES, BLOCKS, BlockParser
-from ir.script.buffers import annotation, buffer_param, declared, is_handle, scalar_dtype
-from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name, suggest_name
+from ir.script.buffers import annotation, buffer_param, declared, is_handle, scalar_dtype, view_of
+from ir.script.expressions import CALLS, ELSEWHERE, MAX_DEPTH, ExprParser, dialect_name, suggest_name
 from ir.script.intervals import extent_of
-from ir.script.scope import Constant, Scope, Source
+from ir.script.scope import Constant, Scope, Source, View
 from ir.syntax import python_syntax
 from ir.traverse import all_exprs, shape_vars
 
@@ -39,12 +42,24 @@ ALLOC = ("alloc_buffer", "sblock_alloc_buffer", "decl_buffer")
 MAX_LINKS = 100  # of a sum or product that is one expression: half of the levels that it may be nested
 _PART = "<partial>"  # what stands for the first part of a longer one: no name that an author can write
 _LETS = ("LetStmt", "let", "Let")
+_BINDS = ("bind", "Bind", "meta_var")  # `x = T.bind(e)` is what `x = e` is
 _LOOPS: dict[str, LoopKind] = {
     "range": "serial", "serial": "serial", "parallel": "parallel", "vectorized": "vectorized", "unroll": "unroll",
     "thread_binding": "parallel",
 }  # fmt: skip
 _LOOP_OPTIONS = ("start", "stop", "extent", "annotations", "thread", "step")
-_STATEMENTS = ("assume", "evaluate", "func_attr", *BLOCK_NOTES, *ALLOC, "match_buffer", "grid", *_LOOPS, *BLOCKS)
+_STATEMENTS = (
+    "assume",
+    "evaluate",
+    "bind",
+    "func_attr",
+    *BLOCK_NOTES,
+    *ALLOC,
+    "match_buffer",
+    "grid",
+    *_LOOPS,
+    *BLOCKS,
+)
 _HINTS: dict[type[ast.stmt], str] = {
     ast.While: "use a for loop with an extent",
     ast.Return: "kernels write their results into buffer parameters and run to their end",
@@ -210,7 +225,7 @@ class FunctionParser:
             if dtype is not None:
                 inner = self._declare(target.id, dtype, node, inner)
                 continue
-            expr = ExprParser(self.source, scope).any(value)
+            expr = ExprParser(self.source, scope).any(self._bound(value))
             inner, wrap = self._bind_let(target.id, expr, node, inner)
             wraps.append(wrap)
         return inner, wraps
@@ -232,11 +247,17 @@ class FunctionParser:
     def _let(
         self, name: str, value: ast.expr, node: ast.stmt, scope: Scope, dtype: DType | None
     ) -> tuple[Scope, list[Wrap]]:
-        value, scope, wraps = self._in_steps(value, scope)
+        value, scope, wraps = self._in_steps(self._bound(value), scope)
         parser = ExprParser(self.source, scope)
         expr = parser.any(value) if dtype is None else parser.of_dtype(value, dtype)
         inner, wrap = self._bind_let(name, expr, node, scope)
         return inner, [*wraps, wrap]
+
+    def _bound(self, value: ast.expr) -> ast.expr:
+        """What a name is bound to by `T.bind(e)`, which is `e`."""
+        if isinstance(value, ast.Call) and dialect_name(value.func) in _BINDS:
+            return self.only(value, dialect_name(value.func) or "bind")
+        return value
 
     def _bind_let(self, name: str, value: Expr, node: ast.stmt, scope: Scope) -> tuple[Scope, Wrap]:
         self._check_rebinding(name, node, scope)
@@ -244,10 +265,10 @@ class FunctionParser:
         var = Var(scope.fresh(name), value.dtype, span)
         return scope.bind(name, var), lambda rest: Let(var, value, rest, span)
 
-    def _check_rebinding(self, name: str, node: ast.stmt, scope: Scope, *, buffers: bool = False) -> None:
+    def _check_rebinding(self, name: str, node: ast.AST, scope: Scope, *, buffers: bool = False) -> None:
         bound = scope.bindings.get(name)
         local = name in scope.local
-        if isinstance(bound, Buffer) and not (buffers and local):
+        if isinstance(bound, (Buffer, View)) and not (buffers and local):
             hint = f"store to an element, as in {name}[...] = ..., or use another name"
             raise self.source.error("rebinding", f"`{name}` is a buffer, and bindings do not change", node, help=hint)
         if isinstance(bound, Var) and not local:
@@ -265,15 +286,32 @@ class FunctionParser:
         span = self.source.span(node)
         return scope.bind(name, buffer), lambda rest: Alloc(buffer, rest, span)
 
+    def declaration(self, node: ast.stmt, scope: Scope) -> Scope | None:
+        """The scope after a statement that declares views or shape variables, which are no statements; else None."""
+        values = node.value.elts if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple) else None
+        values = [node.value] if isinstance(node, ast.Assign) and values is None else values
+        if not values or not all(isinstance(v, ast.Call) and self._declares(v) for v in values):
+            return None
+        found = self._binding(node, scope, top=False)
+        return None if found is None or found[1] else found[0]
+
+    def _declares(self, call: ast.Call) -> bool:
+        callee = dialect_name(call.func)
+        return callee == "match_buffer" or self._shape_variable(callee, call) is not None
+
     def _match_buffer(self, name: str, call: ast.Call, scope: Scope, *, top: bool) -> Scope:
         args = list(call.args)
+        source = args[0].value if args and isinstance(args[0], ast.Subscript) else args[0] if args else None
+        if isinstance(source, ast.Name) and isinstance(scope.bindings.get(source.id), (Buffer, View)):
+            self._check_rebinding(name, call, scope, buffers=True)
+            return scope.hide(name, view_of(args[0], args[1:], call, ExprParser(self.source, scope), self.interval))
         handle = args.pop(0) if args and isinstance(args[0], ast.Name) and args[0].id in self.params else None
         if not top or not isinstance(handle, ast.Name) or self.params[handle.id] is not None:
             raise self.source.error(
                 "unsupported",
-                "T.match_buffer is supported for handle parameters, once each, at the top",
+                "T.match_buffer is supported for regions of buffers, and for handle parameters, once each, at the top",
                 call,
-                help="use the buffer itself in place of a view of it",
+                help="name a buffer, as in T.match_buffer(A[0:16, 0:16], (16, 16))",
             )
         buffer = declared(scope.fresh(name), args, call.keywords, ExprParser(self.source, scope), call)
         self.params[handle.id] = buffer
@@ -315,7 +353,7 @@ class FunctionParser:
         value, scope, wraps = self._in_steps(value, scope)
         parser = ExprParser(self.source, scope)
         buffer, indices = parser.place(target.value, target.slice, target)
-        stmt: Stmt = Store(buffer, indices, parser.of_dtype(value, buffer.dtype), self.source.span(target))
+        stmt: Stmt = Store(buffer, indices, parser.stored(value, buffer.dtype), self.source.span(target))
         for wrap in reversed(wraps):
             stmt = wrap(stmt)
         return stmt
@@ -359,6 +397,9 @@ class FunctionParser:
             case "func_attr":
                 self.attrs.update(self.dictionary(self.only(call, "func_attr")))
                 return SKIP
+            case "bind" | "Bind":
+                message = f"T.{name} binds no name here"
+                raise self.source.error("unsupported", message, call, help="write x = T.bind(...)")
             case _ if name is not None and name in BLOCK_NOTES:
                 hint = "put it first in the body of a `with T.block(...)`"
                 raise self.source.error("unsupported", f"T.{name} stands at the head of a T.block", call, help=hint)
@@ -401,9 +442,8 @@ class FunctionParser:
                     raise self.source.error("arguments", f"T.{name} takes one value", call)
                 return wrap(self.statements(node.body, inner))
         shown = ast.unparse(node).splitlines()[0].removesuffix(":")
-        raise self.source.error(
-            "unsupported", f"`{shown}` is not supported", node, help='blocks are written `with T.block("name"):`'
-        )
+        hint = ELSEWHERE.get(name or "", 'blocks are written `with T.block("name"):`, with T.axis for what they bind')
+        raise self.source.error("unsupported", f"`{shown}` is not supported", node, help=hint)
 
     # Attributes ------------------------------------------------------------------------------------------------------
 
@@ -439,31 +479,48 @@ class FunctionParser:
                 call,
                 help=near or "use range, T.serial, T.grid, T.parallel, T.vectorized or T.unroll",
             )
-        targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+        targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
+        if name == "grid":
+            return self._grid(targets, call, node, scope)
         names = [t.id for t in targets if isinstance(t, ast.Name)]
         if len(names) != len(targets):
             raise self.source.error("unsupported", "loop variables must be plain names", node.target)
-        if name == "grid":
-            return self._grid(names, call, node, scope)
         if len(names) != 1:
             raise self.source.error("arguments", f"{name} binds one variable, {len(names)} given", node.target)
-        start, extent, notes = self._range(call, name, ExprParser(self.source, scope))
+        start, extent, step, notes = self._range(call, name, ExprParser(self.source, scope))
+        if step != 1:
+            return self._strided(names[0], (start, extent, step), _LOOPS[name], notes, node, scope)
         return self._nest([(names[0], start, extent)], _LOOPS[name], notes, node, scope)
 
-    def _grid(self, names: list[str], call: ast.Call, node: ast.For, scope: Scope) -> Stmt:
-        if call.keywords or len(names) != len(call.args):
-            raise self.source.error(
-                "arguments", f"T.grid has {len(call.args)} extents for {len(names)} variables", node.target
-            )
+    def _grid(self, targets: list[ast.expr], call: ast.Call, node: ast.For, scope: Scope) -> Stmt:
+        """Nested loops; a starred name, or a single one, stands for all variables that have no name of their own."""
         parser = ExprParser(self.source, scope)
-        extents = [parser.integer(a, "an extent") for a in call.args]
+        extents = [parser.integer(a, "an extent") for a in parser.spread(call.args)]
+        if len(targets) == 1 and isinstance(targets[0], ast.Name) and len(extents) > 1:
+            targets = [ast.copy_location(ast.Starred(targets[0], ast.Store()), targets[0])]
+        inner = [t.value if isinstance(t, ast.Starred) else t for t in targets]
+        starred = [k for k, t in enumerate(targets) if isinstance(t, ast.Starred)]
+        names = [t.id for t in inner if isinstance(t, ast.Name)]
+        if len(names) != len(targets) or len(starred) > 1:
+            raise self.source.error(
+                "unsupported", "loop variables must be plain names, one of them starred", node.target
+            )
+        more = len(extents) - len(names)
+        if call.keywords or more < -len(starred) or (more > 0 and not starred):
+            raise self.source.error(
+                "arguments", f"T.grid has {len(extents)} extents for {len(names)} variables", node.target
+            )
+        groups: dict[str, tuple[int, int]] = {}
+        for k in starred:
+            groups[names[k]] = (k, k + more + 1)
+            names[k : k + 1] = [f"{names[k]}_{n}" for n in range(more + 1)]
         ranges: list[tuple[str, Expr, Expr]] = [(n, const(0, e.dtype), e) for n, e in zip(names, extents, strict=True)]
-        return self._nest(ranges, "serial", (), node, scope)
+        return self._nest(ranges, "serial", (), node, scope, groups)
 
     def _range(
         self, call: ast.Call, name: str, parser: ExprParser
-    ) -> tuple[Expr, Expr, tuple[tuple[str, object], ...]]:
-        """Start, extent and annotations of a loop."""
+    ) -> tuple[Expr, Expr, int, tuple[tuple[str, object], ...]]:
+        """Start, extent, step and annotations of a loop."""
         named = {k.arg: k.value for k in call.keywords}
         args = list(call.args)
         notes: dict[str, object] = {}
@@ -473,10 +530,8 @@ class FunctionParser:
                 raise self.source.error("arguments", f"{name} has no option `{option}`", value, help=near)
         if name == "thread_binding" and args and isinstance(args[-1], ast.Constant) and isinstance(args[-1].value, str):
             notes["thread"] = self._literal(args.pop())
-        step = args.pop() if len(args) == 3 else named.get("step")
-        if not (step is None or (isinstance(step, ast.Constant) and step.value in (1, None))):
-            hint = "loop over the number of iterations, and multiply the variable by the step"
-            raise self.source.error("unsupported", "loops run in steps of one", step, help=hint)
+        given = args.pop() if len(args) == 3 else named.get("step")
+        step = 1 if given is None else self._step(given, parser)
         bounds = (
             [named[k] for k in ("start",) if k in named] + args + [named[k] for k in ("stop", "extent") if k in named]
         )
@@ -488,7 +543,49 @@ class FunctionParser:
             notes.update(self.dictionary(named["annotations"]))
         if "thread" in named:
             notes["thread"] = self._literal(named["thread"])
-        return start, extent, tuple(notes.items())
+        return start, extent, step, tuple(notes.items())
+
+    def _step(self, node: ast.expr, parser: ExprParser) -> int:
+        """A positive number."""
+        if isinstance(node, ast.Constant) and node.value is None:
+            return 1
+        value = parser.value(node)
+        step = value.value if isinstance(value, Const) and value.dtype.is_integer else value
+        if isinstance(step, bool) or not isinstance(step, int) or step < 1:
+            hint = "loop over the number of iterations, and compute the value in the body"
+            raise self.source.error("unsupported", "the step of a loop is a number above zero", node, help=hint)
+        return step
+
+    def _strided(
+        self,
+        name: str,
+        bounds: tuple[Expr, Expr, int],
+        kind: LoopKind,
+        notes: tuple[tuple[str, object], ...],
+        node: ast.For,
+        scope: Scope,
+    ) -> Stmt:
+        """A loop over the number of steps, with a name for `start + steps * step`."""
+        start, extent, step = bounds
+        parser, span = ExprParser(self.source, scope), self.source.span(node.target)
+        dtype = extent.dtype
+        by = parser.typed(step, dtype, node.iter)
+        if isinstance(extent, Const):
+            trips: Expr = const(-(-int(extent.value) // step), dtype)
+        else:
+            trips = Binary("floordiv", Binary("add", extent, const(step - 1, dtype)), by, span)
+        count = Var(scope.fresh(f"{name}_step"), dtype, span)
+        inner = Scope(scope.bindings, scope.taken | {count.name})
+        var = Var(inner.fresh(name), dtype, span)
+        self.loops[var] = (start, extent)
+        self._deeper(node)
+        self._deeper(node)
+        body = self.statements(node.body, inner.bind(name, var).inner())
+        self.depth -= 2
+        steps = Binary("mul", count, by, span)
+        from_zero = isinstance(start, Const) and start.value == 0
+        value = steps if from_zero else Binary("add", start, steps, span)
+        return For(count, const(0, dtype), trips, Let(var, value, body, span), kind, notes, span)
 
     def interval(self, parser: ExprParser, bounds: list[ast.expr], node: ast.AST) -> tuple[Expr, Expr]:
         """Start and extent of `[extent]` or `[start, stop]`."""
@@ -505,6 +602,7 @@ class FunctionParser:
         notes: tuple[tuple[str, object], ...],
         node: ast.For,
         scope: Scope,
+        groups: Mapping[str, tuple[int, int]] = MappingProxyType({}),
     ) -> Stmt:
         inner, variables = scope.inner(), list[Var]()
         for name, start, extent in ranges:
@@ -513,6 +611,8 @@ class FunctionParser:
             variables.append(var)
             self.loops[var] = (start, extent)
             inner = inner.bind(name, var).inner()
+        for name, (first, last) in groups.items():
+            inner = inner.hide(name, tuple(variables[first:last])).inner()
         stmt = self.statements(node.body, inner)
         self.depth -= len(ranges)
         span = self.source.span(node.iter)

@@ -8,10 +8,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ir.errors import ParseError, Span, suggest
-from ir.nodes import Buffer, Function, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Function, Var
 
 Constant = bool | int | float | str | Function | tuple["Constant", ...]  # what the text around a kernel defines
-Binding = Var | Buffer | Constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """A region of a buffer under a name of its own: axis `axes[k]` of the buffer counts from its start as axis k."""
+
+    buffer: Buffer
+    starts: tuple[Expr, ...]
+    axes: tuple[int, ...]
+    shape: tuple[Expr, ...]
+
+    def indices(self, own: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The indices into the buffer of an element of the view."""
+        places = list(self.starts)
+        for axis, index in zip(self.axes, own, strict=True):
+            first = places[axis]
+            if isinstance(first, Const) and first.value == 0:
+                places[axis] = index
+            elif not (isinstance(index, Const) and index.value == 0):
+                places[axis] = Binary("add", first, index, index.span)
+        return tuple(places)
+
+
+Binding = Var | Buffer | View | Constant | tuple[Var, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +89,10 @@ class Scope:
     def bind(self, name: str, value: Var | Buffer) -> Scope:
         """This scope with one more name, which printing calls `value.name`."""
         return Scope({**self.bindings, name: value}, self.taken | {value.name}, self.local | {name})
+
+    def hide(self, name: str, value: View | tuple[Var, ...]) -> Scope:
+        """This scope with a name that stands for other nodes, so that printing does not know it."""
+        return Scope({**self.bindings, name: value}, self.taken, self.local | {name})
 
     def fresh(self, name: str) -> str:
         """`name`, or a variation of it that nothing on this path uses."""

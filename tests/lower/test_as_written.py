@@ -295,6 +295,7 @@ AT_ZERO = {
     "branch": ("if A[i] > 0.0:\n        B[i] = T.sqrt(A[i])\n    else:\n        B[i] = 0.0", lambda a: 0.5 / a**0.5),
     "guard": ("if A[i] > 0.0:\n        B[i] = T.log(A[i])", lambda a: 1 / a),
     "choice": ("B[i] = 0.0 if A[i] <= 0.0 else 1.0 / A[i]", lambda a: -1 / a**2),
+    "function": ("B[i] = T.asin(A[i] - 1.0) + T.log2(A[i]) if A[i] > 0.0 and A[i] < 2.0 else 0.0", None),
     "nested": ("B[i] = (T.sqrt(T.log(A[i])) if A[i] > 1.0 else A[i]) if A[i] > 0.0 else 0.0", None),
     "power": ("B[i] = T.pow(A[i], 0.5) if A[i] > 0.0 else 0.0", lambda a: 0.5 / a**0.5),
     "overflow": ("B[i] = T.exp(60.0 * (2.0 - A[i])) if A[i] > 0.5 else 0.0", None),

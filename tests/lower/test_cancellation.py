@@ -11,10 +11,11 @@ import pytest
 from egraph_rules import optimize
 from egraph_rules.cost import CPU
 from ir import interpret, parse
-from ir.nodes import Const, PrimFunc
-from ir.traverse import buffers_written
+from ir.nodes import Const, Expr, PrimFunc, const
+from ir.traverse import buffers_written, map_expr, map_stmt
 from lower import compile
 from lower.callable import Kernel
+from lower.deciding import deciding, least
 from profiles import some
 
 N, K = 12, 6
@@ -34,9 +35,17 @@ class Program:
     moved: str
 
     def function(self, dtype: str) -> PrimFunc:
-        """The program over one dtype of floats."""
+        """The program over one dtype of floats, with the numbers that it has in float32."""
         body = self.body.replace("\n", "\n    ")
-        return parse(f"@T.prim_func\ndef f({self.params}):\n    {body}\n".replace("float32", dtype)).funcs[0]
+        func = parse(f"@T.prim_func\ndef f({self.params}):\n    {body}\n".replace("float32", dtype)).funcs[0]
+        return replace(func, body=map_stmt(func.body, lambda e: map_expr(e, as_single)))
+
+
+def as_single(expr: Expr) -> Expr:
+    """A number as float32 has it."""
+    if isinstance(expr, Const) and expr.dtype.is_float:
+        return const(float(np.float32(expr.value)), expr.dtype)
+    return expr
 
 
 def buffers(**shapes: str) -> str:
@@ -149,6 +158,17 @@ PROGRAMS = {
     ),
 }
 
+STEPS = 1000
+NEAR_THE_LIMIT = {
+    "slow": (0.9999,),
+    "slow from a scalar": (0.999,),
+    "slow twice": (1.998, -0.998001),
+    "slow twice from scalars": (1.998, -0.998001),
+    "slow three times": (2.97, -2.9403, 0.970299),
+    "alternating": (-1.9954, -0.998),
+    "turning": (1.9954, -0.998),
+}
+
 
 def data(func: PrimFunc, moved: str, offset: float) -> dict[str, Any]:
     """Numbers in float32 around an offset, or around zero for what does not move."""
@@ -193,6 +213,48 @@ def test_optimized_kernels_are_as_close_as_loops(name: str) -> None:
     kernel = compile(optimize(program.function("float32")).best, EAGER)
     for offset in OFFSETS:
         assert_as_close(program, kernel, offset)
+
+
+def filter_near_its_limit(factors: tuple[float, ...], scalars: bool) -> Program:
+    """A filter by factors that are numbers, or scalars of the program."""
+    names = [f"c{k}" if scalars else str(f) for k, f in enumerate(factors)]
+    terms = " + ".join(f"{c} * Y[i - {k}]" for k, c in enumerate(names, 1))
+    params = ", ".join([*([f"{c}: T.float32" for c in names] if scalars else []), buffers(X=f"{STEPS}", Y=f"{STEPS}")])
+    gain = float(np.float32(1 - abs(factors[-1])))
+    return Program(params, f"for i in T.serial({len(factors)}, {STEPS}):\n    Y[i] = {terms} + {gain} * X[i]", "XY")
+
+
+def assert_filter_as_close(program: Program, kernel: Kernel, scalars: dict[str, Any]) -> None:
+    """As `assert_as_close`, where the filter begins close to what it tends to."""
+    single, double = program.function("float32"), program.function("float64")
+    for offset in OFFSETS:
+        given = data(single, "XY", offset)
+        given["Y"][:] = given["X"][0]
+        given |= scalars
+        (exact,) = interpret(double, **{n: v.astype(np.float64) for n, v in given.items()})
+        (loops,) = interpret(single, **{n: v.copy() for n, v in given.items()})
+        least = float(np.spacing(np.abs(exact).max().astype(np.float32)))
+        error, most = errors(kernel(**given)[0], exact), TIMES * max(errors(loops, exact), least)
+        assert error <= most, f"off by {error}, the loops by {errors(loops, exact)}\n{kernel.source}"
+
+
+@pytest.mark.parametrize("name", some(NEAR_THE_LIMIT, 4))
+def test_filters_near_their_limit_are_as_close_as_loops(name: str) -> None:
+    """What is handed on from block to block, or from window to window, is not off by the same again and again."""
+    factors, scalars = NEAR_THE_LIMIT[name], "scalar" in name
+    program = filter_near_its_limit(factors, scalars)
+    kernel = compile(program.function("float32"), EAGER)
+    assert any("filter of order" in line or "linear scan" in line for line in kernel.report), kernel.report
+    assert_filter_as_close(program, kernel, {f"c{k}": np.float32(f) for k, f in enumerate(factors) if scalars})
+
+
+@pytest.mark.parametrize(("form", "function"), [(0, "pairwise_sums"), (2, "doubling_sums")])
+def test_all_forms_of_a_scan_near_its_limit_are_as_close_as_loops(form: int, function: str) -> None:
+    program = filter_near_its_limit(NEAR_THE_LIMIT["slow"], scalars=False)
+    with deciding(lambda decision, prices: form if decision == "scan" else least(decision, prices)):
+        kernel = compile(program.function("float32"), EAGER)
+    assert f"def {function}(" in kernel.source
+    assert_filter_as_close(program, kernel, {})
 
 
 LABELS = f"""

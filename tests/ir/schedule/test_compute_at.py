@@ -294,6 +294,96 @@ def test_sizes_may_be_symbolic() -> None:
     moved(program, ("C", "i"), reverse=True)
 
 
+def flat(sizes: tuple[str | int, ...], factor: int | None) -> Schedule:
+    """A producer and its consumer, whose loops are one, split by a factor."""
+    symbols = tuple(s for s in sizes if isinstance(s, str))
+    shape = tuple(te.var(s) if isinstance(s, str) else s for s in sizes)
+    A = te.placeholder(shape, "int32", name="A")
+    B = te.compute(shape, lambda *at: A[at] + 1, name="B")
+    names = [f"c{k}" for k in range(len(sizes))]
+    C = te.compute(shape, eval(f"lambda {', '.join(names)}: B[{', '.join(names)}] * 2", {"B": B}), name="C")
+    sch = Schedule(te.create_prim_func([A, C]))
+    fused = sch.fuse(*names)
+    assert bool(symbols) == ("match_buffer" in to_script(sch.func))
+    if factor is not None:
+        sch.split(fused, [None, factor])
+    return sch
+
+
+SIZES = [("m", "n"), ("m", "n", "p"), ("m", 4, "n"), (3, 4, 5)]
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+@pytest.mark.parametrize("factor", [None, 7])
+def test_one_element_is_computed_in_a_fused_loop(sizes: tuple[str | int, ...], factor: int | None) -> None:
+    sch = flat(sizes, factor)
+    before = sch.func
+    loops = [x.name for x in sch.get_loops("C")]
+    sch.compute_at("B", loops[-1])
+    assert [x.name for x in sch.get_loops("B")] == loops and shape(sch, "B") == ["1"] * len(sizes)
+    text = to_script(sch.func)
+    assert "if_then_else" not in text and text.count("//") < 4 * len(sizes)
+    assert assert_refines(before, sch.func, RNG(0), exact=True) > 0
+
+
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_a_tile_of_a_fused_loop_computes_its_elements(sizes: tuple[str | int, ...]) -> None:
+    sch = flat(sizes, 7)
+    before = sch.func
+    outer, inner = (x.name for x in sch.get_loops("C"))
+    found = sch.compute_at("B", outer)
+    assert [x.name for x in found] == [x.name for x in sch.get_loops("B")][1:] and len(found) == 1
+    assert shape(sch, "B") == ["7", *["1"] * len(sizes)] and f"B[{inner}, " in to_script(sch.func)
+    assert "if_then_else" not in to_script(sch.func)
+    assert assert_refines(before, sch.func, RNG(0), exact=True) > 0
+
+
+UNBOUNDED = """
+B = T.alloc_buffer((m, n), "int32")
+for i, j in T.grid(m, n):
+    with T.block("P"):
+        B[i, j] = A[i, j] + 1
+for o, f in T.grid(2, k):
+    if n > 0:
+        C[o, f] = B[f // n, f % n]
+"""
+
+
+@pytest.mark.parametrize("loop", ["o", "f"])
+def test_of_a_divisor_that_may_be_zero_no_digits_are_taken(loop: str) -> None:
+    params = 'A: T.Buffer((m, n), "int32"), C: T.Buffer((2, k), "int32"), m: T.int32, n: T.int32, k: T.int32'
+    sch = moved(func(UNBOUNDED, params), ("P", loop))
+    assert shape(sch, "B") == ["m", "n"]
+    for n in (0, 3):
+        interpret(sch.func, np.zeros((3, n), np.int32), np.zeros((2, 4), np.int32), 3, n, 4)
+
+
+def test_buffers_of_the_loops_themselves_stay_where_they_are() -> None:
+    """A tile that keeps a buffer of its own is not taken apart."""
+    body = """
+B = T.alloc_buffer((m, n), "int32")
+for i, j in T.grid(m, n):
+    with T.block("P"):
+        B[i, j] = A[i, j] + 1
+for fo, fi in T.grid((m * n + 7) // 8, 8):
+    L = T.alloc_buffer((1,), "int32")
+    if 8 * fo + fi < m * n:
+        L[0] = B[(8 * fo + fi) // n, (8 * fo + fi) % n]
+        C[(8 * fo + fi) // n, (8 * fo + fi) % n] = L[0]
+"""
+    params = 'A: T.Buffer((m, n), "int32"), C: T.Buffer((m, n), "int32"), m: T.int32, n: T.int32'
+    assert shape(moved(func("T.assume(n > 0)" + body, params), ("P", "fo")), "B") == ["m", "n"]
+    assert shape(moved(func("T.assume(n > 0)" + body, params), ("P", "fi")), "B") == ["1", "1"]
+
+
+def test_digits_beyond_the_sizes_are_guarded() -> None:
+    """Of a loop that is not known to be their product nothing is known of the quotient."""
+    params = 'A: T.Buffer((m, n), "int32"), C: T.Buffer((2, k), "int32"), m: T.int32, n: T.int32, k: T.int32'
+    program = func("T.assume(n > 0)" + UNBOUNDED.replace("if n > 0", "if f // n < m"), params)
+    sch = moved(program, ("P", "o"))
+    assert shape(sch, "B") == ["k", "1", "1"] and "if f_1 // n < m" in to_script(sch.func)
+
+
 def test_a_stencil_overlaps() -> None:
     A = te.placeholder((18,), "int32", name="A")
     B = te.compute((18,), lambda i: A[i] * 2, name="B")

@@ -11,7 +11,7 @@ from compare import assert_refines
 from ir import parse, to_script
 from ir.errors import ScheduleError
 from ir.interpret import interpret, interpret_with_undef
-from ir.nodes import Alloc
+from ir.nodes import Alloc, Store
 from ir.schedule import Schedule
 from ir.traverse import buffers_written, walk
 from profiles import few
@@ -223,6 +223,55 @@ def func(A: T.Buffer((3, 4), "int32")):
     lines = to_script(sch.func).splitlines()
     assert next(k for k, s in enumerate(lines) if "L_cache =" in s) > next(k for k, s in enumerate(lines) if "L =" in s)
     assert assert_refines(func, sch.func, np.random.default_rng(3)) > 0
+
+
+WRITTEN_IN_A_LOOP = """
+@T.prim_func
+def func(A: T.Buffer((3, 8), "int32"), B: T.Buffer((3, 8), "int32"), S: T.Buffer((3,), "int32"), n: T.int32):
+    L = T.alloc_buffer((3, 8), "int32")
+    for i in T.serial(3):
+        for j in T.serial(8):
+            with T.block("producer"):
+                L[i, j] = A[i, j] + 1
+        if S[i] > 0 and n > 2:
+            for j in T.serial(8):
+                if j < 6 and j < n:
+                    with T.block("consumer"):
+                        B[i, j] = L[i, 7 - j] * A[i, j]
+"""
+
+
+def test_a_read_cache_stands_inside_the_loop_in_which_its_buffer_is_written():
+    func = parse(WRITTEN_IN_A_LOOP.replace(" and j < n", "")).funcs[0]
+    sch = Schedule(func)
+    block = sch.cache_read("consumer", "L", "local")
+    assert [loop.name for loop in sch.get_loops(block)] == ["i", "ax1"]
+    text = to_script(sch.func)
+    assert 'L_local = T.alloc_buffer((1, 6), "int32", scope="local")' in text
+    assert text.index("if S[i] > 0") < text.index("L_local = ") < text.index("if j_1 < 6:")
+    assert assert_refines(func, sch.func, np.random.default_rng(5), exact=True) > 0
+    counts = [sum(s.buffer.name == name for s in walk(sch.func.body) if isinstance(s, Store)) for name in ("L", "B")]
+    assert counts == [1, 1]
+
+
+def test_a_read_cache_holds_what_is_read():
+    text = WRITTEN_IN_A_LOOP.replace("L[i, 7 - j] * A[i, j]", "A[i, j]").replace("S[i] > 0 and ", "")
+    func = parse(text).funcs[0]
+    sch = Schedule(func)
+    block = sch.cache_read("consumer", "A", "local")
+    assert [loop.name for loop in sch.get_loops(block)] == ["ax0", "ax1"]
+    lines = [line.strip() for line in to_script(sch.func).splitlines()]
+    assert 'A_local = T.alloc_buffer((3, 8), "int32", scope="local")' in lines  # at its own level it keeps its shape
+    at = lines.index("A_local[ax0, ax1] = A[ax0, ax1]")
+    assert lines[at - 2 : at] == ["for ax0, ax1 in T.grid(3, T.min(6, n)):", 'with T.block("A_local"):']
+    assert assert_refines(func, sch.func, np.random.default_rng(6), exact=True) > 0
+
+
+def test_what_an_iteration_writes_itself_is_not_cached():
+    func = parse(WRITTEN_IN_A_LOOP.replace("B[i, j] = L", "L[i, j] = L")).funcs[0]
+    with pytest.raises(ScheduleError) as caught:
+        Schedule(func).cache_read("consumer", "L")
+    assert caught.value.code == "stale-cache"
 
 
 def test_no_elements_and_one_element():
