@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -17,7 +19,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.specialize import specialize
-from ir.traverse import shape_vars, substitute_expr
+from ir.traverse import results_of, shape_vars, substitute_expr
 from lower.donation import Donate, check_given_away
 from lower.empty import has_empty, with_extents
 from lower.freedoms import HIGHEST, Precision
@@ -38,6 +40,8 @@ class Kernel:
     `donated` names the parameters whose JAX arrays a call takes away from the caller; NumPy arrays stay as they are.
     """
 
+    _sharded = False
+
     def __init__(self, emitted: Emitted, device: Any, notes: Sequence[str] = ()) -> None:
         self.func = emitted.func
         self.params = tuple(p.name for p in emitted.func.params)
@@ -46,13 +50,18 @@ class Kernel:
         self.source = emitted.source
         self.report = [*emitted.report, *notes]
         self.assumptions = emitted.assumptions
+        self.results = tuple(b.name for b in results_of(emitted.func))
+        self._keywords = tuple(emitted.names[p] for p in self.params)  # parameters as the source calls them
         self.device = device
         self._emitted = emitted
         namespace: dict[str, Any] = {}
         exec(self.source, namespace)  # our own text, made above
-        self._plain = not emitted.wide and device == jax.devices()[0]
+        self._elsewhere = device != jax.devices()[0]
+        self._fitting: set[tuple[Any, ...]] = set()  # shapes and dtypes of arguments that have been checked
         self.jitted: Any = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
+        self._in_order = tuple(inspect.signature(self.jitted).parameters) == self._keywords
         self._sizes = (*shape_vars(self.func), *(s for s in self.func.scalars if s in emitted.static))
+        self._plain = not (self._sizes or self.donated or emitted.checks or self._sharded)
         self._empty: dict[tuple[Any, ...], Kernel | None] = {}  # by static arguments and the shapes of others
 
     def context(self) -> Any:
@@ -65,19 +74,52 @@ class Kernel:
         Raises LowerError for arguments of a wrong number, name, shape or dtype, for arrays that are gone or that are
         donated and given twice, and for failed checks.
         """
-        if self._plain and not jax.config.read(
-            "jax_enable_x64"
-        ):  # entering contexts costs more than running a small kernel
+        key = None if named or not self._plain or len(arguments) > len(self.params) else self._key(arguments)
+        if key in self._fitting:
+            return self.run_fitting(arguments)
+        with self._configured():
             results = self._run(arguments, named)
-        else:
-            with self.context(), jax.default_device(self.device):
-                results = self._run(arguments, named)
         checks = self._emitted.checks
         if checks:
             results, held = results[: -len(checks)], results[-len(checks) :]
             for check, ok in zip(checks, held, strict=True):
                 _insist(check.node, ok)
+        if key is not None:
+            self._fitting.add(key)
         return tuple(results)
+
+    def run_fitting(self, arguments: Sequence[Any]) -> tuple[Array, ...]:
+        """Run with arguments, in parameter order, of which a call has shown that shapes and dtypes are right.
+
+        It is for kernels without checks, donated arrays and open sizes.
+        """
+        named = {} if self._in_order else dict(zip(self._keywords, arguments, strict=False))
+        if self._elsewhere or jax.config.read("jax_enable_x64") != self._emitted.wide:
+            with self._configured():
+                return self.jitted(**named) if named else self.jitted(*arguments)
+        return self.jitted(**named) if named else self.jitted(*arguments)
+
+    def _key(self, arguments: Sequence[Any]) -> tuple[Any, ...] | None:
+        """The shapes and dtypes of arrays and floats, which decide about all that a call checks; None if more does."""
+        key: list[Any] = []
+        for param, value in zip(self.func.params, arguments, strict=False):
+            kind: type = type(value)
+            if kind is float and isinstance(param, Var):
+                key.append(float)
+            elif is_array(value):
+                key.append((value.shape, value.dtype))
+            else:
+                return None
+        return tuple(key)
+
+    def _configured(self) -> Any:
+        """The configuration that a call runs under."""
+        return self._on_device() if self._elsewhere else self.context()
+
+    @contextmanager
+    def _on_device(self) -> Generator[None]:
+        with self.context(), jax.default_device(self.device):
+            yield
 
     def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         """The results of `jitted`."""
@@ -210,6 +252,18 @@ class Kernel:
                 raise LowerError("arguments", f"parameter {buffer.name}: expected shape ({wanted}), found {shape}")
 
 
+_ARRAY_TYPES: dict[type, bool] = {}  # those seen so far: asking JAX costs as much as the rest of a call's checks
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value is an array of NumPy or JAX, or one that JAX traces."""
+    kind: type = type(value)
+    known = _ARRAY_TYPES.get(kind)
+    if known is None:
+        known = _ARRAY_TYPES[kind] = isinstance(value, (np.ndarray, jax.Array))
+    return known
+
+
 def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:
     dtype = getattr(value, "dtype", None)
     if dtype is None:
@@ -248,6 +302,8 @@ class ShardedKernel(Kernel):
     those of the unsharded function.
     """
 
+    _sharded = True
+
     def __init__(
         self,
         func: PrimFunc,
@@ -263,7 +319,6 @@ class ShardedKernel(Kernel):
         self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
-        self._plain = False
         self._programs: dict[tuple[tuple[str, int], ...], tuple[Sharded, Any]] = {}
         if self._sizes:
             names = ", ".join(v.name for v in self._sizes)

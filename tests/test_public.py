@@ -73,3 +73,15 @@ def test_the_command_line_is_a_module(module: str) -> None:
 def test_the_exit_status_is_that_of_the_command() -> None:
     command = [sys.executable, "-m", "lower.cli", "rules", "no such family"]
     assert subprocess.run(command, capture_output=True, text=True, cwd=ROOT).returncode == 2
+
+
+def test_names_of_kernels_are_there_to_look_up() -> None:
+    for name in ("grid", "serial", "assume", "alloc_buffer", "block", "axis", "match_buffer"):
+        assert getattr(T, name).__doc__
+    with pytest.raises(loopsat.LoopsatError, match="read and not run"):
+        T.assume(True)
+
+
+@pytest.mark.parametrize("package", ["ir", "egraph_rules", "lower"])
+def test_packages_say_that_they_are_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").exists()

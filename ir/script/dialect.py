@@ -16,9 +16,9 @@ from ir.errors import ParseError, suggest
 from ir.nodes import BinaryOp, Cast, Const, Expr, Function, Module, Operand, PrimFunc, UnaryOp, Undef, Var
 from ir.script.definition import parse_definition
 from ir.script.parser import parse_function
+from ir.script.reading import definition_of
 from ir.script.scope import Constant, Source
 from ir.script.values import Typer, Value
-from ir.syntax import python_syntax
 from ir.verify import check_entry
 
 _NOWHERE = ast.Pass()  # a node without a place
@@ -37,7 +37,7 @@ def prim_func(function: Callable[..., object] | None = None, *, verify: bool = T
     """
 
     def define(function: Callable[..., object]) -> PrimFunc:
-        node, source = _syntax(function, "prim_func")
+        node, source = definition_of(function, "T.prim_func")
         func = parse_function(node, source, _visible_constants(function))
         if not verify:
             return func.vouched()
@@ -61,32 +61,10 @@ def function(
     """
 
     def define(definition: Callable[..., object]) -> Function:
-        node, source = _syntax(definition, "function")
+        node, source = definition_of(definition, "T.function")
         return parse_definition(node, source, _visible_constants(definition), {"cost": cost, "jax": jax})
 
     return define if definition is None else define(definition)
-
-
-def _syntax(function: object, decorator: str) -> tuple[ast.FunctionDef, Source]:
-    """The definition of a Python function as syntax."""
-    if not isinstance(function, FunctionType):
-        raise ParseError("no-source", f"@T.{decorator} decorates functions, found {type(function).__name__}")
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError) as error:
-        raise ParseError(
-            "no-source", f"the source of {function.__name__} is not available", help="put the kernel into a file"
-        ) from error
-    indented = lines[0][:1].isspace()
-    text = "".join(["if True:\n", *lines] if indented else lines)
-    source = Source.of(text, inspect.getsourcefile(function) or "<unknown>", first - 1 - indented)
-    node = python_syntax(text).body[0]
-    node = node.body[0] if isinstance(node, ast.If) else node
-    if not isinstance(node, ast.FunctionDef):
-        raise ParseError(
-            "no-source", f"@T.{decorator} decorates functions", source.span(node), help="write it as a def"
-        )
-    return node, source
 
 
 def _visible_constants(function: FunctionType) -> dict[str, Constant]:

@@ -15,12 +15,12 @@ from ir.traverse import has_undef
 
 MAX_DEPTH = 250  # levels of nesting: what every later pass can walk, and comparing programs too
 
-_BINARY: dict[type[ast.operator], BinaryOp] = {
+BINARY: dict[type[ast.operator], BinaryOp] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv", ast.Mod: "floormod",
     ast.Pow: "pow", ast.BitAnd: "bitand", ast.BitOr: "bitor", ast.BitXor: "bitxor", ast.LShift: "shl",
     ast.RShift: "shr",
 }  # fmt: skip
-_COMPARE: dict[type[ast.cmpop], BinaryOp] = {
+COMPARE: dict[type[ast.cmpop], BinaryOp] = {
     ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge",
 }  # fmt: skip
 _BINARY_CALLS: dict[str, BinaryOp] = {
@@ -180,8 +180,8 @@ class ExprParser(Typer):
                 return self._name(name, node)
             case ast.Subscript(value=target, slice=index):
                 return self._load(target, index, node)
-            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
-                return self.binary(_BINARY[type(op)], self.value(left), self.value(right), node)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
+                return self.binary(BINARY[type(op)], self.value(left), self.value(right), node)
             case ast.UnaryOp(op=op, operand=operand):
                 return self._unary(op, self.value(operand), node)
             case ast.BoolOp(op=op, values=values):
@@ -310,10 +310,10 @@ class ExprParser(Typer):
         result: Value | None = None
         first = self.value(left)
         for op, right in zip(ops, rest, strict=True):
-            if type(op) not in _COMPARE:
+            if type(op) not in COMPARE:
                 raise self.source.error("unsupported", f"the comparison `{ast.unparse(node)}`", node)
             second = self.value(right)
-            part = self.binary(_COMPARE[type(op)], first, second, node)
+            part = self.binary(COMPARE[type(op)], first, second, node)
             result = part if result is None else self.binary("and", result, part, node)
             first = second
         assert result is not None

@@ -183,7 +183,7 @@ class Typer:
     def binary(self, op: BinaryOp, lhs: Value, rhs: Value, node: ast.AST) -> Value:
         """Apply an operator to two operands; two bare numbers are computed."""
         if isinstance(lhs, (int, float)) and isinstance(rhs, (int, float)):
-            folded = _fold(op, lhs, rhs)
+            folded = fold_numbers(op, lhs, rhs)
             if folded is not None:
                 return folded
         a, b = self.common([lhs, rhs], op, node)
@@ -249,7 +249,7 @@ def _numbers(value: Value) -> list[bool | int | float]:
             return []
 
 
-def _fold(op: str, a: int | float, b: int | float) -> int | float | bool | None:
+def fold_numbers(op: str, a: int | float, b: int | float) -> int | float | bool | None:
     """What Python computes for two numbers, or None where that is not what the program would."""
     if isinstance(a, bool) or isinstance(b, bool):
         return None

@@ -1,0 +1,1 @@
+"""Plain Python functions of loops over arrays, as people write them for numba, as loop programs."""

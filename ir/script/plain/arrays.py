@@ -1,0 +1,206 @@
+"""Arrays within plain Python programs: views of buffers, and arrays that are worked out where they are stored.
+
+Both are functions from indices to elements. What loops over the indices is for the statement that stores them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ir.nodes import Buffer, Expr
+from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.scope import Source
+
+Indices = tuple[Number, ...]
+Proof = Callable[[Number, Number], bool]  # whether the first number is known to be at most the second
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class View:
+    """Elements of a buffer: `place` gives for indices of the view those of the buffer."""
+
+    buffer: Buffer
+    shape: tuple[Number, ...]
+    place: Callable[[Indices], Indices]
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Elementwise:
+    """An array that is nowhere stored: `element` gives its elements; `None` for what `np.empty` leaves open."""
+
+    shape: tuple[Number, ...]
+    element: Callable[[Indices], Number]
+    undefined: bool = False
+
+
+Array = View | Elementwise
+
+
+def whole(buffer: Buffer, shape: tuple[Number, ...]) -> View:
+    """All of a buffer."""
+    return View(buffer, shape, lambda indices: indices, True)
+
+
+def same(a: Number, b: Number) -> bool:
+    """Whether two numbers are known to be equal."""
+    x, y = expr_of(a), expr_of(b)
+    if x is not None and y is not None:
+        return x.same(y)
+    return x is y and bool(a == b)
+
+
+@dataclass(slots=True)
+class Slicing:
+    """Subscripts of arrays. Bounds of slices that are not numbers must be proven not to be negative."""
+
+    source: Source
+    numbers: Numbers
+    at_most: Proof
+
+    def cut(self, shape: Sequence[Number], items: Sequence[Number | slice | None], node: ast.AST) -> _Cut:
+        """What is left of axes under indices, slices and `None`; axes without an item stay."""
+        axes: list[_Axis] = []
+        kept: list[Number] = []
+        k = 0
+        for item in items:
+            if item is None:
+                kept.append(1)
+                continue
+            extent = shape[k]
+            k += 1
+            if isinstance(item, slice):
+                start, step, length = self._range(item, extent, node)
+                axes.append(_Axis(start, step, len(kept)))
+                kept.append(length)
+            else:
+                axes.append(_Axis(item, 0, None))
+        for extent in shape[k:]:
+            axes.append(_Axis(0, 1, len(kept)))
+            kept.append(extent)
+        return _Cut(tuple(kept), tuple(axes), self.numbers, node)
+
+    def _range(self, item: slice, extent: Number, node: ast.AST) -> tuple[Number, int, Number]:
+        """Start, step and length of a slice of an axis."""
+        step = 1 if item.step is None else item.step
+        if not isinstance(step, int) or step == 0:
+            raise self.source.error("slice", "the step of a slice must be a number other than zero", node)
+        bounds = (item.start, item.stop)
+        if isinstance(extent, int) and all(b is None or isinstance(b, int) for b in bounds):
+            found = range(extent)[slice(item.start, item.stop, step)]
+            return found.start, step, len(found)
+        if step < 0:
+            raise self.source.error("slice", "a slice of negative step must have bounds that are numbers", node)
+        start = 0 if item.start is None else self._bound(item.start, extent, node)
+        stop = extent if item.stop is None else self._bound(item.stop, extent, node)
+        length = stop if same(start, 0) else self._difference(stop, start, node)
+        if step > 1:
+            up = self.numbers.binary("add", length, step - 1, node)
+            length = self.numbers.binary("floordiv", up, step, node)
+        return start, step, length
+
+    def _difference(self, stop: Number, start: Number, node: ast.AST) -> Number:
+        return self.numbers.binary("sub", stop, start, node)
+
+    def _bound(self, bound: Number, extent: Number, node: ast.AST) -> Number:
+        if isinstance(bound, int) and bound < 0:
+            return self.numbers.binary("add", extent, bound, node)
+        if not self.at_most(0, bound):
+            hint = "say that it is not, as in loopsat.assume(0 <= k), or loop over the elements"
+            raise self.source.error("slice", "a bound of the slice may be negative", node, help=hint)
+        return bound if self.at_most(bound, extent) else self.numbers.binary("min", bound, extent, node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    start: Number
+    step: int
+    source: int | None  # which index of the result it follows
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    shape: tuple[Number, ...]
+    axes: tuple[_Axis, ...]
+    numbers: Numbers
+    node: ast.AST
+
+    def place(self, indices: Indices) -> Indices:
+        """Indices of what is cut, for those of the result."""
+        found: list[Number] = []
+        for axis in self.axes:
+            if axis.source is None:
+                found.append(axis.start)
+                continue
+            moved = self.numbers.binary("mul", indices[axis.source], axis.step, self.node)
+            moved = indices[axis.source] if axis.step == 1 else moved
+            found.append(moved if same(axis.start, 0) else self._sum(axis.start, moved))
+        return tuple(found)
+
+    def _sum(self, start: Number, moved: Number) -> Number:
+        return self.numbers.binary("add", start, moved, self.node)
+
+    def of(self, array: Array) -> Array:
+        """The part of an array."""
+        if isinstance(array, Elementwise):
+            return Elementwise(self.shape, lambda i: array.element(self.place(i)), array.undefined)
+        return View(array.buffer, self.shape, lambda i: array.place(self.place(i)))
+
+
+def transposed(array: Array, order: Sequence[int]) -> Array:
+    """An array with its axes in another order."""
+    shape = tuple(array.shape[k] for k in order)
+
+    def back(indices: Indices) -> Indices:
+        found: list[Number] = [0] * len(order)
+        for index, k in zip(indices, order, strict=True):
+            found[k] = index
+        return tuple(found)
+
+    if isinstance(array, Elementwise):
+        return Elementwise(shape, lambda i: array.element(back(i)), array.undefined)
+    return View(array.buffer, shape, lambda i: array.place(back(i)))
+
+
+def broadcast_shape(shapes: Sequence[tuple[Number, ...]], source: Source, node: ast.AST) -> tuple[Number, ...]:
+    """The shape that arrays have together.
+
+    Raises:
+        ParseError: shapes differ, or are not known to agree.
+    """
+    rank = max(len(s) for s in shapes)
+    found: list[Number] = []
+    for k in range(rank):
+        extents = [s[k - rank] for s in shapes if k - rank >= -len(s)]
+        wide = [e for e in extents if not same(e, 1)]
+        extent = wide[0] if wide else 1
+        if not all(same(e, extent) for e in wide):
+            shown = " and ".join(shown_shape(s) for s in shapes)
+            raise source.error("shape", f"arrays of shapes {shown} do not fit each other", node)
+        found.append(extent)
+    return tuple(found)
+
+
+def broadcast_index(shape: tuple[Number, ...], indices: Indices) -> Indices:
+    """Indices of an array of this shape, for those of one that it is broadcast to."""
+    own = indices[len(indices) - len(shape) :]
+    return tuple(0 if same(extent, 1) else index for extent, index in zip(shape, own, strict=True))
+
+
+def shown_shape(shape: tuple[Number, ...]) -> str:
+    """A shape for a message."""
+    extents = ", ".join(str(e) if isinstance(e, int) else "?" for e in shape)
+    return f"({extents}{',' if len(shape) == 1 else ''})"
+
+
+def known_nonnegative(value: Number) -> bool:
+    """Whether a number is at least zero whatever the program does."""
+    low = interval_of(value)[0]
+    return low is not None and low >= 0
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a single number."""
+    return isinstance(value, (bool, int, float, Weak, Expr))

@@ -1,0 +1,298 @@
+"""Calls in plain Python programs: of built-in functions, of `math` and NumPy, of methods of arrays, and of helpers."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from ir.dtypes import DType
+from ir.errors import suggest
+from ir.nodes import Cast, Unary
+from ir.script.plain import library
+from ir.script.plain.arrays import Array, Elementwise, View, transposed
+from ir.script.plain.frames import Named, Value, shown
+from ir.script.plain.promotion import Number, Weak
+
+if TYPE_CHECKING:
+    from ir.script.plain.expressions import Evaluator
+
+_METHODS = ("sum", "min", "max", "mean", "prod", "copy", "astype", "dot", "transpose", "item")
+
+
+def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
+    """What a call means; a helper that is called `alone` may write into arrays."""
+    if isinstance(node.func, ast.Attribute):
+        owner = read.value(node.func.value)
+        if isinstance(owner, (View, Elementwise)):
+            return _method(read, owner, node.func.attr, node)
+    callee = read.value(node.func)
+    if not isinstance(callee, Named):
+        raise read.error("unknown-function", f"`{shown(node.func)}` is not a function", node)
+    name = library.qualified(callee.value)
+    if name is None:
+        dtype = library.dtype_named(callee.value) if isinstance(callee.value, type) else None
+        if dtype is not None:
+            return _converted(read, _only(read, node, shown(node.func)), dtype, node)
+        return _helper(read, callee.value, node, alone)
+    if name in ("int", "float", "bool"):
+        return _python_number(read, name, node)
+    dtype = library.dtype_named(callee.value) if name.startswith("np.") else None
+    if dtype is not None and name not in library.NAMES:
+        return _converted(read, _only(read, node, name), dtype, node)
+    return _library(read, name, node)
+
+
+def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Value:
+    """A call of another plain function, which is put in place."""
+    function = inspect.unwrap(value) if callable(value) else value
+    if not isinstance(function, FunctionType):
+        raise _unknown(read, shown(node.func), node)
+    if any(isinstance(a, ast.Starred) for a in node.args) or node.keywords:
+        hint = "pass its arguments by position"
+        raise read.error("arguments", f"{function.__name__} is called with keywords or stars", node, hint)
+    return read.caller.call(function, [read.value(a) for a in node.args], node, alone=alone)
+
+
+def _unknown(read: Evaluator, name: str, node: ast.Call) -> Exception:
+    hints = {
+        "print": "leave it out, and print the results of the call",
+        "enumerate": "write `for i in range(len(A))`", "zip": "write `for i in range(len(A))`",
+        "sorted": "sort before the call", "round": "write math.floor(x + 0.5), which rounds halves up",
+    }  # fmt: skip
+    bare = name.rpartition(".")[2]
+    near = hints.get(bare) or suggest(name, library.NAMES)
+    hint = near or "write it as a plain Python function, which is put in place"
+    return read.error("unknown-function", f"`{name}` cannot be called in a compiled function", node, hint)
+
+
+def _arguments(
+    read: Evaluator, node: ast.Call, name: str, least: int, most: int, keywords: Sequence[str] = ()
+) -> list[ast.expr]:
+    given = len(node.args)
+    if not least <= given <= most or any(isinstance(a, ast.Starred) for a in node.args):
+        wanted = str(least) if least == most else f"{least} to {most}"
+        raise read.error("arguments", f"{name} takes {wanted} arguments here, {given} given", node)
+    for keyword in node.keywords:
+        if keyword.arg not in keywords:
+            raise read.error("arguments", f"the option `{keyword.arg}` of {name} is not supported", node)
+    return node.args
+
+
+def _only(read: Evaluator, node: ast.Call, name: str) -> ast.expr:
+    return _arguments(read, node, name, 1, 1)[0]
+
+
+def _keyword(node: ast.Call, name: str) -> ast.expr | None:
+    return next((k.value for k in node.keywords if k.arg == name), None)
+
+
+# Numbers -----------------------------------------------------------------------------------------------------------
+
+
+def _converted(read: Evaluator, node: ast.expr, dtype: DType, place: ast.AST) -> Value:
+    """`np.float32(x)`."""
+    return read.lifted(lambda v: read.numbers.convert(v[0], dtype, place), [read.value(node)], place)
+
+
+def _python_number(read: Evaluator, name: str, node: ast.Call) -> Number:
+    value = read.number(_only(read, node, name))
+    if name == "int":
+        return read.numbers.integer(value, node)
+    if name == "bool":
+        return bool(value) if isinstance(value, (bool, int, float)) else read.numbers.truth(value, node)
+    if isinstance(value, (bool, int, float)):
+        return float(value)
+    return Weak(read.numbers.convert(value, DType.FLOAT64, node))
+
+
+def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
+    numbers = read.numbers
+    if name in library.FLOAT_UNARY:
+        op, of_numpy = library.FLOAT_UNARY[name]
+        value = read.value(_only(read, node, name))
+        return read.lifted(lambda v: numbers.of_floats(op, v[0], of_numpy, node), [value], node)
+    if name in library.ABSOLUTE:
+        value = read.value(_only(read, node, name))
+        return read.lifted(lambda v: numbers.unary("abs", v[0], node), [value], node)
+    if name in library.BINARY:
+        a, b = (read.value(v) for v in _arguments(read, node, name, 2, 2))
+        op2 = library.BINARY[name]
+        return read.lifted(lambda v: numbers.binary(op2, v[0], v[1], node), [a, b], node)
+    if name in library.FILLED or name in library.FILLED_LIKE:
+        return _filled(read, name, node)
+    if name in library.SUMS:
+        return _reduction(read, name, node)
+    match name:
+        case "len":
+            value = read.value(_only(read, node, name))
+            if isinstance(value, tuple):
+                return len(value)
+            if isinstance(value, (View, Elementwise)) and value.shape:
+                return value.shape[0]
+            raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node)
+        case "min" | "max":
+            return _extremum(read, name, node)
+        case "math.floor" | "math.ceil":
+            value = read.number(_only(read, node, name))
+            if not numbers.dtype_of(value).is_float:
+                return numbers.integer(value, node)
+            floor = Unary(name.removeprefix("math."), numbers.natural(value, node))  # pyright: ignore[reportArgumentType]
+            return Weak(Cast(DType.INT64, floor, read.source.span(node)))
+        case "np.where":
+            parts = [read.value(v) for v in _arguments(read, node, name, 3, 3)]
+            return read.lifted(lambda v: numbers.select(v[0], v[1], v[2], node), parts, node)
+        case "np.square":
+            value = read.value(_only(read, node, name))
+            return read.lifted(lambda v: numbers.binary("pow", v[0], 2, node), [value], node)
+        case "np.logical_not":
+            value = read.value(_only(read, node, name))
+            return read.lifted(lambda v: numbers.typer.unary("not", numbers.truth(v[0], node), node), [value], node)
+        case "np.copy":
+            return _copied(read, read.array(_only(read, node, name)))
+        case "np.array" | "np.asarray":
+            return _array(read, name, node)
+        case "np.transpose":
+            array = read.array(_only(read, node, name))
+            return transposed(array, range(len(array.shape))[::-1])
+        case "range" | "loopsat.prange":
+            raise read.error("unsupported", f"`{shown(node)}` is no value", node, "loop over it: `for i in range(n)`")
+        case "loopsat.assume":
+            raise read.error("unsupported", "loopsat.assume is a statement of its own", node)
+        case _:
+            raise _unknown(read, shown(node.func), node)
+
+
+def _extremum(read: Evaluator, name: str, node: ast.Call) -> Value:
+    """Python's `min` and `max` of numbers, or of a tuple of them."""
+    parts = [read.value(a) for a in node.args]
+    if len(parts) == 1 and isinstance(parts[0], tuple):
+        parts = list(parts[0])
+    elif len(parts) == 1 and isinstance(parts[0], (View, Elementwise)) and len(parts[0].shape) == 1:
+        return read.caller.reduce(name, parts[0], None, node)
+    if not parts or node.keywords:
+        raise read.error("arguments", f"{name} takes numbers", node)
+    found = read.as_number(parts[0], node)
+    for other in parts[1:]:
+        found = read.numbers.builtin_extremum(
+            "min" if name == "min" else "max", found, read.as_number(other, node), node
+        )
+    return found
+
+
+# Arrays ------------------------------------------------------------------------------------------------------------
+
+
+def _dtype(read: Evaluator, node: ast.expr) -> DType:
+    value = read.value(node)
+    found = library.dtype_named(value.value) if isinstance(value, Named) else None
+    if found is None:
+        raise read.error("unknown-dtype", f"`{shown(node)}` is not a dtype", node, "as in np.float32")
+    return found
+
+
+def _filled(read: Evaluator, name: str, node: ast.Call) -> Array:
+    """`np.zeros(shape, dtype)` and the like."""
+    like = name in library.FILLED_LIKE
+    full = name.startswith("np.full")
+    args = _arguments(read, node, name, 1, 3 if full else 2, ("dtype", "fill_value", "shape"))
+    first = read.value(args[0])
+    stated = _keyword(node, "dtype") or (args[1 + full] if len(args) > 1 + full else None)
+    dtype = None if stated is None else _dtype(read, stated)
+    if like:
+        if not isinstance(first, (View, Elementwise)):
+            raise read.error("not-an-array", f"`{shown(args[0])}` is no array", args[0])
+        shape = first.shape
+        dtype = read.dtype_of(first, node) if dtype is None else dtype
+    else:
+        items = first if isinstance(first, tuple) else (first,)
+        shape = tuple(read.as_number(v, args[0]) for v in items)
+        for extent in shape:
+            read.needs_value(extent)
+    value: Number = (library.FILLED_LIKE if like else library.FILLED).get(name) or 0
+    if full:
+        given = _keyword(node, "fill_value") or (args[1] if len(args) > 1 else None)
+        if given is None:
+            raise read.error("arguments", f"{name} needs a value", node)
+        value = read.number(given)
+        dtype = _default(read, value) if dtype is None else dtype
+    kind = DType.FLOAT64 if dtype is None else dtype
+    filling = read.numbers.convert(value, kind, node)
+    return Elementwise(shape, lambda _: filling, undefined="empty" in name)
+
+
+def _default(read: Evaluator, value: Number) -> DType:
+    """The dtype that NumPy gives an array of a number."""
+    dtype = read.numbers.dtype_of(value)
+    weak = isinstance(value, (int, Weak)) and not isinstance(value, bool)
+    return DType.INT64 if weak and dtype.is_integer else dtype
+
+
+def _array(read: Evaluator, name: str, node: ast.Call) -> Array:
+    """`np.array` of an array, or of rows of numbers that are written out."""
+    args = _arguments(read, node, name, 1, 2, ("dtype",))
+    stated = _keyword(node, "dtype") or (args[1] if len(args) > 1 else None)
+    dtype = None if stated is None else _dtype(read, stated)
+    value = read.value(args[0])
+    if isinstance(value, tuple):
+        return read.caller.table(value, dtype, node)
+    if not isinstance(value, (View, Elementwise)):
+        raise read.error("not-an-array", f"`{shown(args[0])}` is neither an array nor a list", node)
+    kind = read.dtype_of(value, node) if dtype is None else dtype
+    if name == "np.asarray" and kind is read.dtype_of(value, node):
+        return value  # what is stored to it is stored to the array itself
+    return Elementwise(value.shape, lambda i: read.numbers.convert(read.element(value, i), kind, node))
+
+
+def _copied(read: Evaluator, array: Array) -> Elementwise:
+    return Elementwise(array.shape, lambda i: read.element(array, i))
+
+
+def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
+    match name:
+        case "copy":
+            _arguments(read, node, "copy", 0, 0)
+            return _copied(read, owner)
+        case "astype":
+            dtype = _dtype(read, _only(read, node, "astype"))
+            return Elementwise(owner.shape, lambda i: read.numbers.convert(read.element(owner, i), dtype, node))
+        case "transpose" if not node.args:
+            return transposed(owner, range(len(owner.shape))[::-1])
+        case "dot":
+            return read.caller.product(owner, read.array(_only(read, node, "dot")), node)
+        case "item" if not node.args and not owner.shape:
+            return read.element(owner, ())
+        case "sum" | "min" | "max" | "mean" | "prod":
+            _arguments(read, node, name, 0, 1, ("axis",))
+            axis = _keyword(node, "axis") or (node.args[0] if node.args else None)
+            return read.caller.reduce(name, owner, _axis(read, owner, axis), node)
+        case _:
+            near = suggest(name, _METHODS)
+            raise read.error("unknown-function", f"arrays have no method `{name}` here", node, near)
+
+
+def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
+    if name in ("np.dot", "np.matmul"):
+        a, b = _arguments(read, node, name, 2, 2)
+        return read.caller.product(read.array(a), read.array(b), node)
+    args = _arguments(read, node, name, 1, 2, ("axis",))
+    array = read.array(args[0])
+    axis = _keyword(node, "axis") or (args[1] if len(args) > 1 else None)
+    short = name.removeprefix("np.").removeprefix("a")
+    if name == "sum" and len(array.shape) != 1:
+        raise read.error("unsupported", "Python's sum adds up one-dimensional arrays", node, "write np.sum")
+    return read.caller.reduce(short, array, _axis(read, array, axis), node)
+
+
+def _axis(read: Evaluator, array: Array, node: ast.expr | None) -> int | None:
+    if node is None:
+        return None
+    value = read.value(node)
+    if isinstance(value, Named) and value.value is None:
+        return None
+    rank = len(array.shape)
+    if isinstance(value, int) and -rank <= value < rank:
+        return value % rank
+    raise read.error("arguments", f"`{shown(node)}` is no axis of an array of {rank} dimensions", node)

@@ -1,0 +1,149 @@
+"""Which local names of a plain Python function change, and in which list of statements each of them lives.
+
+A name that is bound before all its uses, in one list, is a binding. Any other is a cell: a buffer without dimensions,
+allocated in the innermost list in which each run assigns it before it reads it, so that iterations share nothing they
+need not share.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+Path = tuple[tuple[int, int], ...]  # list by list from the outermost one: which list, and which statement of it
+
+
+@dataclass(slots=True)
+class _Uses:
+    assigned: list[Path] = field(default_factory=lambda: list[Path]())
+    read: list[Path] = field(default_factory=lambda: list[Path]())
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One walk over a function; lists of statements are known by the identity of their syntax."""
+
+    lists: dict[int, list[ast.stmt]] = field(default_factory=lambda: dict[int, list[ast.stmt]]())
+    uses: dict[str, _Uses] = field(default_factory=lambda: dict[str, _Uses]())
+
+    def of(self, nodes: list[ast.stmt], path: Path, bound: Iterable[str] = ()) -> None:
+        self.lists[id(nodes)] = nodes
+        for name in bound:
+            self._use(name).assigned.append((*path, (id(nodes), -1)))
+        for k, node in enumerate(nodes):
+            here = (*path, (id(nodes), k))
+            for name in reads_of(node):
+                self._use(name).read.append(here)
+            for name in assigned_by(node):
+                self._use(name).assigned.append(here)
+            if isinstance(node, ast.For):
+                self.of(node.body, here, names_in(node.target))
+            elif isinstance(node, ast.If):
+                self.of(node.body, here)
+                self.of(node.orelse, here)
+
+    def _use(self, name: str) -> _Uses:
+        return self.uses.setdefault(name, _Uses())
+
+
+def cells_of(body: list[ast.stmt], params: Iterable[str]) -> dict[int, list[str]]:
+    """The names that change, by the identity of the list of statements in which each lives."""
+    walk = _Walk()
+    params = tuple(params)
+    walk.of(body, (), params)
+    found: dict[int, list[str]] = {}
+    for name, uses in walk.uses.items():
+        if uses.assigned and not _is_binding(uses):
+            found.setdefault(_home(name, uses, walk, body), []).append(name)
+    return found
+
+
+def local_names(body: list[ast.stmt], params: Iterable[str]) -> set[str]:
+    """Names that a function assigns, its parameters included."""
+    walk = _Walk()
+    walk.of(body, (), params)
+    return {name for name, uses in walk.uses.items() if uses.assigned}
+
+
+def _is_binding(uses: _Uses) -> bool:
+    """Whether every use follows an assignment in one list, whose nested lists assign nothing."""
+    homes = {path[-1][0] for path in uses.assigned}
+    if any(home in homes for path in uses.assigned for home, _ in path[:-1]):
+        return False
+    first = {home: min(p[-1][1] for p in uses.assigned if p[-1][0] == home) for home in homes}
+    return all(any(home in first and first[home] < k for home, k in path) for path in uses.read)
+
+
+def _home(name: str, uses: _Uses, walk: _Walk, body: list[ast.stmt]) -> int:
+    """The innermost list around all uses in which no run reads what an earlier one assigned."""
+    paths = [*uses.assigned, *uses.read]
+    shared: list[int] = []
+    for step in zip(*paths, strict=False):
+        if len({home for home, _ in step}) > 1:
+            break
+        shared.append(step[0][0])
+        if len(set(step)) > 1:
+            break
+    for home in reversed(shared):
+        if all((home, -1) != p[-1] for p in uses.assigned) and not _Reads(name).first(walk.lists[home]):
+            return home
+    return id(body)
+
+
+@dataclass(slots=True)
+class _Reads:
+    """Whether a name may be read before it is assigned, where loops run at least once."""
+
+    name: str
+    early: bool = False
+
+    def first(self, nodes: list[ast.stmt]) -> bool:
+        self._after(nodes, False)
+        return self.early
+
+    def _after(self, nodes: list[ast.stmt], assigned: bool) -> bool:
+        for node in nodes:
+            if not assigned and self.name in reads_of(node):
+                self.early = True
+            if isinstance(node, ast.For):
+                assigned = self._after(node.body, assigned or self.name in names_in(node.target))
+            elif isinstance(node, ast.If):
+                both = [self._after(branch, assigned) for branch in (node.body, node.orelse)]
+                assigned = all(both)
+            assigned = assigned or self.name in assigned_by(node)
+        return assigned
+
+
+def reads_of(node: ast.stmt) -> list[str]:
+    """Names that a statement itself reads; those of the statements within it are left out."""
+    match node:
+        case ast.For(iter=part) | ast.If(test=part) | ast.While(test=part):
+            parts: list[ast.AST] = [part]
+        case ast.AugAssign(target=ast.Name(id=name), value=part):
+            return [name, *_loaded([part])]
+        case _:
+            parts = [node]
+    return _loaded(parts)
+
+
+def _loaded(parts: list[ast.AST]) -> list[str]:
+    return [n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+
+
+def assigned_by(node: ast.stmt) -> list[str]:
+    """Names that a statement itself assigns, the variable of a loop left out."""
+    match node:
+        case ast.Assign(targets=targets):
+            return [n for t in targets for n in names_in(t)]
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target, value=ast.expr()):
+            return names_in(target)
+        case _:
+            return []
+
+
+def names_in(target: ast.expr) -> list[str]:
+    """Plain names that an assignment to `target` binds."""
+    if isinstance(target, ast.Name):
+        return [target.id]
+    return [n for e in target.elts for n in names_in(e)] if isinstance(target, (ast.Tuple, ast.List)) else []

@@ -1,0 +1,252 @@
+"""`break`, `continue` and early `return` as conditions: from Python syntax to such as always runs to its end.
+
+What follows an exit stands under a test of whether it was taken. A loop that was left runs on without doing anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import Literal, TypeVar
+
+from ir.script.scope import Source
+
+_Node = TypeVar("_Node", bound=ast.AST)
+Exit = Literal["break", "continue", "return"]
+_EXITS: dict[type[ast.stmt], Exit] = {ast.Break: "break", ast.Continue: "continue", ast.Return: "return"}
+
+
+@dataclass(slots=True)
+class Structured:
+    """A function body without exits, but for one `return` at its end."""
+
+    body: list[ast.stmt]
+    results: frozenset[str] = frozenset()  # names that hold what is returned, each set on every path
+    first: frozenset[ast.expr] = frozenset()  # tests of whether a loop goes on, which hold in its first step
+
+
+def structured(node: ast.FunctionDef, source: Source) -> Structured:
+    """The body of a function with `break`, `continue` and early `return` written as conditions.
+
+    Raises:
+        ParseError: a `return` gives a value, and another path does not.
+    """
+    return _Exits(node, source).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a list of statements stands: the flags of its loop, and whether anything runs after it."""
+
+    stopped: str = ""
+    skipped: str = ""
+    loop_goes_on: bool = False  # whether something follows in the iteration
+    function_goes_on: bool = False  # whether something follows in the function
+
+
+@dataclass(slots=True)
+class _Exits:
+    node: ast.FunctionDef
+    source: Source
+    used: set[str] = field(default_factory=lambda: set[str]())
+    new: set[str] = field(default_factory=lambda: set[str]())
+    results: list[str] = field(default_factory=lambda: list[str]())
+    returned: str = ""
+    first: set[ast.expr] = field(default_factory=lambda: set[ast.expr]())
+
+    def run(self) -> Structured:
+        node = self.node
+        self.used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} | {a.arg for a in node.args.args}
+        returns = [n for n in _within(node.body) if isinstance(n, ast.Return)]
+        plain = not returns or (len(returns) == 1 and node.body[-1] is returns[0])
+        last = returns[-1] if returns else node
+        if plain:
+            if returns:
+                body = [*self._list(node.body[:-1], _Place(function_goes_on=True)), node.body[-1]]
+                return Structured(body, first=frozenset(self.first))
+            body = self._list(node.body, _Place())
+            return Structured(body, first=frozenset(self.first))
+        counts = {_count(r) for r in returns}
+        if len(counts) > 1:
+            message = "`return` gives different numbers of results at different places"
+            raise self.source.error("return", message, last, help="return the same number of results everywhere")
+        (count,) = counts
+        if count and not _leaves(node.body, ("return",)):
+            message = f"{node.name} returns a value on some paths only"
+            raise self.source.error("return", message, last, help="end it with a `return` of its results")
+        self.results = [_same_name(returns, k) or self._fresh(f"result_{k}") for k in range(abs(count))]
+        self.returned = self._fresh("returned")
+        start = _set(self.returned, False, node.body[0])
+        body = self._list(node.body, _Place())
+        if any(isinstance(n, ast.Name) and n.id == self.returned for s in body for n in ast.walk(s)):
+            body = [start, *body]
+        if count:
+            names: list[ast.expr] = [ast.Name(n, ast.Load()) for n in self.results]
+            value = names[0] if count == 1 else ast.Tuple(names, ast.Load())
+            body.append(_at(ast.Return(value), last))
+        return Structured(body, frozenset(self.results) & self.new, frozenset(self.first))
+
+    def _fresh(self, name: str) -> str:
+        candidate, count = name, 0
+        while candidate in self.used:
+            count += 1
+            candidate = f"{name}_{count}"
+        self.used.add(candidate)
+        self.new.add(candidate)
+        return candidate
+
+    def _list(self, nodes: list[ast.stmt], place: _Place) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        for k, node in enumerate(nodes):
+            rest = nodes[k + 1 :]
+            match node:
+                case ast.Break():
+                    return [*done, _set(place.stopped, True, node)]
+                case ast.Continue():
+                    return [*done, _set(place.skipped, True, node)] if place.loop_goes_on else done or [_pass(node)]
+                case ast.Return():
+                    return [*done, *self._return(node, place)]
+                case ast.If() if exits := _exits(node):
+                    return [*done, *self._branch(node, rest, exits, place)]
+                case ast.If():
+                    done.append(_if(node.test, self._list(node.body, place), self._list(node.orelse, place), node))
+                case ast.For() | ast.While():
+                    done += self._loop(node, place)
+                    if "return" in _exits(node) and rest:
+                        return [*done, self._unless(["return"], self._list(rest, place), place, node)]
+                case _:
+                    done.append(node)
+        return done
+
+    def _return(self, node: ast.Return, place: _Place) -> list[ast.stmt]:
+        done: list[ast.stmt] = []
+        values = [] if node.value is None else _values(node)
+        changed = [(n, v) for n, v in zip(self.results, values, strict=True) if n in self.new]
+        if changed:
+            names: list[ast.expr] = [ast.Name(n, ast.Store()) for n, _ in changed]
+            given = [v for _, v in changed]
+            pair = (
+                (names[0], given[0])
+                if len(names) == 1
+                else (ast.Tuple(names, ast.Store()), ast.Tuple(given, ast.Load()))
+            )
+            done.append(_at(ast.Assign([pair[0]], pair[1]), node))
+        if place.function_goes_on:
+            done.append(_set(self.returned, True, node))
+        return done or [_pass(node)]
+
+    def _branch(self, node: ast.If, rest: list[ast.stmt], exits: set[Exit], place: _Place) -> list[ast.stmt]:
+        """A branch that may leave, and what follows it."""
+        if not rest or _leaves(node.body) or (node.orelse and _leaves(node.orelse)):
+            then = [*node.body, *([] if _leaves(node.body) else rest)]
+            other = [*node.orelse, *([] if node.orelse and _leaves(node.orelse) else rest)]
+            return [_if(node.test, self._list(then, place), self._list(other, place), node)]
+        goes_on = _Place(place.stopped, place.skipped, True, True)
+        first = _if(node.test, self._list(node.body, goes_on), self._list(node.orelse, goes_on), node)
+        return [first, self._unless(sorted(exits), self._list(rest, place), place, node)]
+
+    def _unless(self, exits: list[Exit], body: list[ast.stmt], place: _Place, node: ast.AST) -> ast.stmt:
+        flags = {"break": place.stopped, "continue": place.skipped, "return": self.returned}
+        return _if(_none_of([flags[e] for e in exits]), body, [], node)
+
+    def _loop(self, node: ast.For | ast.While, place: _Place) -> list[ast.stmt]:
+        if node.orelse:
+            hint = "set a name before `break`, and test it after the loop"
+            raise self.source.error("unsupported", "`else` of a loop is not supported", node.orelse[0], help=hint)
+        if isinstance(node, ast.While):
+            return [node]  # it is refused where it is read
+        inside = {e for s in node.body for e in _exits(s)}
+        stopped = self._fresh("stopped") if "break" in inside else ""
+        skipped = self._fresh("skipped") if "continue" in inside else ""
+        body = self._list(node.body, _Place(stopped, skipped, False, True))
+        if skipped and any(isinstance(n, ast.Name) and n.id == skipped for s in body for n in ast.walk(s)):
+            body = [_set(skipped, False, node), *body]
+        target = node.target
+        flags = [f for f in (stopped, self.returned if "return" in inside else "") if f]
+        if flags:
+            if isinstance(target, ast.Name):  # a loop that was left keeps the value that its variable had
+                name = self._fresh(f"{target.id}_")
+                body = [_at(ast.Assign([target], ast.Name(name, ast.Load())), node.target), *body]
+                target = _at(ast.Name(name, ast.Store()), node.target)
+            test = _none_of(flags)
+            self.first.add(test)
+            body = [_if(test, body, [], node)]
+        loop = ast.copy_location(ast.For(target, node.iter, body, []), node)
+        return [_set(stopped, False, node), loop] if stopped else [loop]
+
+
+def _within(nodes: list[ast.stmt]) -> list[ast.stmt]:
+    """All statements of a function, those of functions within it left out."""
+    found: list[ast.stmt] = []
+    for node in nodes:
+        found.append(node)
+        if isinstance(node, (ast.If, ast.For, ast.While)):
+            found += _within(node.body) + _within(node.orelse)
+        elif isinstance(node, ast.With):
+            found += _within(node.body)
+    return found
+
+
+def _exits(node: ast.stmt) -> set[Exit]:
+    """The ways in which a statement may leave the list that it stands in."""
+    if type(node) in _EXITS:
+        return {_EXITS[type(node)]}
+    if isinstance(node, ast.If):
+        return {e for s in (*node.body, *node.orelse) for e in _exits(s)}
+    if isinstance(node, (ast.For, ast.While)):
+        return {e for s in node.body for e in _exits(s) if e == "return"}
+    return set()
+
+
+def _leaves(nodes: list[ast.stmt], by: tuple[Exit, ...] = ("break", "continue", "return")) -> bool:
+    """Whether a list of statements always ends with an exit."""
+    for node in nodes:
+        if _EXITS.get(type(node)) in by:
+            return True
+        if isinstance(node, ast.If) and node.orelse and _leaves(node.body, by) and _leaves(node.orelse, by):
+            return True
+    return False
+
+
+def _count(node: ast.Return) -> int:
+    """The number of results; -n for a tuple of n, and 0 for none."""
+    if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
+        node.value = None
+        return 0
+    return -len(node.value.elts) if isinstance(node.value, ast.Tuple) else 1
+
+
+def _values(node: ast.Return) -> list[ast.expr]:
+    assert node.value is not None
+    return node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+
+
+def _same_name(returns: list[ast.Return], k: int) -> str | None:
+    """The name that all of them return in a place, if there is one: nothing changes it once it is returned."""
+    names = {v.id if isinstance(v, ast.Name) else None for v in (_values(r)[k] for r in returns)}
+    return names.pop() if len(names) == 1 else None
+
+
+def _none_of(flags: list[str]) -> ast.expr:
+    tests: list[ast.expr] = [ast.UnaryOp(ast.Not(), ast.Name(f, ast.Load())) for f in flags]
+    return tests[0] if len(tests) == 1 else ast.BoolOp(ast.And(), tests)
+
+
+def _if(test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], place: ast.AST) -> ast.stmt:
+    return _at(ast.If(test, body or [_pass(place)], orelse), place)
+
+
+def _set(name: str, value: bool, place: ast.AST) -> ast.stmt:
+    return _at(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), place)
+
+
+def _pass(place: ast.AST) -> ast.stmt:
+    return _at(ast.Pass(), place)
+
+
+def _at(node: _Node, place: ast.AST) -> _Node:
+    """A new node where `place` stands; parts that have a place keep it."""
+    for part in ast.walk(node):
+        if "lineno" not in part.__dict__:
+            ast.copy_location(part, place)
+    return node

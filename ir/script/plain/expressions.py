@@ -1,0 +1,514 @@
+"""Expressions of plain Python programs: from Python syntax to numbers and arrays. Nothing of the program is run."""
+
+from __future__ import annotations
+
+import ast
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+
+import ir.presburger as pb
+from ir.dtypes import DType
+from ir.errors import ParseError, suggest
+from ir.nodes import Binary, Expr, Load, Select, const
+from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
+from ir.script.plain import library
+from ir.script.plain.arrays import (
+    Array,
+    Elementwise,
+    Indices,
+    Slicing,
+    View,
+    broadcast_index,
+    broadcast_shape,
+    is_number,
+    transposed,
+)
+from ir.script.plain.calls import call
+from ir.script.plain.frames import Caller, Cell, Frame, Named, Value, shown
+from ir.script.plain.program import NeedsValue, Program
+from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.scope import Source
+from ir.traverse import free_vars, has_loads
+
+MAX_LINKS = 60  # of a sum or product that is one expression
+
+
+@dataclass(slots=True)
+class Evaluator:
+    """Reads expressions of one function, into one program."""
+
+    frame: Frame
+    program: Program
+    caller: Caller
+    depth: int = 0
+
+    @property
+    def source(self) -> Source:
+        return self.frame.source
+
+    @property
+    def numbers(self) -> Numbers:
+        return self.frame.numbers
+
+    def error(self, code: str, message: str, node: ast.AST, help: str = "") -> ParseError:
+        """An error at a syntax node."""
+        return self.source.error(code, message, node, help=help)
+
+    # Kinds of values -------------------------------------------------------------------------------------------------
+
+    def number(self, node: ast.expr) -> Number:
+        """A single number."""
+        return self.as_number(self.value(node), node)
+
+    def as_number(self, value: Value, node: ast.AST) -> Number:
+        """A value that must be a single number; an array without dimensions is one."""
+        if isinstance(value, (View, Elementwise)) and not value.shape:
+            return self.element(value, (), node)
+        if is_number(value):
+            return value  # pyright: ignore[reportReturnType]
+        what = "an array" if isinstance(value, (View, Elementwise)) else "no number"
+        hint = "take an element, as in A[i]" if what == "an array" else ""
+        raise self.error("dtype-mismatch", f"`{shown(node)}` is {what}, where a number is needed", node, hint)
+
+    def array(self, node: ast.expr) -> Array:
+        """An array."""
+        value = self.value(node)
+        if isinstance(value, (View, Elementwise)):
+            return value
+        raise self.error("not-an-array", f"`{shown(node)}` is no array", node)
+
+    def condition(self, node: ast.expr) -> bool | Expr:
+        """What `if` asks: a truth that is known, or a condition."""
+        if isinstance(node, ast.BoolOp):
+            return self._logical(node, self.condition)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            inner = self.condition(node.operand)
+            return not inner if isinstance(inner, bool) else self.numbers.typer.unary("not", inner, node)
+        value = self.value(node)
+        if isinstance(value, Named):
+            if value.value is None or isinstance(value.value, str):
+                return bool(value.value)
+        elif not isinstance(value, tuple):
+            found = self.as_number(value, node)
+            return bool(found) if isinstance(found, (bool, int, float)) else self.numbers.truth(found, node)
+        raise self.error("dtype-mismatch", f"`{shown(node)}` is no condition", node, "compare it, as in `x != 0`")
+
+    def _logical(self, node: ast.BoolOp, part: Callable[[ast.expr], bool | Expr]) -> bool | Expr:
+        """`and` or `or` of conditions; later ones are looked at where earlier ones have not decided."""
+        is_and = isinstance(node.op, ast.And)
+        found: Expr | None = None
+        facts = len(self.program.facts)
+        self._deeper(len(node.values), node)
+        try:
+            for k, operand in enumerate(node.values):
+                self.program.conditional += k > 0
+                try:
+                    one = part(operand)
+                finally:
+                    self.program.conditional -= k > 0
+                if isinstance(one, bool):
+                    if one is not is_and:
+                        return one if found is None else self._joined(is_and, found, one, node)
+                    continue
+                found = one if found is None else Binary("and" if is_and else "or", found, one, self.source.span(node))
+                self._grant(one, is_and)
+        finally:
+            del self.program.facts[facts:]
+            self.depth -= len(node.values)
+        return is_and if found is None else found
+
+    def _joined(self, is_and: bool, found: Expr, one: bool, node: ast.AST) -> Expr:
+        return Binary("and" if is_and else "or", found, const(one, DType.BOOL), self.source.span(node))
+
+    def _grant(self, cond: Expr, holds: bool) -> None:
+        """Take it that a condition holds, or does not, for the rest of the expression."""
+        if not has_loads(cond):
+            where = pb.condition(cond)
+            self.program.facts.append(where.may if holds else where.negated().may)
+
+    # Syntax ----------------------------------------------------------------------------------------------------------
+
+    def value(self, node: ast.expr) -> Value:
+        """What an expression means."""
+        self._deeper(1, node)
+        try:
+            return self._value(node)
+        finally:
+            self.depth -= 1
+
+    def _deeper(self, links: int, node: ast.AST) -> None:
+        self.depth += links
+        if self.depth > MAX_DEPTH:
+            raise self.error(
+                "too-deep", "the expression is nested too deeply", node, "compute it in steps, with a loop or names"
+            )
+
+    def _value(self, node: ast.expr) -> Value:
+        match node:
+            case ast.Constant(value=bool() | int() | float() as number):
+                return number
+            case ast.Constant(value=None | str() as value):
+                return Named(value)
+            case ast.Name(id=name):
+                return self.name(name, node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Subscript(value=target, slice=index):
+                return self.subscript(self.value(target), index, node)
+            case ast.BinOp(op=ast.MatMult(), left=left, right=right):
+                return self.caller.product(self.array(left), self.array(right), node)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in BINARY:
+                return self._binary(op, left, right, node)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self._unary(op, operand, node)
+            case ast.BoolOp():
+                return self._logical(node, self._truth_value)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.IfExp():
+                return self._choice(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                return tuple(self.value(e) for e in elts)
+            case _:
+                raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
+
+    def _truth_value(self, node: ast.expr) -> bool | Expr:
+        """An operand of `and` or `or` whose result is used: Python gives the operand itself, so it must be a truth."""
+        found = self.number(node)
+        if isinstance(found, bool) or (isinstance(found, Expr) and found.dtype is DType.BOOL):
+            return found
+        hint = "compare the operands, as in `x != 0`, or write `a if c else b`"
+        raise self.error("dtype-mismatch", "`and` and `or` of numbers", node, hint)
+
+    def name(self, name: str, node: ast.AST) -> Value:
+        """What a name means here."""
+        bound = self.frame.bindings.get(name)
+        if isinstance(bound, Cell):
+            if bound.start is not None and name not in self.frame.stored and bound.depth == self.program.depth:
+                return bound.start
+            if bound.buffer is None or not (name in self.frame.assigned or name in self.frame.results):
+                message = f"`{name}` may be read before it is assigned"
+                raise self.error("unassigned", message, node, f"assign {name} before the loop or branch")
+            return self.read(bound)
+        if bound is not None:
+            return bound
+        if name in self.frame.locals:
+            message = f"`{name}` may be read before it is assigned"
+            raise self.error("unassigned", message, node, f"assign {name} before it is used")
+        try:
+            return self.known(self.frame.outer(name), node)
+        except KeyError:
+            near = suggest(name, self.frame.bindings)
+            raise self.error("unknown-name", f"`{name}` is not defined", node, near) from None
+
+    def read(self, cell: Cell) -> Number:
+        """The value of a cell."""
+        kind = self.program.learned.cells[cell.key]
+        assert cell.buffer is not None
+        value = Load(cell.buffer, ())
+        return self.numbers.number(value, kind.weak, kind.low, kind.high)
+
+    def known(self, value: object, node: ast.AST) -> Value:
+        """A Python object that the program can name: numbers and tuples of them, and what is only looked at."""
+        match value:
+            case bool() | int() | float() if type(value) in (bool, int, float):
+                return value
+            case numbers.Number() if (dtype := library.dtype_named(type(value))) is not None:
+                return const(value.item(), dtype)  # pyright: ignore[reportAttributeAccessIssue]
+            case tuple():
+                return tuple(self.known(v, node) for v in value)
+            case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
+                hint = "make it a parameter"
+                raise self.error("outer-array", f"`{shown(node)}` is an array of outside", node, hint)
+            case _:
+                return Named(value)
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        owner = self.value(node.value)
+        if isinstance(owner, (View, Elementwise)):
+            return self._of_array(owner, node)
+        if isinstance(owner, Named) and isinstance(owner.value, ModuleType):
+            found = library.attribute(owner.value, node.attr)
+            if found is not None:
+                return self.known(found, node)
+        raise self.error("unsupported", f"`{shown(node)}` is not supported", node)
+
+    def _of_array(self, array: Array, node: ast.Attribute) -> Value:
+        match node.attr:
+            case "shape":
+                return array.shape
+            case "ndim":
+                return len(array.shape)
+            case "size":
+                total: Number = 1
+                for extent in array.shape:
+                    total = self.numbers.binary("mul", total, extent, node)
+                return total
+            case "dtype":
+                return Named(self.dtype_of(array, node))
+            case "T":
+                return transposed(array, range(len(array.shape))[::-1])
+            case attr:
+                known = ("shape", "ndim", "size", "dtype", "T", "sum", "min", "max", "mean", "copy", "astype")
+                raise self.error("unsupported", f"`{shown(node)}` is not supported", node, suggest(attr, known))
+
+    # Operators -------------------------------------------------------------------------------------------------------
+
+    def lifted(self, function: Callable[[list[Number]], Number], values: Sequence[Value], node: ast.AST) -> Value:
+        """A function of numbers on numbers, or element by element on arrays."""
+        arrays = [v for v in values if isinstance(v, (View, Elementwise))]
+        if not arrays:
+            return function([self.as_number(v, node) for v in values])
+        shape = broadcast_shape([a.shape for a in arrays], self.source, node)
+        fixed = [v if isinstance(v, (View, Elementwise)) else self.as_number(v, node) for v in values]
+
+        def element(indices: Indices) -> Number:
+            return function(
+                [
+                    self.element(v, broadcast_index(v.shape, indices), node)
+                    if isinstance(v, (View, Elementwise))
+                    else v
+                    for v in fixed
+                ]
+            )
+
+        return Elementwise(shape, element)
+
+    def element(self, array: Array, indices: Indices, node: ast.AST | None = None) -> Number:
+        """An element of an array; `node` is where it is read."""
+        if isinstance(array, Elementwise):
+            return array.element(indices)
+        span = None if node is None else self.source.span(node)
+        return Load(array.buffer, self.place(array, indices), span)
+
+    def dtype_of(self, array: Array, node: ast.AST) -> DType:
+        """The dtype of an array's elements."""
+        if isinstance(array, View):
+            return array.buffer.dtype
+        return self.numbers.dtype_of(array.element(tuple(0 for _ in array.shape)))
+
+    def _binary(self, op: ast.operator, left: ast.expr, right: ast.expr, node: ast.expr) -> Value:
+        parts: list[tuple[ast.operator, ast.expr, ast.expr]] = [(op, right, node)]
+        while isinstance(left, ast.BinOp) and type(left.op) in BINARY:  # long sums lean to the left
+            parts.append((left.op, left.right, left))
+            left = left.left
+        found = self.value(left)
+        for links, (operator, operand, place) in enumerate(reversed(parts), 1):
+            found = self.operate(operator, found, self.value(operand), place)
+            if links % MAX_LINKS == 0 and is_number(found) and not self.program.conditional:
+                found = self.program.frozen("partial", found, self.source.span(place))  # pyright: ignore[reportArgumentType]
+        return found
+
+    def operate(self, op: ast.operator, a: Value, b: Value, node: ast.AST) -> Value:
+        """A binary operator on numbers or arrays."""
+        if isinstance(a, tuple) and isinstance(b, tuple) and isinstance(op, ast.Add):
+            return (*a, *b)
+        name = BINARY[type(op)]
+        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
+
+    def _unary(self, op: ast.unaryop, operand: ast.expr, node: ast.expr) -> Value:
+        if isinstance(op, ast.Not):
+            found = self.condition(operand)
+            return not found if isinstance(found, bool) else self.numbers.typer.unary("not", found, node)
+        value = self.value(operand)
+        if isinstance(op, ast.UAdd):
+            return value
+        name = "neg" if isinstance(op, ast.USub) else "bitnot"
+        return self.lifted(lambda v: self.numbers.unary(name, v[0], node), [value], node)
+
+    def _compare(self, node: ast.Compare) -> Value:
+        first = self.value(node.left)
+        found: Value | None = None
+        facts, later = len(self.program.facts), False
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            self.program.conditional += later
+            second = self.value(right)
+            self.program.conditional -= later
+            part = self._comparison(op, first, second, node)
+            if found is None:
+                found = part
+            elif isinstance(found, bool):
+                found = part if found else False
+            else:
+                found = self.lifted(lambda v: self.numbers.binary("bitand", v[0], v[1], node), [found, part], node)
+            if isinstance(part, Expr):
+                self._grant(part, True)
+            first, later = second, True
+        del self.program.facts[facts:]
+        assert found is not None
+        return found
+
+    def _comparison(self, op: ast.cmpop, a: Value, b: Value, node: ast.expr) -> Value:
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            if isinstance(b, Named) and b.value is None:
+                absent = isinstance(a, Named) and a.value is None
+                return absent is isinstance(op, ast.Is)
+            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, "write == or !=")
+        if type(op) not in COMPARE:
+            hint = "compare with each, as in `x == 1 or x == 2`"
+            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, hint)
+        name = COMPARE[type(op)]
+        if isinstance(a, (Named, tuple)) and isinstance(b, (Named, tuple)) and name in ("eq", "ne"):
+            return self._same_objects(a, b, node) is (name == "eq")
+        return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
+
+    def _same_objects(self, a: Value, b: Value, node: ast.expr) -> bool:
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            plain = (bool, int, float)
+            if all(isinstance(v, plain) for v in (*a, *b)):
+                return a == b
+            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, "compare item by item")
+        if isinstance(a, Named) and isinstance(b, Named):
+            kinds = library.dtype_named(a.value), library.dtype_named(b.value)
+            return kinds[0] is kinds[1] if None not in kinds else bool(a.value == b.value)
+        return False
+
+    def _choice(self, node: ast.IfExp) -> Value:
+        cond = self.condition(node.test)
+        if isinstance(cond, bool):
+            return self.value(node.body if cond else node.orelse)
+        arms: list[Number] = []
+        for branch, holds in ((node.body, True), (node.orelse, False)):
+            facts = len(self.program.facts)
+            self._grant(cond, holds)
+            self.program.conditional += 1
+            arms.append(self.number(branch))
+            self.program.conditional -= 1
+            del self.program.facts[facts:]
+        return self.numbers.select(cond, arms[0], arms[1], node)
+
+    # Elements --------------------------------------------------------------------------------------------------------
+
+    def subscript(self, owner: Value, index: ast.expr, node: ast.AST) -> Value:
+        """An item of a tuple, or an element or part of an array."""
+        if isinstance(owner, tuple):
+            return self._item(owner, index, node)
+        if isinstance(owner, (View, Elementwise)):
+            part = self.part(owner, index, node)
+            return part if part.shape else self.element(part, (), node)
+        raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
+
+    def _item(self, items: tuple[Value, ...], index: ast.expr, node: ast.AST) -> Value:
+        if isinstance(index, ast.Slice):
+            parts = [None if p is None else self.number(p) for p in (index.lower, index.upper, index.step)]
+            if all(p is None or isinstance(p, int) for p in parts):
+                return items[slice(parts[0], parts[1], parts[2])]  # pyright: ignore[reportArgumentType, reportCallIssue]
+        else:
+            k = self.number(index)
+            if isinstance(k, int) and -len(items) <= k < len(items):
+                return items[k]
+        raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node)
+
+    def part(self, array: Array, index: ast.expr, node: ast.AST) -> Array:
+        """The part of an array that a subscript names; without dimensions it is an element."""
+        nodes = index.elts if isinstance(index, ast.Tuple) else [index]
+        items: list[Number | slice | None] = []
+        rank = len(array.shape)
+        taken = sum(1 for n in nodes if not _is_ellipsis(n) and not self._is_none(n))
+        if taken > rank:
+            message = f"`{shown(node)}` has {taken} indices for {rank} dimensions"
+            raise self.error("rank", message, node, "give at most one index for each dimension")
+        for part in nodes:
+            if _is_ellipsis(part):
+                items += [slice(None)] * (rank - taken)
+            elif self._is_none(part):
+                items.append(None)
+            elif isinstance(part, ast.Slice):
+                ends = [None if p is None else self._whole_number(p) for p in (part.lower, part.upper, part.step)]
+                items.append(slice(*(None if end is None else self._settled(end, part) for end in ends)))
+            else:
+                axis = sum(1 for i in items if i is not None)
+                items.append(self._index(self._whole_number(part), array.shape[axis], part))
+        if taken < rank or any(isinstance(i, slice) for i in items):
+            items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
+        slicing = Slicing(self.source, self.numbers, lambda a, b: self.program.at_most(a, b, self.numbers.typer))
+        return slicing.cut(array.shape, items, node).of(array)
+
+    def _settled(self, value: Number, node: ast.AST) -> Number:
+        """An index or bound of a view, which later stores do not change."""
+        self.needs_value(value)
+        return value if self.program.conditional else self.program.frozen("at", value, self.source.span(node))
+
+    def _is_none(self, node: ast.expr) -> bool:
+        if isinstance(node, ast.Constant):
+            return node.value is None
+        return isinstance(node, ast.Attribute) and node.attr == "newaxis"
+
+    def _whole_number(self, node: ast.expr) -> Number:
+        value = self.value(node)
+        if isinstance(value, (View, Elementwise)) and value.shape:
+            hint = "loop over its elements"
+            raise self.error("unsupported", f"`{shown(node)}` is an array, which is no index", node, hint)
+        number = self.as_number(value, node)
+        kind = self.numbers.dtype_of(number)
+        if not kind.is_integer:
+            hint = "compare and branch instead" if kind is DType.BOOL else "convert it with int(...)"
+            raise self.error("dtype-mismatch", f"an index must be an integer, found {kind}", node, hint)
+        return number
+
+    def needs_value(self, value: Number) -> None:
+        """Start again with the numbers of parameters in a value, where it decides about shapes and loops."""
+        expr = expr_of(value)
+        if expr is not None:
+            names = frozenset(v.name for v in free_vars(expr)) & self.program.given
+            if names:
+                raise NeedsValue(names)
+
+    def _index(self, value: Number, extent: Number, node: ast.AST) -> Number:
+        """An index as the loop IR has it: Python counts negative ones from the end."""
+        if isinstance(value, int):
+            if isinstance(extent, int) and not -extent <= value < extent:
+                message = f"index {value} is outside of a dimension of size {extent}"
+                raise self.error("out-of-bounds", message, node)
+            return self.numbers.binary("add", extent, value, node) if value < 0 else value
+        self.needs_value(value)
+        if self.program.at_most(0, value, self.numbers.typer):
+            return value
+        if isinstance(value, Expr) and not value.dtype.is_signed:
+            return value
+        moved = self.numbers.binary("add", value, extent, node)
+        if self.program.at_most(value, -1, self.numbers.typer):
+            return moved
+        index, other = expr_of(value), expr_of(moved)
+        assert index is not None and other is not None
+        if index.dtype is not other.dtype:
+            index = self.numbers.convert(index, DType.INT64, node)
+            other = self.numbers.convert(other, DType.INT64, node)
+        negative = Binary("lt", index, const(0, index.dtype), self.source.span(node))
+        high = interval_of(value)[1]
+        chosen = Select(negative, other, index, self.source.span(node))
+        return Weak(chosen, 0, high) if isinstance(value, Weak) and high is not None else chosen
+
+    def place(self, view: View, indices: Indices) -> tuple[Expr, ...]:
+        """The indices of the buffer for those of a view."""
+        node = ast.Pass()
+        found = [self.numbers.natural(i, node) for i in view.place(indices)]
+        return tuple(found)
+
+    # Calls -----------------------------------------------------------------------------------------------------------
+
+    def call(self, node: ast.Call, *, alone: bool = False) -> Value:
+        """A call; `alone` says that nothing else is worked out in its statement."""
+        return call(self, node, alone)
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _hint(node: ast.expr) -> str:
+    match node:
+        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+            return "write a loop that stores into an array, as in out = np.empty(n)"
+        case ast.Lambda():
+            return "write it as a function with `def`"
+        case ast.NamedExpr():
+            return "assign the name in a statement of its own"
+        case ast.JoinedStr():
+            return "leave text out of the function"
+        case _:
+            return ""

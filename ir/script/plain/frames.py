@@ -1,0 +1,79 @@
+"""What names mean in one function of a plain Python program, and what its expressions may be."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Protocol
+
+from ir.dtypes import DType
+from ir.nodes import Buffer
+from ir.script.plain.arrays import Array
+from ir.script.plain.program import Key
+from ir.script.plain.promotion import Number, Numbers
+from ir.script.scope import Source
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Named:
+    """Something that is no number and no array: a module, function, dtype or string, which is only looked at."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """A name whose value changes."""
+
+    buffer: Buffer | None
+    key: Key
+    depth: int  # of the list that it lives in
+    start: Named | None = None  # what a parameter is until it is first assigned, if that is no number
+
+
+Value = Number | Array | Named | tuple["Value", ...]
+Binding = Value | Cell
+
+
+class Caller(Protocol):
+    """What puts functions in place and writes the statements that an expression needs."""
+
+    def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value: ...
+    def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value: ...
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array: ...
+    def product(self, a: Array, b: Array, node: ast.AST) -> Value: ...
+
+
+@dataclass(slots=True)
+class Frame:
+    """One function at one of its calls: what its names mean."""
+
+    function: FunctionType
+    source: Source
+    numbers: Numbers
+    path: tuple[int, ...]
+    locals: set[str]
+    cells: Mapping[int, list[str]]
+    bindings: dict[str, Binding] = field(default_factory=lambda: dict[str, Binding]())
+    stored: set[str] = field(default_factory=lambda: set[str]())  # cells that hold a value on some path
+    assigned: frozenset[str] = frozenset()  # cells that hold a value on every path to here
+    arrays: set[str] = field(default_factory=lambda: set[str]())  # names that would be cells, and are arrays
+    first: frozenset[ast.expr] = frozenset()  # conditions that hold in the first step of their loop
+    results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
+
+    def outer(self, name: str) -> object:
+        """What a name that the function does not assign means to it; `KeyError` if nothing."""
+        found = inspect.getclosurevars(self.function)
+        for scope in (found.nonlocals, found.globals, found.builtins):
+            if name in scope:
+                return scope[name]
+        raise KeyError(name)
+
+
+def shown(node: ast.AST) -> str:
+    """Syntax as a message shows it."""
+    text = ast.unparse(node)
+    return text if len(text) < 60 else type(node).__name__

@@ -1,0 +1,91 @@
+"""Which objects of Python, `math` and NumPy a plain program may name, and what each is in it.
+
+Objects are looked up and compared, never called.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from types import FunctionType, ModuleType
+
+import numpy as np
+
+from ir.dtypes import DType, from_name
+from ir.nodes import BinaryOp, UnaryOp
+
+_ROOTS = {"numpy": "np", "jax.numpy": "np", "math": "math", "builtins": "", "loopsat": "loopsat", "numba": "loopsat"}
+_FLOATS = ("exp", "log", "sqrt", "tanh", "sin", "cos")
+
+FLOAT_UNARY: dict[str, tuple[UnaryOp, bool]] = {  # and whether the result is a float of NumPy
+    **{f"np.{op}": (op, True) for op in (*_FLOATS, "floor", "ceil")},
+    **{f"math.{op}": (op, False) for op in (*_FLOATS, "erf")},
+}
+ABSOLUTE = ("abs", "np.abs", "np.absolute", "np.fabs", "math.fabs")
+BINARY: dict[str, BinaryOp] = {
+    "np.minimum": "min", "np.maximum": "max", "np.power": "pow", "np.add": "add", "np.subtract": "sub",
+    "np.multiply": "mul", "np.divide": "div", "np.true_divide": "div", "np.floor_divide": "floordiv",
+    "np.mod": "floormod", "np.remainder": "floormod", "math.pow": "pow", "pow": "pow", "np.logical_and": "and",
+    "np.logical_or": "or",
+}  # fmt: skip
+FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.full": None}
+FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np.full_like": None}
+_PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}
+SUMS = ("sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.dot", "np.matmul")
+OTHERS = (
+    "len", "min", "max", "int", "float", "bool", "range", "math.floor", "math.ceil", "np.where", "np.copy", "np.square",
+    "np.transpose", "np.logical_not", "loopsat.prange", "loopsat.assume", "np.asarray", "np.array",
+)  # fmt: skip
+NAMES = (*FLOAT_UNARY, *ABSOLUTE, *BINARY, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS)
+
+
+def assume(condition: object) -> None:
+    """State in a function under `loopsat.jit` what callers grant: where it is false, any result will do.
+
+    Run as Python, it does nothing.
+    """
+
+
+def qualified(value: object) -> str | None:
+    """What the tables here call an object, as `np.exp`; None for objects of elsewhere."""
+    if value is assume:
+        return "loopsat.assume"
+    name = getattr(value, "__name__", None)
+    if not isinstance(name, str) or (isinstance(value, (ModuleType, FunctionType)) and not _of_library(value)):
+        return None
+    if vars(builtins).get(name) is value:
+        return name
+    for module, short in ((np, "np"), (math, "math")):
+        if getattr(module, name, None) is value:
+            return f"{short}.{name}"
+    home = str(getattr(value, "__module__", ""))
+    if home.partition(".")[0] == "jax":
+        return f"np.{name}"
+    return "loopsat.prange" if name == "prange" and home.startswith("numba") else None
+
+
+def _of_library(value: object) -> bool:
+    home = getattr(value, "__module__", None)
+    return isinstance(home, str) and home.partition(".")[0] in ("numpy", "jax", "math")
+
+
+def attribute(module: ModuleType, name: str) -> object | None:
+    """An attribute of one of the modules whose objects have a meaning here; None where there is none."""
+    return getattr(module, name, None) if module.__name__ in _ROOTS or module.__name__ == "jax" else None
+
+
+def dtype_named(value: object) -> DType | None:
+    """The dtype that a value such as `np.float32`, "float32", `float` or `A.dtype` stands for."""
+    if isinstance(value, (DType, str)):
+        return value if isinstance(value, DType) else from_name(value)
+    if isinstance(value, type):
+        if value in _PYTHON:
+            return _PYTHON[value]
+        return from_name(np.dtype(value).name) if issubclass(value, np.generic) else _of_array_library(value)
+    return from_name(value.name) if isinstance(value, np.dtype) else _of_array_library(value)
+
+
+def _of_array_library(value: object) -> DType | None:
+    """The dtype of what stands for one as `jnp.float32` does."""
+    kind = getattr(value, "dtype", None)
+    return from_name(kind.name) if isinstance(kind, np.dtype) and hasattr(value, "__name__") else None

@@ -1,0 +1,237 @@
+"""The loop program that is being written: its statements, names, cells, and what is known at the current place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+import ir.presburger as pb
+from ir.dtypes import DType
+from ir.errors import Span
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, Let, Load, Stmt, Var, const, seq
+from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.values import Typer
+from ir.traverse import has_loads, node_count, substitute_expr
+
+_DIALECT = "T"  # what programs print `T.serial` and the like with
+_PASSES = 3  # after which the bounds of a cell that still grow are given up
+_SHORT = 12  # nodes of an integer that is written out wherever its name stands
+Key = tuple[tuple[int, ...], str]  # which call of which function, and the name in it
+
+
+class Again(Exception):
+    """What the translation so far rests on has turned out to be otherwise: it must start again."""
+
+
+class NeedsValue(Again):
+    """A parameter must be a number that is known: it decides about a shape or a loop."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        super().__init__(", ".join(names))
+        self.names = names
+
+
+@dataclass(slots=True)
+class CellType:
+    """What a cell holds; the bounds of integers are those of all values assigned to it."""
+
+    dtype: DType
+    weak: bool
+    low: int | None = None
+    high: int | None = None
+
+
+@dataclass(slots=True)
+class Learned:
+    """The types of cells, which one translation finds out and the next one uses."""
+
+    cells: dict[Key, CellType] = field(default_factory=lambda: dict[Key, CellType]())
+    passes: int = 0
+    changed: bool = False
+
+    def assign(self, key: Key, value: Number, numbers: Numbers, node: ast.AST) -> CellType:
+        """The type of a cell that also holds `value`."""
+        old = self.cells.get(key)
+        known = [value] if old is None else [value, _example(old)]
+        dtype, weak = numbers.common(known, node)
+        low, high = interval_of(value) if weak and dtype.is_integer else (None, None)
+        if low is None or high is None or (old is not None and (old.low is None or old.high is None)):
+            low = high = None
+        elif old is not None and old.low is not None and old.high is not None:
+            low, high = min(low, old.low), max(high, old.high)
+            if self.passes >= _PASSES and (low, high) != (old.low, old.high):
+                low = high = None
+        if weak and dtype.is_integer:
+            fits = low is not None and high is not None and low >= DType.INT32.min and high <= DType.INT32.max
+            dtype = DType.INT32 if fits else DType.INT64
+        new = CellType(dtype, weak, low, high)
+        if new != old:
+            self.changed = old is not None or self.changed
+            self.cells[key] = new
+        return new
+
+
+def _example(cell: CellType) -> Number:
+    value = Load(Buffer("cell", (), cell.dtype), ())
+    return Weak(value, cell.low, cell.high) if cell.weak and cell.dtype is not DType.BOOL else value
+
+
+@dataclass(slots=True)
+class _Lines:
+    """Statements of one list, and what is to be wrapped around those from a place on."""
+
+    done: list[Stmt] = field(default_factory=lambda: list[Stmt]())
+    wraps: list[tuple[int, Let | Alloc]] = field(default_factory=lambda: list[tuple[int, Let | Alloc]]())
+
+    def stmt(self) -> Stmt:
+        done = list(self.done)
+        for start, wrap in reversed(self.wraps):
+            body = seq(*done[start:])
+            inner = Let(wrap.var, wrap.value, body, wrap.span) if isinstance(wrap, Let) else None
+            done[start:] = [inner or Alloc(wrap.buffer, body, wrap.span)]  # pyright: ignore[reportAttributeAccessIssue]
+        return seq(*done)
+
+
+@dataclass(slots=True)
+class Program:
+    """The statements written so far, and the place that the next one goes to."""
+
+    learned: Learned
+    given: frozenset[str]  # integer parameters whose value could be known
+    taken: frozenset[str] = frozenset()  # names of variables on the path to here
+    used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
+    lines: _Lines = field(default_factory=_Lines)
+    facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
+    conditional: int = 0  # how many conditions an expression stands under that statements would escape
+    depth: int = 0  # of loops and branches
+
+    # Names -----------------------------------------------------------------------------------------------------------
+
+    def fresh(self, name: str, *, alone: bool = False) -> str:
+        """A name like `name` that nothing on this path has; one that stands `alone` nothing in the function has."""
+        base = name.strip("_") or "x"
+        base = f"{base}_" if base == _DIALECT else base
+        candidate, count = base, 0
+        while candidate in self.taken or (alone and candidate in self.used):
+            count += 1
+            candidate = f"{base}_{count}"
+        self.taken |= {candidate}
+        self.used.add(candidate)
+        return candidate
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def emit(self, stmt: Stmt) -> None:
+        """Write a statement."""
+        self.lines.done.append(stmt)
+
+    @contextmanager
+    def nested(self) -> Generator[_Lines]:
+        """A list of statements of its own, which ends with the names bound in it."""
+        outer, taken, facts = self.lines, self.taken, len(self.facts)
+        self.lines = _Lines()
+        self.depth += 1
+        yield self.lines
+        self.lines, self.taken = outer, taken
+        self.depth -= 1
+        del self.facts[facts:]
+
+    def let(self, name: str, value: Expr, span: Span | None) -> Var:
+        """Bind a name for the rest of the list."""
+        var = Var(self.fresh(name), value.dtype, span)
+        self.lines.wraps.append((len(self.lines.done), Let(var, value, seq(), span)))
+        return var
+
+    def alloc(self, name: str, shape: tuple[Expr, ...], dtype: DType, span: Span | None) -> Buffer:
+        """A buffer for the rest of the list."""
+        buffer = Buffer(self.fresh(name, alone=True), shape, dtype, span=span)
+        self.lines.wraps.append((len(self.lines.done), Alloc(buffer, seq(), span)))
+        return buffer
+
+    def loop(self, name: str, start: Expr, extent: Expr, span: Span | None) -> For:
+        """The head of a loop with a variable of that name; facts about it hold in the list that is open."""
+        var = Var(self.fresh(name), extent.dtype, span)
+        self.facts.append(pb.loop_domain(var, start, extent).may)
+        return For(var, start, extent, seq(), span=span)
+
+    # What is known ---------------------------------------------------------------------------------------------------
+
+    def assume(self, cond: Expr) -> None:
+        """Take a condition as true for the rest of the list."""
+        if not has_loads(cond):
+            self.facts.append(pb.condition(cond).may)
+
+    def excluded(self, cond: Expr) -> bool:
+        """Whether a condition is known to be false here."""
+
+        def question() -> bool:
+            where = pb.condition(cond).may
+            for fact in self.facts:
+                where = where.intersect(fact)
+            return where.is_empty()
+
+        return not has_loads(cond) and pb.within_budget(question, False)
+
+    def apart(self, read: Sequence[Expr], stored: Sequence[Expr], axes: Sequence[tuple[Var, Expr]]) -> bool:
+        """Whether no step of loops over `axes` (variables and extents) reads at a place that another one stores to."""
+        others = {var: Var(f"{var.name}other", var.dtype) for var, _ in axes}
+        if not axes or any(has_loads(e) for e in (*read, *stored)):
+            return False
+        facts = len(self.facts)
+        for var, extent in axes:
+            for v in (var, others[var]):
+                self.facts.append(pb.loop_domain(v, const(0, extent.dtype), extent).may)
+        meets = [Binary("ne", var, other) for var, other in others.items()]
+        cond: Expr = meets[0]
+        for one in meets[1:]:
+            cond = Binary("or", cond, one)
+        for a, b in zip(read, stored, strict=True):
+            cond = Binary("and", cond, Binary("eq", *_agreed(a, substitute_expr(b, others))))
+        found = self.excluded(cond)
+        del self.facts[facts:]
+        return found
+
+    def at_most(self, low: Number, high: Number, typer: Typer) -> bool:
+        """Whether one integer is known to be at most another."""
+        most, least = interval_of(low)[1], interval_of(high)[0]
+        if most is not None and least is not None and most <= least:
+            return True
+        sides = [_wide(v) for v in (low, high)]
+        if any(s is None for s in sides):
+            return False
+        a, b = (s for s in sides if s is not None)
+        return self.excluded(Binary("gt", *_agreed(a, b)))
+
+    def frozen(self, name: str, value: Number, span: Span | None) -> Number:
+        """A number that later stores do not change; short integers are written where they are used."""
+        expr = expr_of(value)
+        if expr is None or isinstance(expr, (Var, Const)):
+            return value
+        if not has_loads(expr) and expr.dtype.is_integer and node_count(expr) <= _SHORT:
+            return value
+        var = self.let(name, expr, span)
+        if expr.dtype.is_integer and not has_loads(expr):
+            self.facts.append(pb.condition(Binary("eq", var, expr)).may)
+        return Weak(var, value.low, value.high) if isinstance(value, Weak) else var
+
+
+def _wide(value: Number) -> Expr | None:
+    expr = expr_of(value)
+    if expr is not None:
+        return expr if expr.dtype.is_integer else None
+    return const(value, DType.INT64) if isinstance(value, int) else None
+
+
+def _agreed(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """Two integers for a question about numbers, where widths do not matter."""
+    if a.dtype is b.dtype:
+        return a, b
+    if isinstance(a, Const):
+        return Const(a.value, b.dtype), b
+    if isinstance(b, Const):
+        return a, Const(b.value, a.dtype)
+    return a, b

@@ -1,0 +1,33 @@
+"""What a plain Python function is called with: the dtypes and shapes that its program is made for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.dtypes import DType
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType:
+    """An array; a size that may differ from call to call has a name instead of a number."""
+
+    shape: tuple[int | str, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarType:
+    """A number that the kernel is given at each call; a `weak` one is a Python number, whose dtype gives way."""
+
+    dtype: DType
+    weak: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A value that is part of the program: another value makes another program."""
+
+    value: object
+
+
+ArgumentType = ArrayType | ScalarType | Known

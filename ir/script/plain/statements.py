@@ -1,0 +1,488 @@
+"""Statements of plain Python programs, of one function and of those that it calls, which are put in place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from types import FunctionType
+
+from ir.dtypes import DType
+from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const
+from ir.script.expressions import BINARY
+from ir.script.plain import library
+from ir.script.plain.arrays import Array, Elementwise, View, same
+from ir.script.plain.calls import call
+from ir.script.plain.cells import cells_of, local_names, names_in
+from ir.script.plain.exits import structured
+from ir.script.plain.expressions import Evaluator
+from ir.script.plain.frames import Cell, Frame, Named, Value, shown
+from ir.script.plain.program import Again, Program
+from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.stores import ArrayStores
+from ir.script.reading import definition_of
+from ir.script.scope import Source
+from ir.traverse import has_loads, walk
+
+_HINTS: dict[type[ast.stmt], str] = {
+    ast.While: "write `for _ in range(LIMIT):` with `if not condition: break` at its start",
+    ast.Raise: "test arguments before the call, or write `assert`",
+    ast.Try: "test before the call instead",
+    ast.With: "leave it out of the function",
+    ast.FunctionDef: "define it outside of this function, and call it",
+    ast.Delete: "leave it out",
+    ast.Global: "make it a parameter and a result",
+    ast.Nonlocal: "make it a parameter and a result",
+    ast.Import: "import at the top of the file",
+    ast.ImportFrom: "import at the top of the file",
+}
+MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the other
+MAX_CALLS = 20  # helpers within helpers
+
+
+@dataclass(slots=True)
+class Body:
+    """Writes the statements of one function at one of its calls."""
+
+    frame: Frame
+    program: Program
+    sizes: frozenset[Var]
+    callers: tuple[FunctionType, ...] = ()
+    read: Evaluator = field(init=False)
+    arrays: ArrayStores = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.read = Evaluator(self.frame, self.program, self)
+        self.arrays = ArrayStores(self.read, self.sizes)
+
+    @property
+    def source(self) -> Source:
+        return self.frame.source
+
+    # Functions -------------------------------------------------------------------------------------------------------
+
+    def run(self, body: list[ast.stmt], arguments: Mapping[str, Value]) -> Value:
+        """Write the statements of a function; what it returns."""
+        last = body[-1] if body and isinstance(body[-1], ast.Return) else None
+        self.frame.bindings.update(arguments)
+        self._open_cells(body, arguments)
+        self._statements(body[:-1] if last is not None else body)
+        if last is None or last.value is None:
+            return Named(None)
+        if isinstance(last.value, ast.Call):
+            return call(self.read, last.value, True)
+        if isinstance(last.value, ast.Tuple):
+            return tuple(self._settled("result", self.read.value(e), e) for e in last.value.elts)
+        return self.read.value(last.value)
+
+    def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value:
+        """Put a function that is called in place."""
+        if function in self.callers or len(self.callers) > MAX_CALLS:
+            hint = "write a loop instead"
+            raise self.read.error("recursion", f"{function.__name__} calls itself", node, hint)
+        path = (*self.frame.path, node.lineno * 1000 + node.col_offset)
+        frame, body, params = frame_of(function, path, self.frame.numbers.exact)
+        defaults = function.__defaults__ or ()
+        missing = len(params) - len(args)
+        if missing < 0 or missing > len(defaults):
+            message = f"{function.__name__} takes {len(params)} arguments, {len(args)} given"
+            raise self.read.error("arguments", message, node)
+        given = [*args, *(self.read.known(v, node) for v in defaults[len(defaults) - missing :])]
+        short = len(body) == 1 and isinstance(body[0], ast.Return)
+        if self.program.conditional and not short:
+            hint = "call it in a statement of its own, before the condition"
+            raise self.read.error("unsupported", f"{function.__name__} is called under a condition", node, hint)
+        inner = Body(frame, self.program, self.sizes, (*self.callers, function))
+        if not short or not self.program.conditional:
+            given = [self._settled(p, v, node, copy=not short) for p, v in zip(params, given, strict=True)]
+        before = len(self.program.lines.done)
+        known = set(self.program.used)
+        result = inner.run(body, dict(zip(params, given, strict=True)))
+        if not alone:
+            self._check_pure(function, self.program.lines.done[before:], known, node)
+        return result
+
+    def _check_pure(self, function: FunctionType, written: Sequence[Stmt], known: set[str], node: ast.AST) -> None:
+        for stmt in (s for line in written for s in walk(line)):
+            if isinstance(stmt, Store) and stmt.buffer.name in known:
+                message = f"{function.__name__} stores into {stmt.buffer.name}, within a larger expression"
+                hint = "call it in a statement of its own"
+                raise self.read.error("unsupported", message, node, hint)
+
+    def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value:
+        """A sum over an array."""
+        return self.arrays.reduce(name, array, axis, node)
+
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array:
+        """An array of numbers that are written out."""
+        return self.arrays.table(rows, dtype, node)
+
+    def product(self, a: Array, b: Array, node: ast.AST) -> Value:
+        """A product of arrays."""
+        return self.arrays.product(a, b, node)
+
+    # Names -----------------------------------------------------------------------------------------------------------
+
+    def _open_cells(self, nodes: list[ast.stmt], arguments: Mapping[str, Value] | None = None) -> None:
+        """Allocate the cells that live in a list of statements."""
+        for name in self.frame.cells.get(id(nodes), ()):
+            key = (self.frame.path, name)
+            kind = self.program.learned.cells.get(key)
+            buffer = None if kind is None else self.program.alloc(name, (), kind.dtype, None)
+            given = None if arguments is None else arguments.get(name)
+            start = given if isinstance(given, Named) else None
+            self.frame.bindings[name] = Cell(buffer, key, self.program.depth, start)
+            if given is not None and start is None:
+                self._assign_name(name, given, nodes[0])
+            elif name in self.frame.results and buffer is not None:
+                self.program.emit(Store(buffer, (), const(0, buffer.dtype)))
+
+    def _settled(self, name: str, value: Value, node: ast.AST, *, copy: bool = True) -> Value:
+        """A value that later stores do not change; arrays that are nowhere stored are, if `copy`."""
+        match value:
+            case tuple():
+                return tuple(self._settled(name, v, node, copy=copy) for v in value)
+            case Elementwise() if copy:
+                return self.arrays.kept(name, value, node)
+            case View() | Elementwise() | Named():
+                return value
+            case _:
+                return self.program.frozen(name, value, self.source.span(node))
+
+    def _assign_name(self, name: str, value: Value, node: ast.AST) -> None:
+        cell = self.frame.bindings.get(name)
+        stays = name not in self.frame.arrays and not isinstance(cell, Cell)
+        array = isinstance(value, (View, Elementwise)) and bool(value.shape)
+        if array and isinstance(cell, Cell) and name not in self.frame.assigned and cell.depth == self.program.depth:
+            self.frame.arrays.add(name)  # what changes in loops then are its elements
+            stays = True
+        if stays:
+            self.frame.bindings[name] = self._settled(name, value, node)
+            return
+        if not isinstance(cell, Cell) or array or isinstance(value, (Named, tuple)):
+            message = f"`{name}` changes in a loop or branch, so that it must be a number"
+            hint = f"store into the elements of one array, as in {name}[:] = ..., or use a name for each"
+            raise self.read.error("rebinding", message, node, hint)
+        number = self.read.as_number(value, node)
+        kind = self.program.learned.assign(cell.key, number, self.frame.numbers, node)
+        if cell.buffer is None or cell.buffer.dtype is not kind.dtype:
+            raise Again
+        stored = self.frame.numbers.convert(number, kind.dtype, node)
+        self.program.emit(Store(cell.buffer, (), stored, self.source.span(node)))
+        self.frame.assigned |= {name}
+        self.frame.stored.add(name)
+
+    def _assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        match target:
+            case ast.Name(id=name):
+                self._assign_name(name, value, node)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                items = self._items(value, len(parts), node)
+                for part, item in zip(parts, items, strict=True):
+                    self._assign(part, item, node)
+            case ast.Subscript(value=owner, slice=index):
+                self._store(self._view(owner, index, target), value, target)
+            case _:
+                raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
+
+    def _items(self, value: Value, count: int, node: ast.AST) -> Sequence[Value]:
+        if isinstance(value, (View, Elementwise)) and value.shape and value.shape[0] == count:
+            raise self.read.error("unsupported", "an array is taken apart", node, "index it, as in a, b = A[0], A[1]")
+        if not isinstance(value, tuple) or len(value) != count:
+            found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
+            raise self.read.error("arguments", f"{count} names for {found}", node)
+        return [self._settled("item", v, node) for v in value]  # all are worked out before any is assigned
+
+    def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
+        array = self.read.value(owner)
+        part = self.read.part(array, index, node) if isinstance(array, (View, Elementwise)) else None
+        if not isinstance(part, View):
+            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+        return part
+
+    def _store(self, target: View, value: Value, node: ast.AST) -> None:
+        if target.shape:
+            self.arrays.store(target, value, node)
+            return
+        number = self.frame.numbers.convert(self.read.as_number(value, node), target.buffer.dtype, node)
+        place = self.read.place(target, ())
+        self.program.emit(Store(target.buffer, place, number, self.source.span(node)))
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def _statements(self, nodes: list[ast.stmt]) -> None:
+        for node in nodes:
+            self._statement(node)
+
+    def _list(self, nodes: list[ast.stmt], first: Callable[[], None] | None = None) -> Stmt:
+        """A nested list of statements, whose names end with it."""
+        outer = dict(self.frame.bindings)
+        with self.program.nested() as lines:
+            if first is not None:
+                first()
+            self._open_cells(nodes)
+            self._statements(nodes)
+        self.frame.bindings = outer
+        return lines.stmt()
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return
+            case ast.Assign(targets=targets, value=value):
+                self._assignment(targets, value, node)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                self._assignment([target], value, node)
+            case ast.AugAssign(target=target, op=op, value=value) if type(op) in BINARY:
+                self._update(target, op, value, node)
+            case ast.If():
+                self._if(node)
+            case ast.For():
+                self._for(node)
+            case ast.Assert(test=test, msg=message):
+                cond = self.read.condition(test)
+                text = message.value if isinstance(message, ast.Constant) and isinstance(message.value, str) else ""
+                if cond is not True:
+                    self.program.emit(Assert(self._condition(cond), text, self.source.span(node)))
+            case ast.Expr(value=ast.Call() as value):
+                self._call(value)
+            case _:
+                first = ast.unparse(node).splitlines()[0]
+                hint = _HINTS.get(type(node), "")
+                raise self.read.error("unsupported", f"`{first}` is not supported", node, hint)
+
+    def _condition(self, cond: bool | Expr) -> Expr:
+        return const(cond, DType.BOOL) if isinstance(cond, bool) else cond
+
+    def _assignment(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> None:
+        found = call(self.read, value, True) if isinstance(value, ast.Call) else self.read.value(value)
+        if len(targets) > 1:
+            found = self._settled("value", found, node)
+        for target in targets:
+            self._assign(target, found, node)
+
+    def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
+        """`target op= value`: in place for arrays, a new value for names of numbers."""
+        if isinstance(target, ast.Subscript):
+            place = self._view(target.value, target.slice, target)
+            old: Value = place if place.shape else self.read.element(place, (), target)
+            new = self.read.operate(op, old, self.read.value(value), node)
+            if place.shape:
+                self._check_in_place(place, new, node)
+            self._store(place, new, target)
+            return
+        old = self.read.value(target)
+        new = self.read.operate(op, old, self.read.value(value), node)
+        if isinstance(old, View) and old.shape:
+            self._check_in_place(old, new, node)
+            self.arrays.store(old, new, node)
+        else:
+            self._assign(target, new, node)
+
+    def _check_in_place(self, target: View, value: Value, node: ast.AST) -> None:
+        if isinstance(value, (View, Elementwise)):
+            self.arrays.check_in_place(target, value, node)
+
+    def _call(self, node: ast.Call) -> None:
+        callee = None if isinstance(node.func, ast.Attribute) and self._is_array(node.func.value) else node.func
+        if callee is None:
+            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
+        found = self.read.value(callee)
+        name = library.qualified(found.value) if isinstance(found, Named) else None
+        if name == "loopsat.assume":
+            self._assume(node)
+        elif name is not None and name != "print":
+            raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
+        else:
+            call(self.read, node, True)
+
+    def _is_array(self, node: ast.expr) -> bool:
+        return isinstance(self.read.value(node), (View, Elementwise))
+
+    def _assume(self, node: ast.Call) -> None:
+        if len(node.args) != 1 or node.keywords:
+            raise self.read.error("arguments", "loopsat.assume takes one condition", node)
+        cond = self.read.condition(node.args[0])
+        if cond is False:
+            raise self.read.error("assumption-false", "the assumption is false", node)
+        if isinstance(cond, Expr):
+            self.program.emit(Assume(cond, self.source.span(node)))
+            self.program.assume(cond)
+
+    # Branches and loops ----------------------------------------------------------------------------------------------
+
+    def _if(self, node: ast.If) -> None:
+        cond = self.read.condition(node.test)
+        if isinstance(cond, bool):
+            self._open_cells(node.body if cond else node.orelse)
+            self._statements(node.body if cond else node.orelse)
+            return
+        entry = self.frame.assigned
+        negated = self.frame.numbers.typer.unary("not", cond, node.test)
+        then = self._list(node.body, lambda: self.program.assume(cond))
+        after, self.frame.assigned = self.frame.assigned, entry
+        other = self._list(node.orelse, lambda: self.program.assume(negated)) if node.orelse else SKIP
+        self.frame.assigned = after if node.test in self.frame.first else self.frame.assigned & after
+        self.program.emit(If(cond, then, other, self.source.span(node)))
+
+    def _for(self, node: ast.For) -> None:
+        names = names_in(node.target)
+        bounds = self._range(node.iter)
+        if bounds is None:
+            self._over_array(node)
+            return
+        if not isinstance(node.target, ast.Name):
+            raise self.read.error("unsupported", "the variable of a range is one name", node.target)
+        self._loop(node, bounds, lambda index: self._assign_name(names[0], index, node.target), names[0])
+
+    def _over_array(self, node: ast.For) -> None:
+        """`for x in A`: over the elements or rows of an array."""
+        found = self.read.value(node.iter)
+        if isinstance(found, tuple) and len(found) <= MAX_ITEMS:
+            for item in found:
+                self._open_cells(node.body)
+                self._assign(node.target, item, node.target)
+                self._statements(node.body)
+            return
+        if not isinstance(found, (View, Elementwise)) or not found.shape:
+            hint = "loop over range(n), or over an array"
+            raise self.read.error("unsupported", f"`{shown(node.iter)}` is not a range", node.iter, hint)
+        array = self._settled("items", found, node.iter)
+        assert isinstance(array, View)
+        spot = ast.copy_location(ast.Name("index", ast.Load()), node.iter)
+
+        def assign(index: Number) -> None:
+            outer = self.frame.bindings.get("index")
+            self.frame.bindings["index"] = index
+            part = self.read.part(array, spot, node.iter)
+            self.frame.bindings.pop("index")
+            if outer is not None:
+                self.frame.bindings["index"] = outer
+            self._assign(node.target, part if part.shape else self.read.element(part, (), node.iter), node.target)
+
+        self._loop(node, (0, array.shape[0], 1), assign, "i")
+
+    def _range(self, node: ast.expr) -> tuple[Number, Number, Number] | None:
+        """Start, stop and step of a loop; None where it is over no range."""
+        if not isinstance(node, ast.Call):
+            return None
+        found = self.read.value(node.func) if not isinstance(node.func, ast.Attribute) else self._attribute(node.func)
+        name = library.qualified(found.value) if isinstance(found, Named) else None
+        if name not in ("range", "loopsat.prange"):
+            if name in ("enumerate", "zip", "reversed"):
+                call(self.read, node, True)
+            return None
+        if node.keywords or not 1 <= len(node.args) <= 3 or any(isinstance(a, ast.Starred) for a in node.args):
+            raise self.read.error("arguments", "range takes one to three numbers", node)
+        numbers = [self._bound(a) for a in node.args]
+        step = numbers[2] if len(numbers) == 3 else 1
+        if not (interval_of(step)[0] or 0) > 0 and not (isinstance(step, int) and step < 0):
+            hint = "write `for k in range((stop - start + step - 1) // step)`, and start + k * step"
+            raise self.read.error("range", "the sign of a range's step is not known", node, hint)
+        return (0, numbers[0], step) if len(numbers) == 1 else (numbers[0], numbers[1], step)
+
+    def _attribute(self, node: ast.Attribute) -> Value:
+        owner = self.read.value(node.value)
+        return Named(None) if isinstance(owner, (View, Elementwise)) else self.read.value(node)
+
+    def _bound(self, node: ast.expr) -> Number:
+        value = self.read.number(node)
+        if not self.frame.numbers.dtype_of(value).is_integer:
+            kind = self.frame.numbers.dtype_of(value)
+            hint = "convert it with int(...)"
+            raise self.read.error("dtype-mismatch", f"a range is of integers, found {kind}", node, hint)
+        self.read.needs_value(value)
+        expr = expr_of(value)
+        if expr is not None and has_loads(expr):  # a range is worked out once, before its first step
+            value = self.program.frozen("bound", value, self.source.span(node))
+        if isinstance(value, Expr):  # of a range, Python makes ints
+            value = self.frame.numbers.integer(value, node)
+        return value
+
+    def _loop(
+        self, node: ast.For, bounds: tuple[Number, Number, Number], assign: Callable[[Number], None], name: str
+    ) -> None:
+        numbers, span = self.frame.numbers, self.source.span(node.iter)
+        start, stop, step = bounds
+        falls = isinstance(step, int) and step < 0
+        up, down = (stop, start) if falls else (start, stop)
+        count: Number = numbers.binary("sub", down, up, node.iter) if not same(up, 0) else down
+        if not (isinstance(step, int) and abs(step) == 1):
+            stride = -step if isinstance(step, int) and falls else step
+            more = numbers.binary("sub", stride, 1, node.iter)
+            count = numbers.binary("floordiv", numbers.binary("add", count, more, node.iter), stride, node.iter)
+        if isinstance(count, int) and count <= 0:
+            return
+        runs = (interval_of(count)[0] or 0) > 0
+        plain = isinstance(step, int) and step == 1
+        first = start if plain else 0
+        dtype = max((numbers.dtype_of(v) for v in (first, count)), key=lambda d: d.bits)
+        dtype = DType.INT64 if not dtype.is_signed else dtype
+        low_high = _reach(start, stop, falls)
+        outer, entry = dict(self.frame.bindings), self.frame.assigned
+        with self.program.nested() as lines:
+            begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
+            head = self.program.loop(name, begin, extent, span)
+            index: Number = Weak(head.var, *(low_high if plain else (0, _last(count))))
+            if not plain:
+                moved = numbers.binary("add", start, numbers.binary("mul", index, step, node.iter), node.iter)
+                index = replace(moved, low=low_high[0], high=low_high[1]) if isinstance(moved, Weak) else moved
+            self._open_cells(node.body)
+            assign(index)
+            self._statements(node.body)
+        self.frame.bindings = outer
+        if not runs:
+            self.frame.assigned = entry
+        self.program.emit(For(head.var, head.start, head.extent, lines.stmt(), span=span))
+
+
+def _reach(start: Number, stop: Number, falls: bool) -> tuple[int | None, int | None]:
+    """Between which numbers the variable of a range lies."""
+    if not falls:
+        high = interval_of(stop)[1]
+        return interval_of(start)[0], None if high is None else high - 1
+    low = interval_of(stop)[0]
+    return None if low is None else low + 1, interval_of(start)[1]
+
+
+def _last(count: Number) -> int | None:
+    high = interval_of(count)[1]
+    return None if high is None else max(high - 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A function as it was read."""
+
+    source: Source
+    params: list[str]
+    body: list[ast.stmt]
+    locals: set[str]
+    cells: dict[int, list[str]]
+    results: frozenset[str]
+    first: frozenset[ast.expr]
+
+
+@lru_cache(maxsize=256)
+def _read(function: FunctionType) -> _Read:
+    node, source = definition_of(function, "loopsat.jit")
+    args = node.args
+    if args.vararg or args.kwarg or args.kwonlyargs:
+        message = f"{node.name} takes stars or keyword-only parameters"
+        raise source.error("unsupported", message, node, help="name each parameter")
+    params = [a.arg for a in (*args.posonlyargs, *args.args)]
+    whole = structured(node, source)
+    body = whole.body
+    while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]  # the docstring
+    body = body or [ast.copy_location(ast.Pass(), node)]
+    return _Read(source, params, body, local_names(body, params), cells_of(body, params), whole.results, whole.first)
+
+
+def frame_of(function: FunctionType, path: tuple[int, ...], exact: bool) -> tuple[Frame, list[ast.stmt], list[str]]:
+    """A function to be put in place: the meaning of its names, its statements, and its parameters."""
+    read = _read(function)
+    numbers = Numbers(read.source, exact)
+    frame = Frame(function, read.source, numbers, path, read.locals, read.cells, results=read.results, first=read.first)
+    return frame, read.body, read.params

@@ -1,0 +1,257 @@
+"""Stores of whole arrays and sums over them: the loops that plain programs leave to NumPy."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir.dtypes import DType
+from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Undef, Var, const
+from ir.script.plain.arrays import (
+    Array,
+    Elementwise,
+    Indices,
+    View,
+    broadcast_index,
+    broadcast_shape,
+    is_number,
+    same,
+    shown_shape,
+    whole,
+)
+from ir.script.plain.expressions import Evaluator
+from ir.script.plain.frames import Value
+from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.traverse import free_vars, has_loads, loads
+
+_SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max"}
+_INDICES = ("i", "j", "k", "l")
+
+
+@dataclass(slots=True)
+class ArrayStores:
+    """Writes loops over arrays for one function."""
+
+    read: Evaluator
+    sizes: frozenset[Var]  # the symbolic sizes that shapes may be made of
+
+    def over(self, shape: tuple[Number, ...], body: Callable[[Indices], None], node: ast.AST) -> None:
+        """Loops over all indices of a shape."""
+        self._level(shape, (), body, node)
+
+    def _level(self, shape: tuple[Number, ...], found: Indices, body: Callable[[Indices], None], node: ast.AST) -> None:
+        program, span = self.read.program, self.read.source.span(node)
+        if len(found) == len(shape):
+            body(found)
+            return
+        extent = shape[len(found)]
+        count = self.read.numbers.natural(extent, node)
+        with program.nested() as lines:
+            name = _INDICES[len(found)] if len(found) < len(_INDICES) else "i"
+            head = program.loop(name, const(0, count.dtype), count, span)
+            high = interval_of(extent)[1]
+            index = Weak(head.var, 0, None if high is None else max(high - 1, 0))
+            self._level(shape, (*found, index), body, node)
+        program.emit(For(head.var, head.start, head.extent, lines.stmt(), span=span))
+
+    def allocate(self, name: str, shape: tuple[Number, ...], dtype: DType, node: ast.AST) -> Buffer:
+        """A local array.
+
+        Raises:
+            ParseError: its size changes as the program runs.
+        """
+        extents: list[Expr] = []
+        for extent in shape:
+            expr = self.read.numbers.natural(extent, node)
+            if has_loads(expr) or not free_vars(expr) <= self.sizes:
+                hint = "make it as large as it ever gets, and use a part of it"
+                raise self.read.error("shape", "the size of an array depends on loops or data", node, hint)
+            if isinstance(extent, int) and extent < 0:
+                raise self.read.error("shape", f"an extent must not be negative, found {extent}", node)
+            extents.append(expr)
+        return self.read.program.alloc(name, tuple(extents), dtype, self.read.source.span(node))
+
+    def kept(self, name: str, array: Array, node: ast.AST) -> View:
+        """An array in a buffer of its own."""
+        dtype = self.read.dtype_of(array, node)
+        target = whole(self.allocate(name, array.shape, dtype, node), array.shape)
+        self.store(target, array, node)
+        return target
+
+    def store(self, target: View, value: Value, node: ast.AST) -> None:
+        """`target[...] = value`, as if all of the value were worked out first."""
+        read = self.read
+        if not isinstance(value, (View, Elementwise)):
+            value = read.as_number(value, node)
+            number = read.numbers.convert(value, target.buffer.dtype, node)
+            filling = read.program.frozen("value", number, read.source.span(node)) if has_loads(number) else number
+            value = Elementwise((), lambda _: filling)
+        self._check_shapes(target, value, node)
+        if self._overlaps(target, value, node):
+            value = self.kept(f"{target.buffer.name}_old", value, node)
+        source = value
+
+        def element(indices: Indices) -> None:
+            place = read.place(target, indices)
+            if isinstance(source, Elementwise) and source.undefined:
+                written: Expr = Undef(target.buffer.dtype, read.source.span(node))
+            else:
+                number = read.element(source, broadcast_index(source.shape, indices), node)
+                written = read.numbers.convert(number, target.buffer.dtype, node)
+            read.program.emit(Store(target.buffer, place, written, read.source.span(node)))
+
+        self.over(target.shape, element, node)
+
+    def _check_shapes(self, target: View, value: Array, node: ast.AST) -> None:
+        shape = broadcast_shape([target.shape, value.shape], self.read.source, node)
+        if len(shape) != len(target.shape) or not all(map(same, shape, target.shape)):
+            message = f"an array of shape {shown_shape(value.shape)} does not fit {shown_shape(target.shape)}"
+            raise self.read.error("shape", message, node)
+
+    def _overlaps(self, target: View, value: Array, node: ast.AST) -> bool:
+        """Whether elements of the value may be stored to before they are read."""
+        if isinstance(value, Elementwise) and value.undefined:
+            return False
+        axes = [(Var(f"_{k}", DType.INT32), self.read.numbers.natural(n, node)) for k, n in enumerate(target.shape)]
+        indices = tuple(Weak(var, 0, DType.INT32.max >> 1) for var, _ in axes)
+        number = self.read.element(value, broadcast_index(value.shape, indices))
+        expr = self.read.numbers.natural(number, node)
+        place = self.read.place(target, indices)
+        own = [load for load in loads(expr) if load.buffer == target.buffer]
+        return any(
+            not all(map(Expr.same, load.indices, place)) and not self.read.program.apart(load.indices, place, axes)
+            for load in own
+        )
+
+    def check_in_place(self, target: View, value: Array, node: ast.AST) -> None:
+        """NumPy updates arrays in place only where the dtype of the result is of the same kind."""
+        dtype = self.read.dtype_of(value, node)
+        if not np.can_cast(dtype.numpy, target.buffer.dtype.numpy, "same_kind"):
+            message = f"a result of {dtype} cannot be stored in place into {target.buffer.dtype}"
+            raise self.read.error("dtype-mismatch", message, node, "convert it with .astype(...)")
+
+    # Sums ------------------------------------------------------------------------------------------------------------
+
+    def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value:
+        """`np.sum`, `mean`, `prod`, `min` or `max` of an array, or along one axis of it."""
+        read, numbers = self.read, self.read.numbers
+        self._statement(node)
+        rank = len(array.shape)
+        inner = tuple(range(rank)) if axis is None else (axis,)
+        outer = tuple(k for k in range(rank) if k not in inner)
+        extremum = name in ("min", "max")
+        if any(isinstance(array.shape[k], int) and array.shape[k] == 0 for k in inner) and (extremum or name == "mean"):
+            raise read.error("shape", f"{name} of an empty array", node)
+        dtype = _sum_dtype(name, read.dtype_of(array, node))
+        shape = tuple(array.shape[k] for k in outer)
+        total = self.allocate(name, shape, dtype, node)
+        span = read.source.span(node)
+
+        def at(fixed: Indices, loop: Indices) -> Indices:
+            found = dict(zip((*outer, *inner), (*fixed, *loop), strict=True))
+            return tuple(found[k] for k in range(rank))
+
+        def one(fixed: Indices) -> None:
+            place = tuple(numbers.natural(i, node) for i in fixed)
+            first = at(fixed, tuple(0 for _ in inner))
+            start = read.element(array, first, node) if extremum else 1 if name == "prod" else 0
+            read.program.emit(Store(total, place, numbers.convert(start, dtype, node), span))
+
+            def add(loop: Indices) -> None:
+                value = numbers.convert(read.element(array, at(fixed, loop), node), dtype, node)
+                op = _SUMS[name]
+                joined = Binary(op, Load(total, place), value, span)  # pyright: ignore[reportArgumentType]
+                read.program.emit(Store(total, place, joined, span))
+
+            self.over(tuple(array.shape[k] for k in inner), add, node)
+
+        self.over(shape, one, node)
+        result = Elementwise(shape, lambda i: Load(total, tuple(numbers.natural(k, node) for k in i)))
+        if name == "mean":
+            count: Number = 1
+            for k in inner:
+                count = numbers.binary("mul", count, array.shape[k], node)
+            whole_sum = result
+            result = Elementwise(shape, lambda i: numbers.binary("div", whole_sum.element(i), count, node))
+        return result if shape else result.element(())
+
+    def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> View:
+        """An array of numbers, or of rows of the same length, that are written out."""
+        self._statement(node)
+        read, found = self.read, list[tuple[tuple[int, ...], Number]]()
+        shape = _collected(rows, (), found)
+        if shape is None:
+            raise read.error("shape", "the rows of an array have different lengths", node)
+        common, weak = read.numbers.common([n for _, n in found], node)
+        natural = DType.INT64 if weak and common.is_integer else common
+        view = whole(self.allocate("table", shape, natural if dtype is None else dtype, node), shape)
+        for place, number in found:
+            indices = tuple(const(k, DType.INT32) for k in place)
+            value = read.numbers.convert(number, view.buffer.dtype, node)
+            read.program.emit(Store(view.buffer, indices, value, read.source.span(node)))
+        return view
+
+    def product(self, a: Array, b: Array, node: ast.AST) -> Value:
+        """`a @ b` of vectors and matrices."""
+        read, numbers = self.read, self.read.numbers
+        self._statement(node)
+        if not (1 <= len(a.shape) <= 2 and 1 <= len(b.shape) <= 2):
+            raise read.error("shape", "products are of vectors and matrices", node, "loop over the other dimensions")
+        rows, columns = a.shape[:-1], b.shape[1:]
+        if not same(a.shape[-1], b.shape[0]):
+            message = f"shapes {shown_shape(a.shape)} and {shown_shape(b.shape)} do not fit each other"
+            raise read.error("shape", message, node)
+        dtype, _ = numbers.common([read.numbers.convert(0, read.dtype_of(x, node), node) for x in (a, b)], node)
+        shape = (*rows, *columns)
+
+        def term(i: Indices, k: Number) -> Expr:
+            x = read.element(a, (*i[: len(rows)], k), node)
+            y = read.element(b, (k, *i[len(rows) :]), node)
+            return numbers.convert(numbers.binary("mul", x, y, node), dtype, node)
+
+        total = self.allocate("product", shape, dtype, node)
+        span = read.source.span(node)
+
+        def one(fixed: Indices) -> None:
+            place = tuple(numbers.natural(i, node) for i in fixed)
+            read.program.emit(Store(total, place, numbers.convert(0, dtype, node), span))
+
+            def add(loop: Indices) -> None:
+                joined = Binary("add", Load(total, place), term(fixed, loop[0]), span)
+                read.program.emit(Store(total, place, joined, span))
+
+            self.over((a.shape[-1],), add, node)
+
+        self.over(shape, one, node)
+        return whole(total, shape) if shape else Load(total, ())
+
+    def _statement(self, node: ast.AST) -> None:
+        if self.read.program.conditional:
+            hint = "work it out in a statement of its own, before the condition"
+            raise self.read.error("unsupported", "a sum over an array stands under a condition", node, hint)
+
+
+def _collected(
+    value: Value, place: tuple[int, ...], found: list[tuple[tuple[int, ...], Number]]
+) -> tuple[int, ...] | None:
+    """The shape of nested rows, whose numbers are added to `found`; None where rows differ."""
+    if is_number(value):
+        found.append((place, value))  # pyright: ignore[reportArgumentType]
+        return ()
+    if not isinstance(value, tuple) or not value:
+        return None
+    shapes = {_collected(item, (*place, k), found) for k, item in enumerate(value)}
+    inner = shapes.pop()
+    return None if shapes or inner is None else (len(value), *inner)
+
+
+def _sum_dtype(name: str, dtype: DType) -> DType:
+    """The dtype in which NumPy adds up."""
+    if name in ("min", "max") or dtype.is_float:
+        return dtype
+    if name == "mean":
+        return DType.FLOAT64
+    return DType.INT64 if dtype is DType.BOOL or dtype.is_signed else DType.UINT64

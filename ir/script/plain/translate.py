@@ -1,0 +1,182 @@
+"""Plain Python functions of loops over arrays as loop programs: read from their source, never run.
+
+The program is made for a signature. Names that change become buffers without dimensions, whose dtypes are found by
+translating again until nothing new is learned.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+
+from ir.dtypes import DType
+from ir.errors import ParseError
+from ir.nodes import Alloc, Assume, Binary, Buffer, Cast, Expr, PrimFunc, Store, Var, const
+from ir.presburger import exclusive
+from ir.script.plain.arrays import Elementwise, View, whole
+from ir.script.plain.frames import Named, Value
+from ir.script.plain.program import Again, Learned, NeedsValue, Program
+from ir.script.plain.promotion import Number, Weak
+from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
+from ir.script.plain.statements import Body, frame_of
+from ir.traverse import buffers_written, children, map_expr, map_stmt, stmt_exprs, walk
+
+_MAX_PASSES = 1000
+OPEN_FROM = 2  # sizes below that are numbers: arrays of one element are broadcast, and empty ones have no last element
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A plain Python function as a program: `results` are the buffers that it returns, `single` not in a tuple."""
+
+    func: PrimFunc
+    results: tuple[str, ...]
+    single: bool
+
+
+@exclusive
+def translate(
+    function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str] = frozenset(), exact: bool = False
+) -> Plain:
+    """The program of a function for arguments of these types.
+
+    `given` names integer parameters whose value the caller could tell. `exact` keeps what Python's `min` and `max` do
+    with NaN and signed zeros.
+
+    Raises:
+        ParseError: the source is not available, or not of the language.
+        NeedsValue: a parameter in `given` decides about a shape or a loop: its value must be `Known`.
+    """
+    learned = Learned()
+    for _ in range(_MAX_PASSES):
+        learned.passes += learned.changed
+        learned.changed = False
+        try:
+            found = _once(function, types, given, exact, learned)
+        except NeedsValue:
+            raise
+        except Again:
+            continue
+        except RecursionError as error:
+            message = f"{function.__name__} is nested too deeply to be read"
+            raise ParseError("too-deep", message, help="split the expression or the loops") from error
+        if not learned.changed:
+            return found
+    raise ParseError("too-large", f"the dtypes of names in {function.__name__} do not settle", help="split it")
+
+
+def _once(
+    function: FunctionType, types: Mapping[str, ArgumentType], given: frozenset[str], exact: bool, learned: Learned
+) -> Plain:
+    frame, nodes, params = frame_of(function, (), exact)
+    program = Program(learned, given)
+    sizes = {n: Var(n, DType.INT32) for t in types.values() if isinstance(t, ArrayType) for n in t.shape
+             if isinstance(n, str)}  # fmt: skip
+    own = {name: program.fresh(name, alone=True) for name in params if not isinstance(types[name], Known)}
+    for size in sizes:
+        program.taken |= {size}
+        program.used.add(size)
+    body = Body(frame, program, frozenset(sizes.values()), (function,))
+    parameters: list[Var | Buffer] = []
+    arguments: dict[str, Value] = {}
+    place = nodes[0]
+    for name in params:
+        kind = types[name]
+        match kind:
+            case Known(value=value):
+                arguments[name] = body.read.known(value, place)
+            case ScalarType(dtype=dtype, weak=weak):
+                var = Var(own[name], dtype, frame.source.span(place))
+                parameters.append(var)
+                arguments[name] = Weak(var) if weak and dtype is not DType.BOOL else var
+            case ArrayType(shape=shape, dtype=dtype):
+                extents = tuple(const(n, DType.INT32) if isinstance(n, int) else sizes[n] for n in shape)
+                buffer = Buffer(own[name], extents, dtype)
+                parameters.append(buffer)
+                known = tuple(n if isinstance(n, int) else Weak(sizes[n], OPEN_FROM, DType.INT32.max) for n in shape)
+                arguments[name] = whole(buffer, known)
+    for size in sizes.values():
+        known = Binary("ge", size, const(OPEN_FROM, DType.INT32))
+        program.emit(Assume(known))
+        program.assume(known)
+    value = body.run(nodes, arguments)
+    written_params = _written(program, parameters)
+    if isinstance(value, Named) and value.value is None:
+        results = [b.name for b in written_params]
+        if not results:
+            message = f"{function.__name__} neither returns anything nor stores into a parameter"
+            raise frame.source.error("no-result", message, place, help="end it with `return`")
+    else:
+        results = [_output(body, v, nodes[-1]) for v in (value if isinstance(value, tuple) else (value,))]
+        for buffer in written_params:
+            if buffer.name not in results:
+                message = f"{buffer.name} is stored to and not returned, and arguments of a call never change"
+                hint = f"return {buffer.name} too, or store into {buffer.name}.copy()"
+                raise frame.source.error("lost-result", message, place, help=hint)
+    outputs = [w.buffer for _, w in program.lines.wraps if isinstance(w, Alloc) and w.buffer.name in results]
+    program.lines.wraps = [(k, w) for k, w in program.lines.wraps if not (isinstance(w, Alloc) and w.buffer in outputs)]
+    params_and_outputs = (*parameters, *outputs)
+    func = PrimFunc(function.__name__, params_and_outputs, program.lines.stmt(), span=frame.source.span(place))
+    single = len(results) == 1 and not isinstance(value, tuple)
+    return Plain(_narrowed(func), tuple(results), single)
+
+
+def _written(program: Program, parameters: list[Var | Buffer]) -> list[Buffer]:
+    stored = buffers_written(program.lines.stmt())
+    return [p for p in parameters if isinstance(p, Buffer) and p in stored]
+
+
+def _output(body: Body, value: Value, node: ast.AST) -> str:
+    """The buffer that a result is returned in."""
+    if isinstance(value, (Named, tuple)):
+        message = f"{body.frame.function.__name__} returns what is neither number nor array"
+        raise body.frame.source.error("return", message, node, help="return numbers, arrays, or one tuple of them")
+    if isinstance(value, View) and value.whole and _stands(body, value.buffer):
+        return value.buffer.name
+    if isinstance(value, (View, Elementwise)) and value.shape:
+        copied = Elementwise(value.shape, lambda i: body.read.element(value, i))
+        return body.arrays.kept("result", copied, node).buffer.name
+    number: Number = body.read.as_number(value, node)
+    dtype = body.frame.numbers.dtype_of(number)
+    buffer = body.program.alloc("result", (), dtype, None)
+    body.program.emit(Store(buffer, (), body.frame.numbers.convert(number, dtype, node)))
+    return buffer.name
+
+
+def _stands(body: Body, buffer: Buffer) -> bool:
+    """Whether a buffer is a result as it is: one that is stored to, and lives as long as the function runs."""
+    own = any(isinstance(w, Alloc) and w.buffer == buffer for _, w in body.program.lines.wraps)
+    return own or (buffer in buffers_written(body.program.lines.stmt()))
+
+
+def _narrowed(func: PrimFunc) -> PrimFunc:
+    """The program with Python numbers given in the dtype that all their uses convert them to."""
+    uses: dict[Var, set[DType | None]] = {}
+
+    def visit(expr: Expr, outer: DType | None) -> None:
+        if isinstance(expr, Var):
+            uses.setdefault(expr, set()).add(outer)
+        for part in children(expr):
+            visit(part, expr.dtype if isinstance(expr, Cast) else None)
+
+    for stmt in walk(func.body):
+        for expr in stmt_exprs(stmt):
+            visit(expr, None)
+    new: dict[Var, Var] = {}
+    for param in func.scalars:
+        (dtype, *others) = uses.get(param, {None})
+        if not others and dtype is not None and dtype.is_float and param.dtype.bits == 64:
+            new[param] = replace(param, dtype=dtype)
+    if not new:
+        return func
+
+    def change(expr: Expr) -> Expr:
+        if isinstance(expr, Cast) and isinstance(expr.operand, Var):
+            return new.get(expr.operand, expr)
+        return expr
+
+    body = map_stmt(func.body, lambda e: map_expr(e, change))
+    params = tuple(new.get(p, p) if isinstance(p, Var) else p for p in func.params)
+    return replace(func, params=params, body=body)

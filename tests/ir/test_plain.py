@@ -1,0 +1,581 @@
+"""Plain Python functions as programs: run by the interpreter, they compute what Python does; the rest is refused."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ir import interpret, verify
+from ir.dtypes import DType
+from ir.errors import LoopsatError
+from ir.nodes import Assume, PrimFunc
+from ir.script.plain.library import assume
+from ir.script.plain.program import NeedsValue
+from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
+from ir.script.plain.translate import Plain, translate
+from ir.traverse import walk
+
+CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = []
+
+
+def case(*args: Any) -> Callable[[Any], Any]:
+    def keep(function: Any) -> Any:
+        CASES.append((function, args))
+        return function
+
+    return keep
+
+
+def refused(code: str, *args: Any) -> Callable[[Any], Any]:
+    def keep(function: Any) -> Any:
+        REFUSED.append((code, function, args))
+        return function
+
+    return keep
+
+
+def kind(value: Any, open_ints: bool) -> ArgumentType:
+    if isinstance(value, np.ndarray):
+        return ArrayType(value.shape, DType(value.dtype.name))
+    if isinstance(value, np.generic):
+        return ScalarType(DType(value.dtype.name))
+    if type(value) is float or (open_ints and type(value) is int):
+        return ScalarType(DType.FLOAT64 if type(value) is float else DType.INT64, True)
+    return Known(value)
+
+
+def read(function: Any, args: tuple[Any, ...], open_ints: bool = False) -> Plain:
+    names = function.__code__.co_varnames
+    return translate(function, {n: kind(a, open_ints) for n, a in zip(names, args, strict=False)})
+
+
+def run(function: Any, args: tuple[Any, ...]) -> Any:
+    """What the interpreter computes for the program of a function."""
+    plain = read(function, args)
+    verify(plain.func)
+    given = [a for a in copy.deepcopy(args) if not isinstance(kind(a, False), Known)]
+    outputs = [np.zeros([int(e.value) for e in b.shape], b.dtype.numpy) for b in plain.func.params[len(given) :]]  # pyright: ignore
+    found = interpret(plain.func, *given, *outputs)
+    order = [b.name for b in plain.func.buffers if b.name in plain.results]
+    values = [found[order.index(name)] for name in plain.results]
+    return values[0] if plain.single else tuple(values)
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, tuple):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+        return
+    assert np.asarray(found).dtype.kind == np.asarray(wanted).dtype.kind
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+A = np.arange(6.0)
+M = np.arange(12.0).reshape(3, 4)
+F = A.astype("f4")
+I = np.arange(6)
+
+
+@case(np.arange(9.0).reshape(3, 3) + 9 * np.eye(3), np.arange(3.0))
+def eliminate(A, b):
+    n = len(b)
+    for k in range(n):
+        for i in range(k + 1, n):
+            m = A[i, k] / A[k, k]
+            A[i, k:] -= m * A[k, k:]
+            b[i] -= m * b[k]
+    for k in range(n):
+        A[k, k:] += 2 * A[k, k:]
+        A[0, k : k + 2] = 1.0
+    return A, b
+
+
+@case(A)
+def other_names(A):
+    B = np.asarray(A)
+    C = np.array(A)
+    B[0] = 7.0
+    C[1] = 8.0
+    D = A
+    D[2] = 9.0
+    return A, C, np.floor(3), np.ceil(A[3] + 0.5)
+
+
+@case(A)
+def table(A):
+    w = np.array([0.25, 0.5, 0.25])
+    out = np.zeros_like(A)
+    for i in range(1, len(A) - 1):
+        for k in range(3):
+            out[i] += w[k] * A[i + k - 1]
+    return out
+
+
+@case(F)
+def promote(F):
+    s = 0
+    for v in F:
+        s += v
+    return s, s / 2, F[0] * 2.5, F.dtype == np.float32
+
+
+@case(I)
+def ints(I):
+    return I[2] / 2, I[5] // 2, -I[5] // 2, -I[3] % 4, I[1] ** 2, abs(-I[2]), I.sum(), I.mean()
+
+
+@case(M)
+def views(M):
+    r = M[1]
+    r[:] = 5
+    c = M[:, 1]
+    c += 1
+    M[0, ::2] = M[0, 1::2]
+    M[:, 2:] = M[:, :2]
+    M[1:] = M[:-1]
+    return M
+
+
+@case(M)
+def npish(M):
+    return (
+        M.sum(axis=0),
+        np.mean(M, axis=1),
+        M.max(),
+        (M * 2 + 1).min(axis=0),
+        M.T @ M,
+        np.sqrt(M)[1],
+        M - M.mean(axis=0),
+    )
+
+
+@case(A, 2)
+def use_n(A, n):
+    return A * n, n + 1
+
+
+@case(A)
+def loopvar(A):
+    for i in range(6):
+        if A[i] >= 3:
+            break
+    return i
+
+
+@case(A, True)
+def flag(A, f):
+    if f:
+        return A + 1
+    return A
+
+
+@case(A, None)
+def opt(A, f):
+    if f is None:
+        f = 3.0
+    return A * f
+
+
+@case(A)
+def cont(A):
+    s = 0.0
+    for i in range(6):
+        if i % 2:
+            continue
+        for j in range(6):
+            if j == i:
+                continue
+            if j > 4:
+                break
+            s += A[j] * i
+    return s
+
+
+@case(I)
+def shifts(I):
+    return (I[3] << 2) | 1, I[5] >> 1, I[5] & 3, I[5] ^ I[2], ~I[1]
+
+
+@case(A)
+def bools(A):
+    m = A > 2
+    n = 0
+    for i in range(len(A)):
+        if m[i] and not (A[i] > 4 or i == 3):
+            n += 1
+    return m, n, m.sum()
+
+
+@case(A, np.float32(2))
+def npscalar(A, x):
+    return A[0] + x, x * 2, x
+
+
+@case(np.arange(5, dtype=np.uint8))
+def u8(a):
+    return a - a[::-1], a + 250
+
+
+def swap2(B, i, j):
+    B[i], B[j] = B[j], B[i]
+
+
+@case(A)
+def helperwrite(A):
+    B = A.copy()
+    for i in range(3):
+        swap2(B, i, 5 - i)
+    return B
+
+
+def twice(x):
+    y = x * 2
+    return y
+
+
+@case(A)
+def helpers(A):
+    out = np.empty(len(A))
+    for i in range(len(A)):
+        out[i] = twice(A[i]) + twice(twice(A[i]))
+    return out
+
+
+@case(M)
+def shapes(M):
+    n, m = M.shape
+    out = np.zeros((m, n), dtype=M.dtype)
+    for di, dj in ((0, 1), (1, 0), (-1, 0)):
+        for i in range(1, m - 1):
+            for j in range(1, n - 1):
+                if di < 0:
+                    continue
+                out[i, j] += M[j + di, i + dj] * 2
+    return out
+
+
+@case(A)
+def ternary(A):
+    out = np.empty(6)
+    for i in range(6):
+        out[i] = A[i - 1] if i > 0 else -1.0
+    return out
+
+
+@case(A)
+def wrap(A):
+    out = np.empty(6)
+    for i in range(6):
+        out[i] = A[i - 1] - A[i - 6]
+    return out
+
+
+@case(A)
+def chained(A):
+    a = b = 0.0
+    for i in range(6):
+        if 1 <= i < 4 != 5:
+            a += A[i]
+        b = max(b, a, A[i])
+    return a, b
+
+
+@case(A)
+def fib(A):
+    a, b = 0, 1
+    for _ in range(10):
+        a, b = b, a + b
+    return a
+
+
+@case(A)
+def zero_trip(A):
+    s = 1.0
+    for i in range(3, 2):
+        s = 2.0
+    B = np.zeros(0)
+    return s
+
+
+@pytest.mark.parametrize(("function", "args"), CASES, ids=[f.__name__ for f, _ in CASES])
+def test_functions_compute_what_python_does(function: Any, args: tuple[Any, ...]) -> None:
+    own = copy.deepcopy(args)
+    assert_same(run(function, args), function(*own))
+
+
+# What is outside of the language is refused where it stands ---------------------------------------------------------------
+
+
+@refused("unsupported", A)
+def while_loop(A):
+    i = 0
+    while A[i] < 3:
+        i += 1
+    return i
+
+
+@refused("unknown-function", A)
+def prints(A):
+    print(A[0])
+    return A.sum()
+
+
+@refused("unsupported", A)
+def comp(A):
+    return np.array([a * 2 for a in A])
+
+
+@refused("lost-result", A)
+def lost(A):
+    A[0] = 1
+    return A[1]
+
+
+@refused("no-result", A)
+def nothing(A):
+    x = A[0]
+
+
+@refused("recursion", A)
+def recursive(A):
+    return recursive(A)
+
+
+@refused("unassigned", A)
+def maybe(A):
+    if A[0] > 1:
+        s = 1
+    return s
+
+
+@refused("rebinding", A)
+def swaps(A):
+    B = np.zeros_like(A)
+    for t in range(3):
+        A, B = B, A
+    return A
+
+
+@refused("unsupported", A)
+def raises(A):
+    if A[0] > 3:
+        raise ValueError("x")
+    return A[0]
+
+
+@refused("shape", M)
+def overlapping(M):
+    for k in range(1, 3):
+        M[k:, 0] = M[k - 1 : 2, 1] + M[: 3 - k, 0]
+    return M
+
+
+@refused("slice", A)
+def slices(A):
+    k = int(A[2])
+    return A[:k].sum()
+
+
+@refused("dtype-mismatch", A)
+def floatidx(A):
+    return A[len(A) / 2]
+
+
+@refused("unsupported", A)
+def unknown(A):
+    return np.linalg.norm(A)
+
+
+@refused("unknown-name", A)
+def undefinedname(A):
+    return sizee
+
+
+@refused("return", A)
+def some_paths(A):
+    for i in range(3):
+        if A[i] > 2:
+            return i
+
+
+@refused("unsupported", A)
+def fl(A):
+    return A[0] // 2.0
+
+
+@refused("unsupported", A)
+def dictionary(A):
+    d = {}
+    return A[0]
+
+
+@refused("unsupported", A)
+def tryit(A):
+    try:
+        x = A[0]
+    except IndexError:
+        x = 0
+    return x
+
+
+@refused("shape", A)
+def bad_shape(A):
+    return A[1:] + A
+
+
+@refused("unsupported", A)
+def inner(A):
+    def g(x):
+        return x
+
+    return g(A[0])
+
+
+@refused("unsupported", A)
+def lam(A):
+    g = lambda x: x
+    return g(A[0])
+
+
+@refused("return", A)
+def strings(A):
+    return "abc"
+
+
+@refused("arguments", A)
+def star(A):
+    a, *b = A
+    return a
+
+
+@refused("unsupported", A)
+def glob(A):
+    global X
+    X = A[0]
+    return A
+
+
+@refused("dtype-mismatch", A)
+def aug(A):
+    I = np.zeros(6, np.int64)
+    I += A
+    return I
+
+
+@refused("store-out-of-bounds", A, 5)
+def outside(A, n):
+    B = np.zeros(n)
+    for i in range(n + 1):
+        B[i] = A[i]
+    return B
+
+
+@refused("unsupported", A)
+def writes_within(A):
+    return A[0] + takes(A)
+
+
+def takes(A):
+    A[0] = 2.0
+    return 1.0
+
+
+@refused("unsupported", A)
+def under_condition(A):
+    return A[0] > 0 and A.sum() > 1
+
+
+@refused("unassigned", A)
+def none_of_a_branch(A, f=None):
+    for i in range(3):
+        if f is None:
+            f = A[i]
+    return f
+
+
+@pytest.mark.parametrize(("code", "function", "args"), REFUSED, ids=[f.__name__ for _, f, _ in REFUSED])
+def test_what_is_not_of_the_language_is_refused_where_it_stands(code: str, function: Any, args: Any) -> None:
+    if function is none_of_a_branch:
+        args = (*args, None)
+    with pytest.raises(LoopsatError) as error:
+        verify(read(function, args).func)
+    assert error.value.code == code
+    assert error.value.span is not None
+    assert "^" in str(error.value)
+    assert error.value.span.file == __file__
+
+
+# What programs are -------------------------------------------------------------------------------------------------
+
+
+def scaled(A, x, n):
+    for i in range(n):
+        A[i] *= x
+
+
+def test_numbers_that_decide_about_loops_must_be_known() -> None:
+    types = {"A": ArrayType((4,), DType.FLOAT32), "x": ScalarType(DType.FLOAT64, True)}
+    with pytest.raises(NeedsValue) as needed:
+        translate(scaled, {**types, "n": ScalarType(DType.INT64, True)}, frozenset({"n"}))
+    assert needed.value.names == {"n"}
+
+
+def test_a_number_that_is_converted_everywhere_is_given_so() -> None:
+    types = {"A": ArrayType((4,), DType.FLOAT32), "x": ScalarType(DType.FLOAT64, True), "n": Known(3)}
+    (x,) = translate(scaled, types).func.scalars
+    assert x.dtype is DType.FLOAT32
+
+
+def rows(A):
+    out = np.empty(len(A))
+    for i in range(A.shape[0]):
+        total = 0.0
+        for j in range(A.shape[1]):
+            total += A[i, j]
+        out[i] = total
+    out[-1] += A[:2, -1].sum()
+    out[1:9] += 1
+    return out
+
+
+def test_sizes_may_stay_open() -> None:
+    func = translate(rows, {"A": ArrayType(("n", "m"), DType.FLOAT64)}).func
+    verify(func)
+    assert func.verified
+    assert {str(v.name) for b in func.buffers for v in b.shape} == {"n", "m"}
+    found = interpret(func, np.ones((3, 5)), np.zeros(3))
+    np.testing.assert_array_equal(found[0], rows(np.ones((3, 5))))
+
+
+def gathered(A, I):
+    out = np.empty(len(I))
+    for k in range(len(I)):
+        assume(0 <= I[k] and I[k] < len(A))
+        out[k] = A[I[k]]
+    return out
+
+
+def test_assumptions_are_those_of_the_program() -> None:
+    args = (np.arange(4.0), np.array([3, 0, 1]))
+    assert_same(run(gathered, args), gathered(*args))
+    func: PrimFunc = read(gathered, args).func
+    assert any(isinstance(s, Assume) for s in walk(func.body))
+
+
+def smaller(A, B):
+    for i in range(len(A)):
+        A[i] = min(A[i], B[i])
+
+
+def test_min_of_nan_is_that_of_python_where_asked() -> None:
+    args = (np.array([np.nan, 1.0]), np.array([1.0, np.nan]))
+    types = {n: ArrayType((2,), DType.FLOAT64) for n in "AB"}
+    own = copy.deepcopy(args)
+    smaller(*own)
+    np.testing.assert_array_equal(interpret(translate(smaller, types, exact=True).func, *args)[0], own[0])

@@ -1,0 +1,220 @@
+"""`loopsat.jit`: what NumPy computes by running the function itself."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import pickle
+import runpy
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import loopsat
+from loopsat import LoopsatError
+from lower.callable import Kernel
+from plain_programs import PROGRAMS
+from profiles import some
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def expected(function: Any, arguments: tuple[Any, ...]) -> Any:
+    """What Python computes; a function that returns nothing returns what it stores to."""
+    own = copy.deepcopy(arguments)
+    found = function(*own)
+    if found is not None:
+        return found
+    changed = [a for a, b in zip(own, arguments, strict=True) if isinstance(a, np.ndarray) and not np.array_equal(a, b)]
+    return changed[0] if len(changed) == 1 else tuple(changed)
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    """Results agree in form, shape and kind of dtype, and within rounding."""
+    if isinstance(wanted, tuple):
+        assert isinstance(found, tuple)
+        assert len(found) == len(wanted)
+        for a, b in zip(found, wanted, strict=True):
+            assert_same(a, b)
+        return
+    wanted = np.asarray(wanted)
+    assert isinstance(found, jax.Array)
+    assert found.shape == wanted.shape
+    assert found.dtype.kind == wanted.dtype.kind
+    tolerance = 1e-5 if found.dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(("function", "arguments"), some(PROGRAMS, 6))
+def test_programs_compute_what_python_computes(function: Any, arguments: Any) -> None:
+    given = arguments(np.random.default_rng(0))
+    before = copy.deepcopy(given)
+    assert_same(loopsat.jit(function)(*given), expected(function, given))
+    for a, b in zip(given, before, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@loopsat.jit
+def scale(A, alpha=2.0):
+    """Multiply all elements."""
+    for i in range(len(A)):
+        A[i] *= alpha
+
+
+@loopsat.jit
+def leading_sum(A, n):
+    total = 0.0
+    for i in range(n):
+        total += A[i] * A[i]
+    return total
+
+
+X = np.arange(1, 5, dtype=np.float32)
+
+
+def test_it_is_the_function_in_other_respects() -> None:
+    assert scale.__name__ == "scale"
+    assert scale.__doc__ == "Multiply all elements."
+    assert str(inspect.signature(scale)) == "(A, alpha=2.0)"
+    assert pickle.loads(pickle.dumps(scale)) is scale
+    assert copy.deepcopy(scale) is scale
+    np.testing.assert_array_equal(scale(alpha=3.0, A=X), 3 * X)
+    np.testing.assert_array_equal(scale(X), 2 * X)
+
+
+def test_inside_of_transformations_of_jax() -> None:
+    x = jnp.asarray(X)
+    np.testing.assert_array_equal(jax.jit(lambda x, a: scale(x, a) + 1)(x, 3.0), 3 * X + 1)
+    np.testing.assert_allclose(jax.grad(lambda x: scale(x, 2.0).sum())(x), np.full(4, 2.0))
+    np.testing.assert_allclose(jax.grad(lambda a: scale(x, a).sum())(2.0), X.sum())
+    np.testing.assert_allclose(jax.grad(leading_sum)(x, 3), [2, 4, 6, 0])
+    np.testing.assert_allclose(jax.vmap(lambda r: leading_sum(r, 4))(jnp.stack([x, 2 * x])), [30, 120])
+    last, sums = jax.lax.scan(lambda c, a: (scale(c, a), leading_sum(c, 2)), x, jnp.array([2.0, 0.5]))
+    np.testing.assert_allclose(last, X)
+    np.testing.assert_allclose(sums, [5, 20])
+
+
+def test_a_signature_has_one_program() -> None:
+    first = leading_sum.specialize(X, 2)
+    assert leading_sum.specialize(2 * X, 2) is first
+    assert leading_sum.specialize(jnp.asarray(X), 2) is first
+    assert leading_sum.specialize(X, 3) is not first  # the number of steps is part of the program
+    assert leading_sum.specialize(X.astype(np.float64), 2) is not first
+    assert scale.specialize(X, 2.0) is scale.specialize(X, 5.0)
+
+
+def test_numbers_of_numpy_decide_as_those_of_python_do() -> None:
+    assert float(leading_sum(X, np.int32(2))) == 5.0
+    assert float(leading_sum(X, np.int32(3))) == 14.0
+    with pytest.raises(LoopsatError, match="load from A may leave") as error:
+        jax.jit(leading_sum)(X, 2)
+    assert "^^^^" in str(error.value)
+
+
+def test_checks_on_request() -> None:
+    @loopsat.jit(checks=True)
+    def total(A):
+        assert A[0] > 0, "positive"
+        loopsat.assume(A[1] > 0)
+        return A.sum()
+
+    assert float(total(X)) == 10.0
+    with pytest.raises(LoopsatError, match="positive"):
+        total(-X)
+    with pytest.raises(LoopsatError, match="assumption"):
+        total(X * np.float32([1, -1, 1, 1]))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "jit").glob("*.py")), ids=lambda p: p.stem)
+def test_examples_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(path), run_name="__main__")
+    assert capsys.readouterr().out
+
+
+def test_it_shows_what_it_made() -> None:
+    scale(X, 3.0)
+    assert "def scale" in scale.source
+    assert scale.report == scale.specialization.kernel.report
+    assert scale.report[0] in scale.explain()
+    assert "stablehlo" in scale.lower(X, 3.0).as_text()
+    with pytest.raises(LoopsatError, match="has not been called"):
+        loopsat.jit(PROGRAMS[0][0]).source  # noqa: B018
+
+
+def test_one_program_for_all_sizes() -> None:
+    @loopsat.jit(sizes="open")
+    def product(A, B):
+        C = np.zeros((A.shape[0], B.shape[1]))
+        for i in range(A.shape[0]):
+            for j in range(B.shape[1]):
+                for k in range(B.shape[0]):
+                    C[i, j] += A[i, k] * B[k, j]
+        return C
+
+    rng = np.random.default_rng(0)
+    for n, m, p in ((3, 4, 5), (6, 2, 7)):
+        a, b = rng.random((n, m)), rng.random((m, p))
+        np.testing.assert_allclose(product(a, b), a @ b)
+    assert product.specialize(np.ones((3, 4)), np.ones((4, 5))) is product.specialize(np.ones((6, 2)), np.ones((2, 7)))
+
+
+def test_arrays_may_be_given_away() -> None:
+    @loopsat.jit(donate="A")
+    def shifted(A, by):
+        A += by
+        return A
+
+    x = jnp.asarray(X)
+    np.testing.assert_array_equal(shifted(x, 1.0), X + 1)
+    assert x.is_deleted()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0, 2.0], 1), "np.array"),
+        ((X, "two"), "range"),
+        ((X,), "missing a required"),
+        ((X.astype("c8"), 1), "complex64"),
+    ],
+)
+def test_arguments_that_are_none_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(LoopsatError, match=message):
+        leading_sum(*arguments)
+
+
+def test_an_array_that_is_stored_to_is_given_once() -> None:
+    @loopsat.jit
+    def added(A, B):
+        for i in range(len(A)):
+            A[i] += B[len(A) - 1 - i]
+
+    np.testing.assert_array_equal(added(X, X.copy()), X + X[::-1])
+    with pytest.raises(LoopsatError, match="B is the same array"):
+        added(X, X)
+
+
+def test_only_functions_are_decorated() -> None:
+    with pytest.raises(LoopsatError, match="decorates functions"):
+        loopsat.jit(np.sum)
+    with pytest.raises(LoopsatError, match="fixed or open"):
+        loopsat.jit(sizes="any")  # pyright: ignore[reportArgumentType]
+
+
+def test_checks_of_arguments_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = scale.specialize(X, 2.0).kernel
+    kernel(X, 2.0)
+    monkeypatch.setattr(
+        Kernel, "_bind", lambda *_: pytest.fail("arguments of known shapes and dtypes are checked again")
+    )
+    np.testing.assert_array_equal(kernel(2 * X, 3.0)[0], 6 * X)
+    np.testing.assert_array_equal(scale(X, 4.0), 4 * X)
+    monkeypatch.undo()
+    with pytest.raises(LoopsatError, match="expected shape"):
+        kernel(X[:3], 2.0)
+    with pytest.raises(LoopsatError, match="expected dtype"):
+        kernel(X.astype(np.float64), 2.0)
