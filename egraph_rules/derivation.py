@@ -6,6 +6,7 @@ whatever rule is named. Parts before the place are final already, those after it
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -23,7 +24,9 @@ from ir import presburger as pb
 from ir import readback
 from ir.dtypes import DType
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
+from ir.page import Section
 from ir.script.printer import to_script
+from ir.shown import Shown
 from ir.traverse import map_stmt, stmt_exprs, substitute_expr
 
 if TYPE_CHECKING:
@@ -40,8 +43,8 @@ Names = dict[Var, Expr]
 Wrap = Callable[[Stmt], Stmt]
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+@dataclass(frozen=True, slots=True, repr=False)
+class Step(Shown):
     """One rewrite: rule (or `several rules`, `erase`), law, place, the fact used, and the programs around it."""
 
     rule: str
@@ -50,6 +53,20 @@ class Step:
     fact: str
     before: PrimFunc
     after: PrimFunc
+
+    def brief(self) -> str:
+        """The rule and the place."""
+        return f"Step {self.rule}: {self.place}"
+
+    def sections(self) -> Iterator[Section]:
+        """Rule, place, law and fact, and the lines that change."""
+        law = [f"   law:  {self.law}"] if self.law else []
+        yield Section(f"{self.rule}: {self.place}", lines=(*law, f"   fact: {self.fact}", *self.diff()))
+
+    def diff(self) -> Iterator[str]:
+        """The lines that change, in the form of `diff -u`."""
+        before, after = str(self.before).splitlines(), str(self.after).splitlines()
+        return difflib.unified_diff(before, after, "before", "after", lineterm="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ir.analysis import contents as held
 from ir.analysis.opaque import values_of
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
+from ir.shown import text_order
 from ir.traverse import is_lazy, loads, map_expr
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
     """The elements that expressions read and that something is known about in a context; None for none."""
     read = {load for expr in exprs for load in loads(expr)}
     told = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
-    told += [(cond, True) for load in sorted(read, key=str) for cond in _told(facts, load)]
+    told += [(cond, True) for load in sorted(read, key=text_order) for cond in _told(facts, load)]
     return Elements(told) if told else None
 
 

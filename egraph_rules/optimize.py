@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -13,7 +13,7 @@ from egraph_rules.cost import Target, target_named
 from egraph_rules.derivation import Step, Trace, derive, legs
 from egraph_rules.encode import Expander, Numbering, Part
 from egraph_rules.engine import Engine, Row, scratch_folder
-from egraph_rules.erase import erase
+from egraph_rules.erase import count_erased, erase
 from egraph_rules.explain import Decision, explain
 from egraph_rules.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
 from egraph_rules.filling import filled
@@ -35,6 +35,8 @@ from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
+from ir.page import Section
+from ir.shown import Shown, counted
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
 from ir.verify import check_entry
 
@@ -43,8 +45,8 @@ TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
 FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
 
-@dataclass(slots=True)
-class Report:
+@dataclass(slots=True, repr=False)
+class Report(Shown):
     """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended.
 
     `priced` has the programs that were priced as a whole: that price and the search's, cheapest first; `overruled` says
@@ -65,6 +67,32 @@ class Report:
     priced: list[tuple[float, float]] = field(default_factory=lambda: list[tuple[float, float]]())
     overruled: str = ""
 
+    def brief(self) -> str:
+        """How many decisions, and how long it took."""
+        return f"Report: {counted(len(self.decisions), 'decision')}; {self.effort}"
+
+    @property
+    def effort(self) -> str:
+        """What the search took, in one line."""
+        return (
+            f"search: {self.seconds * 1e3:.0f} ms, {self.searches} searches, {self.nodes} terms, "
+            f"{self.questions} questions to the prover; {self.stopped}"
+        )
+
+    def sections(self) -> Iterator[Section]:
+        """The decisions, each with its fact, and what the search took."""
+        yield Section("decisions", lines=(*self.reasons(), self.effort))
+
+    def reasons(self) -> Iterator[str]:
+        """The decisions, two lines each, or why there are none."""
+        for decision in self.decisions:
+            yield f"- {decision.rule}: {decision.place}"
+            yield f"    {decision.fact}"
+        if self.overruled:
+            yield f"- {self.overruled}"
+        elif not self.decisions:
+            yield "- none: no rule found anything cheaper"
+
     def record(self, outcome: Outcome) -> None:
         """Add what one search did."""
         self.matches.update(outcome.matches)
@@ -81,13 +109,13 @@ class Settings:
     target: Target
     budget: Budget
     floats: Floats
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...] = field(repr=False)
     given: bool
     without: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Shown):
     """`best` and `variants` (program, cost; cheapest first) have assumptions and undef stores erased."""
 
     best: PrimFunc
@@ -96,6 +124,32 @@ class Result:
     report: Report
     source: PrimFunc
     settings: Settings
+
+    def brief(self) -> str:
+        """The kernel and its cost."""
+        report = self.report
+        cost = f"cost {self.variants[0][1]:,.0f}, was {self.cost_before:,.0f}"
+        target, count = self.settings.target.name, counted(len(report.decisions), "decision")
+        return f"Result {self.source.name} for {target}: {cost}; {count}"
+
+    def sections(self) -> Iterator[Section]:
+        """The kernel, the cheapest programs, the decisions that lead to the first, and what the search took."""
+        yield Section(f"kernel {self.source.name}, target {self.settings.target.name}", str(self.source))
+        yield from self.found(range(len(self.variants)))
+
+    def found(self, shown: Iterable[int], notes: Iterable[str] = ()) -> Iterator[Section]:
+        """Those of the variants, then decisions, what the search took, and notes on it."""
+        ranks = [*shown]
+        for rank in ranks:
+            variant, cost = self.variants[rank]
+            name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
+            yield Section(f"{name}: cost {cost:,.0f}, was {self.cost_before:,.0f}", str(variant))
+        lines = [*self.report.reasons()]
+        assumptions, stores = count_erased(self.source.body)
+        if assumptions or stores:
+            lines.append(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
+        title = "decisions" if ranks in ([], [0]) else "decisions that lead to the cheapest"
+        yield Section(title, lines=(*lines, self.report.effort, *notes))
 
     @pb.exclusive
     def derivation(self) -> list[Step]:
@@ -445,9 +499,9 @@ def _stores(stmt: Stmt) -> list[tuple[object, ...]]:
     return [
         (
             store.buffer.name,
-            repr(store.value) if isinstance(store.value, Const) else "",
+            (store.value,) if isinstance(store.value, Const) else (),
             sorted(b.name for b in buffers),
-            repr(conditions) if store.buffer in shared else "",
+            conditions if store.buffer in shared else (),
         )
         for (store, conditions), buffers in zip(found, read, strict=True)
     ]

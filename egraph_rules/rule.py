@@ -20,7 +20,7 @@ computation that might fault is a refinement and is allowed, adding one never is
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
@@ -33,6 +33,8 @@ from ir.errors import RuleError, VerifyError
 from ir.floats import Floats
 from ir.nodes import Binary, Call, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
 from ir.operators import OWN, Named, number
+from ir.page import Section
+from ir.shown import Shown
 from ir.traverse import children, walk_expr, with_children
 
 
@@ -61,7 +63,7 @@ class Truth(Var):
     """A pattern variable that matches any boolean expression."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Own(Const):
     """A number in a pattern that each dtype has its own of, such as its least; the value is that of a sample dtype."""
 
@@ -89,8 +91,8 @@ def defined(term: Expr) -> Defined:
     return Defined(term)
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+@dataclass(frozen=True, slots=True, repr=False)
+class Rule(Shown):
     """One rule: its name (`<family>.<law>`), the law as users read it, why it holds, and what egglog runs.
 
     `pattern`, `replacement` and `conditions` are kept for checking; rules over statements have none of them.
@@ -115,6 +117,15 @@ class Rule:
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
     settles: Callable[[Stmt, Stmt], bool] | None = None
+
+    def brief(self) -> str:
+        """Its name and law."""
+        return f"Rule {self.name}: {self.law}"
+
+    def sections(self) -> Iterator[Section]:
+        """Name, law, reason, and the float freedoms that it takes."""
+        floats = (f"floats: {self.floats}",) if self.floats else ()
+        yield Section(lines=(self.name, f"  {self.law}", f"  since {self.reason}", *(f"  {f}" for f in floats)))
 
     @property
     def in_engine(self) -> bool:
@@ -253,7 +264,7 @@ def show(item: Expr | Defined) -> str:
         case Call(function=function, args=args):
             return f"{function.name}({', '.join(map(show, args))})"
         case _:
-            return repr(item)
+            return str(item)
 
 
 _SIGNS = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import FrameType
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,24 @@ class LoopsatError(Exception):
         if self.help:
             lines.append(f"help: {self.help}")
         return "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython and notebooks print: the lines of the user that led here, and the diagnostic.
+
+        The frames of these packages, of what they call and of IPython itself say nothing to who wrote the kernel.
+        """
+        frames = list(traceback.walk_tb(self.__traceback__))
+        ours = next((k for k, (frame, _) in enumerate(frames) if _package(frame) in _PACKAGES), len(frames))
+        users = (pair for pair in frames[:ours] if _package(pair[0]) != "IPython")
+        lines = traceback.StackSummary.extract(users).format()
+        return [*(line.rstrip("\n") for line in lines), f"{type(self).__name__}: {self}"]
+
+
+_PACKAGES = ("ir", "egraph_rules", "lower", "loopsat")
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
 class ParseError(LoopsatError):

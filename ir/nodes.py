@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Literal, cast, get_args
 
 from ir.dtypes import DType
 from ir.errors import VerifyError
+from ir.shown import Node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,13 +52,17 @@ ROUNDING_OPS: tuple[Rounding, ...] = get_args(Rounding)
 FLOAT_UNARY_OPS: tuple[UnaryOp, ...] = (*FLOAT_FUNCTIONS, *ROUNDING_OPS)
 
 
-class Expr:
+class Expr(Node):
     """Base of expressions. Every expression has a `dtype`."""
 
     __slots__ = ("_hash",)
     dtype: DType
     span: Span | None
     _hash: int  # remembered: nodes never change, and dictionaries ask again and again
+
+    def brief(self) -> str:
+        """Its dtype and text."""
+        return f"{self.dtype} {self}"
 
     def _key(self) -> tuple[object, ...]:
         """The fields that structural equality and hashing compare."""
@@ -177,19 +182,19 @@ def _same_field(one: object, other: object) -> bool:
 Operand = Expr | int | float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Const(Expr):
     """A literal: a Python bool, int or float according to `dtype`."""
 
     value: bool | int | float
     dtype: DType
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     def _key(self) -> tuple[object, ...]:
         return (self.value.hex() if isinstance(self.value, float) else int(self.value), self.dtype)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Var(Expr):
     """A scalar name: parameter, shape variable, loop variable, block axis or let binding.
 
@@ -198,19 +203,19 @@ class Var(Expr):
 
     name: str
     dtype: DType
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     def _key(self) -> tuple[object, ...]:
         return (self.name, self.dtype)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Load(Expr):
     """`buffer[indices]`; out of bounds it yields undef."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -220,13 +225,13 @@ class Load(Expr):
         return (self.buffer, self.indices)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unary(Expr):
     """A one-operand operator; the result has the operand's dtype."""
 
     op: UnaryOp
     operand: Expr
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -236,7 +241,7 @@ class Unary(Expr):
         return (self.op, self.operand)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Binary(Expr):
     """A two-operand operator over equal dtypes; comparisons and logic give bool.
 
@@ -246,7 +251,7 @@ class Binary(Expr):
     op: BinaryOp
     lhs: Expr
     rhs: Expr
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -264,26 +269,26 @@ class Binary(Expr):
         return Expr.__bool__(self)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Cast(Expr):
     """Conversion to `dtype`: integers wrap when narrowed, float to integer truncates toward zero."""
 
     dtype: DType
     operand: Expr
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     def _key(self) -> tuple[object, ...]:
         return (self.dtype, self.operand)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Select(Expr):
     """`T.if_then_else(cond, then, other)`: evaluates one arm."""
 
     cond: Expr
     then: Expr
     other: Expr
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -293,19 +298,19 @@ class Select(Expr):
         return (self.cond, self.then, self.other)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Undef(Expr):
     """An arbitrary value; two occurrences need not agree."""
 
     dtype: DType
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     def _key(self) -> tuple[object, ...]:
         return (self.dtype,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Function(Node):
     """A scalar function that the user defines: `body` is its meaning, an expression over `params` and nothing else.
 
     `cost` is the price of a call in the units of the cost tables (None: that of the body), `jax` the JAX expression to
@@ -317,7 +322,7 @@ class Function:
     body: Expr
     cost: float | None = None
     jax: str | None = None
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     @property
     def dtype(self) -> DType:
@@ -371,14 +376,18 @@ class Function:
         """Name, parameters and dtypes, as a hint shows them."""
         return f"{self.name}({', '.join(f'{p.name}: {p.dtype}' for p in self.params)})"
 
+    def brief(self) -> str:
+        """Its signature."""
+        return f"Function {self.signature} -> {self.dtype}"
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(Expr):
     """`function(args)`: the body on the values of the arguments, which are all evaluated first (see `ir.functions`)."""
 
     function: Function
     args: tuple[Expr, ...]
-    span: Span | None = field(default=None, repr=False)
+    span: Span | None = None
 
     @property
     def dtype(self) -> DType:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -418,15 +427,22 @@ def binary(op: BinaryOp, lhs: Operand, rhs: Operand) -> Expr:
     return Binary(op, as_expr(lhs, dtype), as_expr(rhs, dtype))
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
+@dataclass(frozen=True, slots=True, repr=False)
+class Buffer(Node):
     """A named array. `shape` holds expressions over scalar parameters; `scope` is kept for printing."""
 
     name: str
     shape: tuple[Expr, ...]
     dtype: DType
     scope: str = "global"
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
+
+    def brief(self) -> str:
+        """Name, dtype and shape."""
+        return f"Buffer {self}"
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
     def __hash__(self) -> int:
         return hash(self.name)  # buffers are dictionary keys everywhere, and names nearly always tell them apart
@@ -437,42 +453,47 @@ class Buffer:
         return Load(self, tuple(as_expr(i, DType.INT32) for i in places))
 
 
-class Stmt:
+class Stmt(Node):
     """Base of statements."""
 
     __slots__ = ()
     span: Span | None
 
+    def brief(self) -> str:
+        """Its kind and first line."""
+        first, *rest = str(self).splitlines()
+        return f"{type(self).__name__}: {first}{f' … {len(rest)} more' if rest else ''}"
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Store(Stmt):
     """`buffer[indices] = value`."""
 
     buffer: Buffer
     indices: tuple[Expr, ...]
     value: Expr
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Seq(Stmt):
     """Statements in order; an empty one does nothing. Built through `seq`, which flattens."""
 
     stmts: tuple[Stmt, ...]
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class If(Stmt):
     """`if cond: then else: other`; no else branch is `SKIP`."""
 
     cond: Expr
     then: Stmt
     other: Stmt
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class For(Stmt):
     """`for var in range(start, start + extent)`; a non-positive extent runs no iteration.
 
@@ -485,51 +506,51 @@ class For(Stmt):
     body: Stmt
     kind: LoopKind = "serial"
     annotations: tuple[tuple[str, object], ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Let(Stmt):
     """`var = value` for the statements in `body`; an undef value is frozen to one arbitrary value."""
 
     var: Var
     value: Expr
     body: Stmt
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Alloc(Stmt):
     """`buffer = T.alloc_buffer(...)` for the statements in `body`; its contents start undef."""
 
     buffer: Buffer
     body: Stmt
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Assume(Stmt):
     """No obligations where `cond` is false. `A[i] == T.undef()` permits reading A[i] and says nothing of its value."""
 
     cond: Expr
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Assert(Stmt):
     """Checked at run time."""
 
     cond: Expr
     message: str = ""
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Evaluate(Stmt):
     """Evaluate and drop the value."""
 
     value: Expr
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,7 +572,7 @@ class IterVar:
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Block(Stmt):
     """`with T.block(name)`.
 
@@ -567,7 +588,7 @@ class Block(Stmt):
     reads: tuple[Region, ...] | None = None
     writes: tuple[Region, ...] | None = None
     annotations: tuple[tuple[str, object], ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
 
 
 AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
@@ -583,8 +604,8 @@ def seq(*stmts: Stmt, span: Span | None = None) -> Stmt:
     return flat[0] if len(flat) == 1 else Seq(tuple(flat), span)
 
 
-@dataclass(frozen=True)
-class PrimFunc:
+@dataclass(frozen=True, repr=False)
+class PrimFunc(Node):
     """A kernel. Parameters are buffers and scalars in call order.
 
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
@@ -597,9 +618,19 @@ class PrimFunc:
     params: tuple[Var | Buffer, ...]
     body: Stmt
     attrs: tuple[tuple[str, object], ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
-    origin: PrimFunc | None = field(default=None, init=False, compare=False, repr=False)
-    verified: bool = field(default=False, init=False, compare=False, repr=False)
+    span: Span | None = field(default=None, compare=False)
+    origin: PrimFunc | None = field(default=None, init=False, compare=False)
+    verified: bool = field(default=False, init=False, compare=False)
+
+    @property
+    def signature(self) -> str:
+        """Name and parameters with dtypes and shapes, in one line."""
+        params = (f"{p.name}: {p.dtype}" if isinstance(p, Var) else str(p) for p in self.params)
+        return f"{self.name}({', '.join(params)})"
+
+    def brief(self) -> str:
+        """Its signature."""
+        return f"PrimFunc {self.signature}"
 
     @property
     def as_written(self) -> PrimFunc:
@@ -646,12 +677,16 @@ class PrimFunc:
         return tuple(p for p in self.params if isinstance(p, Var))
 
 
-@dataclass(frozen=True, slots=True)
-class Module:
+@dataclass(frozen=True, slots=True, repr=False)
+class Module(Node):
     """Functions of one file or class, in order; names are distinct."""
 
     funcs: tuple[PrimFunc, ...]
     name: str = ""
+
+    def brief(self) -> str:
+        """Its functions."""
+        return f"{f'Module {self.name}'.strip()}: {', '.join(f.name for f in self.funcs)}"
 
     def __getitem__(self, name: str) -> PrimFunc:
         for func in self.funcs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,8 @@ from ir.errors import LowerError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
+from ir.page import Section
+from ir.shown import Shown
 from ir.specialize import specialize
 from ir.traverse import results_of, shape_vars, substitute_expr
 from lower.donation import Donate, check_given_away
@@ -30,7 +32,7 @@ from lower.sharding import MeshLayout, Sharded, sharded
 Array = Any
 
 
-class Kernel:
+class Kernel(Shown):
     """A compiled function. Call it with arrays and scalars in parameter order or by name; inputs are never changed.
 
     `source` is the JAX source, `report` says which form each statement took, `jitted` is what JAX compiles (use it
@@ -63,6 +65,22 @@ class Kernel:
         self._sizes = (*shape_vars(self.func), *(s for s in self.func.scalars if s in emitted.static))
         self._plain = not (self._sizes or self.donated or emitted.checks or self._sharded)
         self._empty: dict[tuple[Any, ...], Kernel | None] = {}  # by static arguments and the shapes of others
+
+    def brief(self) -> str:
+        """Its signature, results and device."""
+        return f"Kernel {self.func.signature} -> ({', '.join(self.results)}) on {self.device}"
+
+    def sections(self) -> Iterator[Section]:
+        """Its signature, source, report and assumptions."""
+        yield Section(self.brief())
+        yield self.made
+        if self.assumptions:
+            yield Section("assumptions", lines=tuple(f"- {a}" for a in self.assumptions))
+
+    @property
+    def made(self) -> Section:
+        """The JAX source, and which form each statement took."""
+        return Section("JAX source", self.source, tuple(f"- {note}" for note in self.report))
 
     def context(self) -> Any:
         """The JAX configuration under which `jitted` has the program's dtypes."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Literal, overload
@@ -24,9 +24,11 @@ from ir.dtypes import DType, from_name
 from ir.errors import LowerError
 from ir.floats import floats_named
 from ir.nodes import PrimFunc
+from ir.page import Section
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import OPEN_FROM, Plain, translate
+from ir.shown import Shown
 from ir.verify import check_entry
 from lower.callable import is_array
 from lower.donation import Donate
@@ -37,8 +39,8 @@ Sizes = Literal["fixed", "open"]
 _PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64}
 
 
-@dataclass(frozen=True, slots=True)
-class Specialization:
+@dataclass(frozen=True, slots=True, repr=False)
+class Specialization(Shown):
     """A function compiled for one signature: the program as read, what the search made of it, and the kernel."""
 
     func: PrimFunc
@@ -49,6 +51,16 @@ class Specialization:
     single: bool
     stores: tuple[int, ...]  # places of the arguments that the function stores to
     quick: bool  # whether arguments of this signature need neither checks nor conversion
+
+    def brief(self) -> str:
+        """The signature and the cost of its program."""
+        cost = f"cost {self.result.variants[0][1]:,.0f}, was {self.result.cost_before:,.0f}"
+        return f"Specialization {self.func.signature}: {cost}"
+
+    def sections(self) -> Iterator[Section]:
+        """The program as read, what the search made of it, and the kernel."""
+        yield from self.result.sections()
+        yield self.kernel.made
 
     def pick(self, results: Sequence[Any]) -> Any:
         """What the Python function would return."""
@@ -67,7 +79,7 @@ class _Options:
     budget: Budget | None
 
 
-class JitFunction:
+class JitFunction(Shown):
     """A plain Python function that is compiled when it is called; see `jit`.
 
     `source`, `report` and `specialization` are those of the last call. A function within a function cannot be pickled,
@@ -117,8 +129,15 @@ class JitFunction:
                     message = f"{self.__name__} stores to {one}, and {two} is the same array"
                     raise LowerError("arguments", message, help=f"pass a copy, as in {two}.copy()")
 
-    def __repr__(self) -> str:
-        return f"<loopsat.jit {self.__wrapped__.__qualname__}{self._signature}>"
+    def brief(self) -> str:
+        """Its Python signature."""
+        return f"loopsat.jit {self.__wrapped__.__qualname__}{self._signature}"
+
+    def sections(self) -> Iterator[Section]:
+        """Its Python signature, and what it was compiled to for each signature of calls."""
+        yield Section(self.brief())
+        for special in self._known.values():
+            yield from special.sections()
 
     def __reduce__(self) -> str:
         return self.__wrapped__.__qualname__

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Unary, Var, const
+from ir.shown import text_order
 from ir.traverse import free_vars, walk_expr
 
 Bound = int | None
@@ -137,7 +138,7 @@ def _product(x: Linear, y: Linear, expr: Expr) -> Linear:
     total = number(x.const * y.const) + Linear(x.terms) * y.const + Linear(y.terms) * x.const
     for a, c in x.terms.items():
         for b, d in y.terms.items():
-            first, second = sorted((a, b), key=repr)
+            first, second = sorted((a, b), key=text_order)
             total = total + atom(Binary("mul", first, second)) * (c * d)
     return total
 
@@ -220,7 +221,7 @@ def _widens(source: DType, to: DType) -> bool:
 def to_expr(form: Linear, like: Expr) -> Expr:
     """A form as an expression of the dtype of `like`, into which narrower terms are cast; positive terms first."""
     result: Expr | None = None
-    ordered = sorted(form.terms.items(), key=lambda item: (item[1] < 0, repr(item[0])))
+    ordered = sorted(form.terms.items(), key=lambda item: (item[1] < 0, text_order(item[0])))
     for a, c in ordered:
         a = Cast(like.dtype, a) if _widens(a.dtype, like.dtype) else a
         term = a if abs(c) == 1 else Binary("mul", const(abs(c), like.dtype), a)

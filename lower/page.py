@@ -1,4 +1,4 @@
-"""What commands print: titles, code, tables, progress. Owns the look, knows nothing of how figures come about."""
+"""What commands print beyond sections: tables, figures, progress. Knows nothing of how figures come about."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.syntax import Syntax
 from rich.table import Table
 
+from ir.page import Page as PlainPage
 from lower.calibration import CALIBRATED, Calibration
 from lower.measure import Profile, milliseconds
 from lower.tuning import Step
@@ -19,26 +19,8 @@ from lower.tuning import Step
 UNKNOWN = "–"
 
 
-class Page:
-    """Prints on a console: in colours on a terminal, plainly elsewhere."""
-
-    def __init__(self, console: Console | None = None) -> None:
-        self.console = Console(highlight=False, soft_wrap=True) if console is None else console
-
-    def title(self, text: str) -> None:
-        """The head of a part."""
-        self.console.print(f"\n[bold]{text}[/bold]" if self.console.is_terminal else f"\n== {text}", markup=True)
-
-    def line(self, text: str) -> None:
-        """A line as it stands."""
-        self.console.print(text, markup=False)
-
-    def code(self, text: str) -> None:
-        """A program."""
-        if self.console.is_terminal:
-            self.console.print(Syntax(text.rstrip(), "python", background_color="default"))
-        else:
-            self.line(text.rstrip())
+class Page(PlainPage):
+    """A page with tables and figures."""
 
     def table(self, table: Table) -> None:
         """A table; where nobody watches, as wide as it needs to be."""

@@ -140,7 +140,9 @@ def _stages_form(flat: Flat, stages: Stages, interpret: bool) -> PallasForm:
     # Locals that are read before they are written, or handed from one pass to the next, begin as anything.
     passes = [stages.first, *([stages.rest] if stages.rest is not None else [])]
     absent = {b for one in passes for b in (*one.inputs, *one.results) if b in flat.locals}
-    created = [f"{names.of(b)} = jnp.zeros({shape(b)}, {dtype_code(b.dtype)})" for b in sorted(absent, key=repr)]
+    created = [
+        f"{names.of(b)} = jnp.zeros({shape(b)}, {dtype_code(b.dtype)})" for b in sorted(absent, key=lambda b: b.name)
+    ]
     source = _source(flat, names, head, body, [*created, *lines], truncdiv)
     counted = [(stages.repeat, stages.first), *([(1, stages.rest)] if stages.rest is not None else [])]
     moved = sum(times * pallas_stages.moved_bytes(one) for times, one in counted)

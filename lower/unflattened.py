@@ -16,6 +16,7 @@ from functools import reduce
 from ir import presburger
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Unary, Var, const
+from ir.shown import text_order
 from ir.traverse import free_vars, has_loads, loads
 from lower.linear import linear
 from lower.normalize import Program, read_by_bounds, relocated
@@ -98,7 +99,7 @@ def _is_rest(s: Statement, index: Expr, size: Polynomial) -> bool:
 
 def _polynomial(expr: Expr) -> Polynomial:
     form = linear(expr)
-    terms = {tuple(sorted(_factors(a), key=repr)): c for a, c in form.terms.items()}
+    terms = {tuple(sorted(_factors(a), key=text_order)): c for a, c in form.terms.items()}
     return {**terms, (): form.const} if form.const else terms
 
 
@@ -121,7 +122,7 @@ def _divided(value: Polynomial, size: Polynomial) -> tuple[Polynomial, Polynomia
         if c % count or any(n < 0 for n in left.values()):
             rest[factors] = c
         else:
-            whole[tuple(sorted(left.elements(), key=repr))] = c // count
+            whole[tuple(sorted(left.elements(), key=text_order))] = c // count
     return whole, rest
 
 

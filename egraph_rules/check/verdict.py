@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,14 +15,16 @@ from ir.floats import Floats
 from ir.inputs import Inputs
 from ir.machine import Array
 from ir.nodes import PrimFunc
+from ir.page import Section
 from ir.script.printer import to_script
+from ir.shown import Shown
 from ir.traverse import stmt_exprs, walk, walk_expr
 
 Status = Literal["proven", "tested", "not checked", "refuted"]
 
 
-@dataclass(frozen=True, slots=True)
-class Counterexample:
+@dataclass(frozen=True, slots=True, repr=False)
+class Counterexample(Shown):
     """A program, what the rule makes of it, and inputs on which the two differ.
 
     `equal` says that the rule claims an equality: with it the original must not be less defined either.
@@ -49,6 +52,14 @@ class Counterexample:
         """Whether the two programs still differ when they are run again."""
         return self.again() is not None
 
+    def brief(self) -> str:
+        """How the two differ."""
+        return f"Counterexample: {self.difference.what}"
+
+    def sections(self) -> Iterator[Section]:
+        """The two programs, the inputs and what they give."""
+        yield Section(lines=(str(self),))
+
     def __str__(self) -> str:
         values = "\n".join(f"    {name} = {_shown(v)}" for name, v in self.inputs.items())
         given = f"with\n{values}" if values else "without inputs"
@@ -63,8 +74,8 @@ class Counterexample:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+@dataclass(frozen=True, slots=True, repr=False)
+class Verdict(Shown):
     """Whether a rule holds: proven for all values, tested on examples, not checked, or refuted by a counterexample.
 
     `how` says in one line what was done; `matched` is how often the rule was put to a test, and `idle` what of it never
@@ -94,6 +105,14 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    def brief(self) -> str:
+        """The rule and what was found."""
+        return f"Verdict {self.rule}: {self.status}"
+
+    def sections(self) -> Iterator[Section]:
+        """What was found, with the counterexample of a refuted rule."""
+        yield Section(lines=(str(self),))
 
     def __str__(self) -> str:
         head = f"{self.rule}: {self.status}: {self.how}"

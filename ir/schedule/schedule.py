@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
+from ir.page import Section
 from ir.presburger import exclusive
 from ir.schedule.compute_at import compute_at
 from ir.schedule.edit import (
@@ -37,6 +38,7 @@ from ir.schedule.reverse_compute_at import reverse_compute_at
 from ir.schedule.sequential import sequential_buffer_access
 from ir.schedule.staging import cache_read, cache_write
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform
+from ir.shown import Shown, counted
 from ir.verify import check_entry, verify
 
 Block = BlockRef | str
@@ -78,7 +80,7 @@ _FLOAT_ORDER = (
 )
 
 
-class Schedule:
+class Schedule(Shown):
     """A function or module, and primitives that change it step by step without changing what it computes.
 
     Loops are unique by variable name, blocks by name (duplicates are renamed on entry); both can be given by name or as
@@ -102,6 +104,16 @@ class Schedule:
         self.trace = Trace(home=self._current)
 
     # What is there ---------------------------------------------------------------------------------------------------
+
+    def brief(self) -> str:
+        """Its functions and how many steps were taken."""
+        return f"Schedule of {', '.join(f.name for f in self._module.funcs)}: {counted(len(self.trace.steps), 'step')}"
+
+    def sections(self) -> Iterator[Section]:
+        """The program as it is now, and the steps that led to it."""
+        yield Section(code=str(self._module))
+        if self.trace.steps:
+            yield Section("steps", str(self.trace))
 
     @property
     def mod(self) -> Module:

@@ -28,8 +28,10 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.page import Section
 from ir.schedule.index_map import IndexMap
 from ir.script.printer import to_script
+from ir.shown import Shown, counted
 from ir.traverse import free_vars, loads
 
 
@@ -87,8 +89,8 @@ class Step:
         return tuple(out)
 
 
-@dataclass
-class Trace:
+@dataclass(repr=False)
+class Trace(Shown):
     """The steps of a schedule, in order. `str(trace)` is Python that can be pasted into a script.
 
     `home` is the function that names referred to when the schedule began.
@@ -96,6 +98,14 @@ class Trace:
 
     steps: list[Step] = field(default_factory=lambda: list[Step]())
     home: str = ""
+
+    def brief(self) -> str:
+        """How many steps there are."""
+        return f"Trace: {counted(len(self.steps), 'step')}"
+
+    def sections(self) -> Iterator[Section]:
+        """Python that takes the steps."""
+        yield Section(code=str(self))
 
     def __str__(self) -> str:
         return "\n".join(_Writer(self.home).lines(self.steps))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 
 from rich.console import Console
 from rich.syntax import Syntax
 
 from egraph_rules import optimize
 from egraph_rules.derivation import Step
-from ir.script.printer import to_script
 from ir.verify import verify
 from lower.calibration import price_line, stored
 from lower.cli import floats_of, load_kernel
@@ -55,8 +53,7 @@ def _show(console: Console, number: int, step: Step) -> None:
     if step.law:
         console.print(f"   law:  {step.law}", markup=False)
     console.print(f"   fact: {step.fact}", markup=False)
-    before, after = to_script(step.before).splitlines(), to_script(step.after).splitlines()
-    diff = "\n".join(difflib.unified_diff(before, after, "before", "after", lineterm=""))
+    diff = "\n".join(step.diff())
     if console.is_terminal:
         console.print(Syntax(diff, "diff", background_color="default"))
     else:

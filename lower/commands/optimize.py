@@ -12,7 +12,6 @@ from rich.console import Console
 
 from egraph_rules import Result, optimize
 from egraph_rules.cost import Target
-from egraph_rules.erase import count_erased
 from ir.errors import LoopsatError
 from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
@@ -174,38 +173,17 @@ class _Presenter:
         floats = self.result.settings.floats
         how: dict[str, Any] = {"floats": floats, "precision": options.precision}
         kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), **how)
-        page.title("JAX source")
-        page.code(kernel.source)
-        for note in kernel.report:
-            page.line(f"- {note}")
+        page.section(kernel.made)
         if not options.no_run and (self.tuned is None or self.tuned.complete):
             self._check_and_time(best, compile(func, target=self.prices.target, **how), kernel)
 
     def _found(self) -> None:
-        page, report = self.page, self.result.report
-        for rank, (variant, cost) in enumerate(self.result.variants):
-            if rank < (self.options.variants or 1) or rank == self.chosen:
-                name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
-                page.title(f"{name}: cost {cost:,.0f}, was {self.result.cost_before:,.0f}")
-                page.code(to_script(variant))
-        page.title("decisions" if self.chosen == 0 else "decisions that lead to the cheapest")
-        for decision in report.decisions:
-            page.line(f"- {decision.rule}: {decision.place}")
-            page.line(f"    {decision.fact}")
-        if report.overruled:
-            page.line(f"- {report.overruled}")
-        elif not report.decisions:
-            page.line("- none: no rule found anything cheaper")
-        assumptions, stores = count_erased(self.func.body)
-        if assumptions or stores:
-            page.line(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
-        page.line(
-            f"search: {report.seconds * 1e3:.0f} ms, {report.searches} searches, {report.nodes} terms, "
-            f"{report.questions} questions to the prover; {report.stopped}"
-        )
-        if self.prices.note:
-            page.line(self.prices.note)
-        page.line(price_line(self.options.target, self.prices.calibration))
+        count = self.options.variants or 1
+        ranks = [rank for rank in range(len(self.result.variants)) if rank < count or rank == self.chosen]
+        notes = [self.prices.note] if self.prices.note else []
+        notes.append(price_line(self.options.target, self.prices.calibration))
+        for section in self.result.found(ranks, notes):
+            self.page.section(section)
         if self.tuned is not None:
             self._tuning(self.tuned)
 
