@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ir.errors import LoopsatError, suggest
+from ir.errors import OptionError, suggest
 from ir.nodes import Binary, Call, Cast, Expr, Function, Select, Unary
 from ir.operators import LIBRARY
 from ir.traverse import children
@@ -208,7 +208,7 @@ def target_named(name: str) -> Target:
         LoopsatError: there is none.
     """
     if name not in TARGETS:
-        raise LoopsatError(
+        raise OptionError(
             "unknown-target", f"there is no target `{name}`", help=suggest(name, TARGETS) or f"use {', '.join(TARGETS)}"
         )
     return TARGETS[name]

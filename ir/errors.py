@@ -76,7 +76,7 @@ def _package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__")).partition(".")[0]
 
 
-class ParseError(LoopsatError):
+class ParseError(LoopsatError, ValueError):
     """The text is not a program of the dialect."""
 
 
@@ -86,6 +86,14 @@ class VerifyError(LoopsatError):
 
 class InterpretError(LoopsatError):
     """A fault at run time: a store out of bounds, division by zero, overflow, a failed assert or assumption."""
+
+
+class InterpretTypeError(InterpretError, TypeError):
+    """Arguments of a wrong number, name or type."""
+
+
+class InterpretValueError(InterpretError, ValueError):
+    """Arguments of a wrong shape or value."""
 
 
 class ScheduleError(LoopsatError):
@@ -100,7 +108,22 @@ class LowerError(LoopsatError):
     """A kernel cannot be built or called as asked."""
 
 
+class LowerTypeError(LowerError, TypeError):
+    """Arguments of a wrong number, name or type."""
+
+
+class LowerValueError(LowerError, ValueError):
+    """Arguments of a wrong shape or value."""
+
+
+class OptionError(LoopsatError, ValueError):
+    """An option has a value that it cannot have."""
+
+
 def suggest(name: object, known: Iterable[str]) -> str:
-    """A `did you mean` phrase for the nearest of `known`, or the empty string."""
-    near = get_close_matches(str(name), list(known), n=1)
+    """A `did you mean` phrase for the nearest of `known`, in whatever case, or the empty string."""
+    names = [str(k) for k in known]
+    lower = {n.lower(): n for n in reversed(names)}
+    near = get_close_matches(str(name), names, n=1)
+    near = near or [lower[n] for n in get_close_matches(str(name).lower(), list(lower), n=1)]
     return f"did you mean `{near[0]}`?" if near else ""

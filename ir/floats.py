@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Flag, auto
 
-from ir.errors import LoopsatError, suggest
+from ir.errors import OptionError, suggest
 
 
 class Floats(Flag):
@@ -47,11 +47,11 @@ def floats_named(names: Floats | str | Iterable[str] | None) -> Floats:
         given = [names] if isinstance(names, str) else list(names)
     except TypeError as error:
         message = f"floats must be a list of freedoms, not {names!r}"
-        raise LoopsatError("argument", message, help=f"use {', '.join(FREEDOMS)}") from error
+        raise OptionError("argument", message, help=f"use {', '.join(FREEDOMS)}") from error
     for name in given:
         if name not in policies:
             help = suggest(name, policies) or f"use {', '.join(policies)}"
-            raise LoopsatError("unknown-freedom", f"there is no float freedom `{name}`", help=help)
+            raise OptionError("unknown-freedom", f"there is no float freedom `{name}`", help=help)
         granted |= policies[name]
     return granted
 

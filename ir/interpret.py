@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
-from ir.errors import InterpretError, suggest
+from ir.errors import InterpretError, InterpretTypeError, InterpretValueError, suggest
 from ir.machine import Array, Machine
 from ir.nodes import Binary, Buffer, Expr, PrimFunc, Var
 from ir.traverse import free_vars, results_of, shape_vars
@@ -85,8 +85,9 @@ def bind_arguments(
         if given.get(buffer.name) is not None:
             arrays[buffer.name] = _array(func, given[buffer.name], buffer)
         elif buffer not in written:
+            message = f"{func.name} needs the buffer `{buffer.name}`"
             help = "only buffers that the program writes may be left out"
-            raise InterpretError("arguments", f"{func.name} needs the buffer `{buffer.name}`", buffer.span, help=help)
+            raise InterpretTypeError("arguments", message, buffer.span, help=help)
     for var in shape_vars(func):
         if given.get(var.name) is not None:
             scalars[var] = _scalar(func, given[var.name], var)
@@ -99,21 +100,21 @@ def bind_arguments(
 
 def _by_name(func: PrimFunc, args: Sequence[object], named: Mapping[str, object]) -> dict[str, object]:
     if len(args) > len(func.params):
-        raise InterpretError("arguments", f"{func.name} takes {len(func.params)} arguments, {len(args)} given")
+        raise InterpretTypeError("arguments", f"{func.name} takes {len(func.params)} arguments, {len(args)} given")
     given: dict[str, object] = {p.name: a for p, a in zip(func.params, args, strict=False)}
     known = {p.name for p in (*func.params, *shape_vars(func))}
     for name, value in named.items():
         if name not in known:
-            raise InterpretError("arguments", f"{func.name} has no parameter `{name}`", help=suggest(name, known))
+            raise InterpretTypeError("arguments", f"{func.name} has no parameter `{name}`", help=suggest(name, known))
         if name in given:
-            raise InterpretError("arguments", f"`{name}` of {func.name} is given by position and by name")
+            raise InterpretTypeError("arguments", f"`{name}` of {func.name} is given by position and by name")
         given[name] = value
     return given
 
 
 def _scalar(func: PrimFunc, value: object, var: Var) -> Scalar:
     if value is None:
-        raise InterpretError("arguments", f"{func.name} needs the scalar `{var.name}`, {_a(var.dtype)}", var.span)
+        raise InterpretTypeError("arguments", f"{func.name} needs the scalar `{var.name}`, {_a(var.dtype)}", var.span)
     item = _as_array(func, value, var.name)
     plain: object = item.item() if item.ndim == 0 else value
     if isinstance(plain, (bool, int, float)):
@@ -122,14 +123,16 @@ def _scalar(func: PrimFunc, value: object, var: Var) -> Scalar:
         if not isinstance(plain, float) and var.dtype.min <= plain <= var.dtype.max:
             return bool(plain) if var.dtype is DType.BOOL else int(plain)
     found = f"an array of shape {item.shape}" if item.ndim else repr(value)
-    raise InterpretError("arguments", f"`{var.name}` of {func.name}: expected {_a(var.dtype)}, found {found}", var.span)
+    message = f"`{var.name}` of {func.name}: expected {_a(var.dtype)}, found {found}"
+    wide = isinstance(plain, int) and var.dtype.is_integer  # it is a number of the right kind that does not fit
+    raise (InterpretValueError if wide else InterpretTypeError)("arguments", message, var.span)
 
 
 def _as_array(func: PrimFunc, value: object, name: str) -> Array:
     try:
         return np.asarray(value)
     except (ValueError, TypeError) as error:
-        raise InterpretError("arguments", f"`{name}` of {func.name} is not an array: {error}") from error
+        raise InterpretTypeError("arguments", f"`{name}` of {func.name} is not an array: {error}") from error
 
 
 def _a(dtype: DType) -> str:
@@ -141,9 +144,8 @@ def _array(func: PrimFunc, value: object, buffer: Buffer) -> Array:
     if array.ndim != len(buffer.shape) or array.dtype != buffer.dtype.numpy:
         wanted = f"{buffer.dtype} of rank {len(buffer.shape)}"
         found = f"{array.dtype} of rank {array.ndim}, shape {array.shape}"
-        raise InterpretError(
-            "arguments", f"`{buffer.name}` of {func.name}: expected {wanted}, found {found}", buffer.span
-        )
+        wrong = InterpretTypeError if array.dtype != buffer.dtype.numpy else InterpretValueError
+        raise wrong("arguments", f"`{buffer.name}` of {func.name}: expected {wanted}, found {found}", buffer.span)
     return array
 
 
@@ -161,7 +163,7 @@ def _bind_sizes(func: PrimFunc, scalars: dict[Var, Scalar], arrays: Mapping[str,
     for var in shape_vars(func):
         if var in unknown:
             message = f"the size `{var.name}` of {func.name} is not known from any array given"
-            raise InterpretError("arguments", message, var.span, help=f"name it, as in {var.name}=4")
+            raise InterpretTypeError("arguments", message, var.span, help=f"name it, as in {var.name}=4")
 
 
 def _solve(extent: Expr, size: int, unknown: set[Var], scalars: Mapping[Var, Scalar]) -> tuple[Var, int] | None:
@@ -195,4 +197,4 @@ def _check_shape(func: PrimFunc, buffer: Buffer, array: Array, scalars: Mapping[
         message = f"`{buffer.name}` of {func.name}: expected shape {shape}, found {array.shape}"
         sizes = {v for e in buffer.shape for v in free_vars(e)}
         notes = [f"with {v.name} = {scalars[v]}" for v in scalars if v in sizes]
-        raise InterpretError("arguments", message, buffer.span, notes=notes)
+        raise InterpretValueError("arguments", message, buffer.span, notes=notes)

@@ -14,7 +14,7 @@ from jax import core as jax_core
 from jax.experimental import checkify
 
 from egraph_rules.cost import CPU, Target
-from ir.errors import LowerError, suggest
+from ir.errors import LowerError, LowerTypeError, LowerValueError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.layout import Layout, layout_of
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
@@ -190,16 +190,15 @@ class Kernel(Shown):
     def _bind(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         func = self.func
         if len(arguments) > len(func.params):
-            raise LowerError(
-                "arguments", f"{func.name} takes {len(func.params)} arguments, but {len(arguments)} were given"
-            )
+            message = f"{func.name} takes {len(func.params)} arguments, but {len(arguments)} were given"
+            raise LowerTypeError("arguments", message, help=f"call it as {func.signature}")
         given = {p.name: a for p, a in zip(func.params, arguments, strict=False)}
         known = [p.name for p in func.params]
         for name, value in named.items():
             if name not in known:
-                raise LowerError("arguments", f"{func.name} has no parameter {name}", help=suggest(name, known))
+                raise LowerTypeError("arguments", f"{func.name} has no parameter {name}", help=suggest(name, known))
             if name in given:
-                raise LowerError("arguments", f"parameter {name} of {func.name} was given twice")
+                raise LowerTypeError("arguments", f"parameter {name} of {func.name} was given twice")
             given[name] = value
         if self.donated:
             check_given_away(given, self.donated)
@@ -208,7 +207,7 @@ class Kernel(Shown):
         for param in func.params:
             value = given.get(param.name)
             if value is None and param.name not in self.optional:
-                raise LowerError(
+                raise LowerTypeError(
                     "arguments",
                     f"argument {param.name} of {func.name} is missing",
                     help="only buffers that are never read before they are written may be left out",
@@ -232,10 +231,12 @@ class Kernel(Shown):
         traced = isinstance(value, jax_core.Tracer)
         array = value if traced else np.asarray(value)
         if traced and (param.dtype.is_integer and param in self._emitted.static):
-            message = f"scalar {param.name} decides about shapes or loops, so that it must be a number, not traced"
-            raise LowerError("arguments", message, help=f"make it a static argument of jax.jit, or fix {param.name}")
+            message = f"scalar {param.name} of {self.func.name} decides about shapes or loops: it cannot be traced"
+            help = f"make it a static argument of jax.jit, or fix {param.name}"
+            raise LowerTypeError("arguments", message, help=help)
         if array.shape != ():
-            raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found shape {array.shape}")
+            message = f"scalar {param.name} of {self.func.name}: expected {param.dtype}, found shape {array.shape}"
+            raise LowerTypeError("arguments", message, help="pass one number")
         if param.dtype.is_float:
             fits = array.dtype.kind in "fiu" or array.dtype == param.dtype.numpy
         elif param.dtype.is_integer:
@@ -244,7 +245,9 @@ class Kernel(Shown):
         else:
             fits = array.dtype.kind == "b"
         if not fits:
-            raise LowerError("arguments", f"scalar {param.name}: expected {param.dtype}, found {value!r}")
+            message = f"scalar {param.name} of {self.func.name}: expected {param.dtype}, found {value!r}"
+            wide = param.dtype.is_integer and array.dtype.kind in "iu"  # a number of the right kind that does not fit
+            raise (LowerValueError if wide else LowerTypeError)("arguments", message)
         if param in self._emitted.static:
             return int(array)
         return array.astype(param.dtype.numpy)
@@ -267,7 +270,8 @@ class Kernel(Shown):
             right = len(shape) == len(extents) and all(e in (None, n) for e, n in zip(extents, shape, strict=True))
             if not right:
                 wanted = ", ".join("?" if e is None else str(e) for e in extents)
-                raise LowerError("arguments", f"parameter {buffer.name}: expected shape ({wanted}), found {shape}")
+                name = f"parameter {buffer.name} of {self.func.name}"
+                raise LowerValueError("arguments", f"{name}: expected shape ({wanted}), found {shape}")
 
 
 _ARRAY_TYPES: dict[type, bool] = {}  # those seen so far: asking JAX costs as much as the rest of a call's checks
@@ -283,17 +287,17 @@ def is_array(value: Any) -> bool:
 
 
 def _array(func: PrimFunc, param: Buffer, value: Any) -> Any:
-    dtype = getattr(value, "dtype", None)
-    if dtype is None:
-        value = np.asarray(value)
-        dtype = value.dtype
-    if np.dtype(dtype) != param.dtype.numpy:
-        raise LowerError(
-            "arguments",
-            f"parameter {param.name} of {func.name}: expected dtype {param.dtype}, found {np.dtype(dtype).name}",
-            help=f"convert it with .astype({str(param.dtype)!r})",
-        )
-    return value
+    """A value as an array of the parameter's dtype; lists and numbers have that of NumPy."""
+    given = getattr(value, "dtype", None)
+    array = np.asarray(value) if given is None else value
+    if np.dtype(array.dtype) == param.dtype.numpy:
+        return array
+    name, dtype = f"parameter {param.name} of {func.name}", np.dtype(array.dtype).name
+    if given is None:
+        message = f"{name}: expected an array of {param.dtype}, found a {type(value).__name__}"
+        raise LowerTypeError("arguments", message, help=f"pass np.array({param.name}, dtype={str(param.dtype)!r})")
+    help = f"convert it with .astype({str(param.dtype)!r})"
+    raise LowerTypeError("arguments", f"{name}: expected dtype {param.dtype}, found {dtype}", help=help)
 
 
 def _insist(node: Assert | Assume, held: Any) -> None:

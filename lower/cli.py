@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol, cast
+from typing import NoReturn, Protocol, cast
 
 from egraph_rules.cost import TARGETS
 from egraph_rules.phases import DEFAULT_BUDGET, Budget
@@ -33,7 +34,11 @@ class _Command(Protocol):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        near = suggest(unknown[0], re.findall(r"--[\w-]+", options.usage))
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}" + (f"\nhelp: {near}" if near else ""))
     try:
         # Commands load when used: `--help` and `rules` must not wait for JAX.
         name = options.command.replace("-", "_")
@@ -58,8 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 3
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that suggests which command, or which value of an option, was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        chosen = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message)
+        near = "" if chosen is None else suggest(chosen[1], re.findall(r"[\w-]+", chosen[2]))
+        super().error(f"{message}\nhelp: {near}" if near else message)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="loopsat", description="Optimize loop programs over padded layouts for JAX.")
+    parser = _Parser(prog="loopsat", description="Optimize loop programs over padded layouts for JAX.")
     parser.add_argument("--version", action="version", version=f"loopsat {version('loopsat')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     optimize = commands.add_parser("optimize", help="find the cheapest equivalent of a kernel and emit it")
@@ -155,6 +169,8 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--record", action="store_true", help="check the built-in rules that changed, and keep the verdicts"
     )
+    for command in commands.choices.values():
+        command.set_defaults(usage=command.format_usage())
     return parser
 
 
@@ -288,7 +304,9 @@ def read_text(path: Path) -> str:
             raise LoopsatError("too-large", f"{path} has {size} bytes; at most {MAX_BYTES} are read")
         text = path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise LoopsatError("not-text", f"{path} is not UTF-8 text (byte {error.start})") from error
+        line = error.object[: error.start].count(b"\n") + 1
+        message = f"{path} is not UTF-8 text: line {line} has the byte 0x{error.object[error.start]:02x}"
+        raise LoopsatError("not-text", message, help="save it with the encoding UTF-8") from error
     except OSError as error:
         near = suggest(path.name, (p.name for p in path.parent.glob("*.py"))) if path.parent.is_dir() else ""
         raise LoopsatError("unreadable", f"cannot read {path}: {error.strerror}", help=near) from error

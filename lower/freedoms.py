@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ir.dtypes import DType
-from ir.errors import LoopsatError, suggest
+from ir.errors import OptionError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 
 _ORDER = Floats.REASSOCIATE
@@ -65,7 +65,7 @@ def precision_named(name: str) -> Precision:
         if name == precision:
             return precision
     help = suggest(name, PRECISIONS) or f"use {', '.join(PRECISIONS)}"
-    raise LoopsatError("unknown-precision", f"there is no precision `{name}`", help=help)
+    raise OptionError("unknown-precision", f"there is no precision `{name}`", help=help)
 
 
 @dataclass(slots=True)

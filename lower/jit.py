@@ -21,7 +21,7 @@ from egraph_rules import Floats, Result
 from egraph_rules.cost import Target
 from egraph_rules.phases import Budget
 from ir.dtypes import DType, from_name
-from ir.errors import LowerError
+from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError
 from ir.floats import floats_named
 from ir.nodes import PrimFunc
 from ir.page import Section
@@ -127,7 +127,7 @@ class JitFunction(Shown):
                 if value is stored and other != k and isinstance(value, np.ndarray):
                     one, two = self._parameters[k], self._parameters[other]
                     message = f"{self.__name__} stores to {one}, and {two} is the same array"
-                    raise LowerError("arguments", message, help=f"pass a copy, as in {two}.copy()")
+                    raise LowerValueError("arguments", message, help=f"pass a copy, as in {two}.copy()")
 
     def brief(self) -> str:
         """Its Python signature."""
@@ -146,7 +146,7 @@ class JitFunction(Shown):
         if instance is None:
             return self
         message = f"{self.__name__} is a method, and objects are no arrays"
-        raise LowerError("arguments", message, help="make it a function of the arrays that it needs")
+        raise LowerTypeError("arguments", message, help="make it a function of the arrays that it needs")
 
     # What was made --------------------------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class JitFunction(Shown):
             bound = self._signature.bind(*arguments, **named)
         except TypeError as error:
             message = f"{self.__name__}{self._signature}: {error}"
-            raise LowerError("arguments", message, help="pass arguments as to the Python function") from None
+            raise LowerTypeError("arguments", message, help="pass arguments as to the Python function") from None
         bound.apply_defaults()
         return tuple(bound.arguments[p] for p in self._parameters)
 
@@ -244,7 +244,7 @@ class JitFunction(Shown):
             hash(value)
         except TypeError:
             message = f"argument {name} of {self.__name__} is a {type(value).__name__}"
-            raise LowerError("arguments", message, help=f"pass an array, as in np.array({name})") from None
+            raise LowerTypeError("arguments", message, help=f"pass an array, as in np.array({name})") from None
         return value
 
     def _type(self, name: str, value: Any, sizes: dict[int, str]) -> ArgumentType:
@@ -252,7 +252,7 @@ class JitFunction(Shown):
             dtype = from_name(value.dtype.name)
             if dtype is None or not value.dtype.isnative:
                 message = f"argument {name} of {self.__name__} has the dtype {value.dtype}"
-                raise LowerError("arguments", message, help="convert it with .astype(...)")
+                raise LowerTypeError("arguments", message, help="convert it with .astype(...)")
             if name in self._static and _is_known(value):
                 return Known(value.item())
             return ArrayType(self._shape(value.shape, sizes), dtype) if value.ndim else ScalarType(dtype, _weak(value))
@@ -363,10 +363,10 @@ def jit(
 
     Raises:
         LowerError: an option is not understood, or what is decorated is no function.
-        LoopsatError: at a call, the function is not of the language; see docs/jit.md.
+        LoopsatError: at a call, the function is not of the language.
     """
     if sizes not in ("fixed", "open"):
-        raise LowerError("argument", f"sizes must be fixed or open, not {sizes!r}")
+        raise OptionError("argument", f"sizes must be fixed or open, not {sizes!r}")
     names = frozenset([static] if isinstance(static, str) else static)
     options = _Options(target, floats_named(floats), sizes, donate, checks, budget)
 

@@ -9,7 +9,7 @@ import jax
 from jax.sharding import Mesh
 
 from egraph_rules.cost import Target
-from ir.errors import LowerError, suggest
+from ir.errors import LowerError, LowerValueError, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import PrimFunc
 from ir.presburger import exclusive
@@ -61,7 +61,7 @@ def compile(
 
     With a `mesh`, the kernel runs on its devices: `shardings` gives for buffer parameters a `PartitionSpec` or a tuple
     of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
-    divide are padded inside, and results are those of the unsharded kernel (see docs/devices.md).
+    divide are padded inside, and results are those of the unsharded kernel.
 
     `verify=False` vouches for a program that `ir.verify` has not seen.
 
@@ -101,7 +101,9 @@ def platform_of(target: str | Target) -> str:
     name = target if isinstance(target, str) else target.name
     platform = _PLATFORMS.get(name)
     if platform is None:
-        raise LowerError("unknown-target", f"unknown target {name}", help=suggest(name, _PLATFORMS))
+        known = ", ".join(_PLATFORMS)
+        help = suggest(name, _PLATFORMS) or f"use one of {known}"
+        raise LowerValueError("unknown-target", f"there is no target `{name}`", help=help)
     return platform
 
 

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 
 from ir.dtypes import DType, from_name
+from ir.errors import suggest
 from ir.nodes import Buffer, Const, Expr, Region, Var, const
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Source, View
@@ -33,6 +34,7 @@ def annotation(arg: ast.arg, source: Source) -> ast.expr:
     return note
 
 
+_TYPES = ("Buffer", "handle", *(d.value for d in DType))
 _EXAMPLE = 'write `A: T.Buffer((16,), "float32")`, a dtype such as `n: T.int32`, or T.handle'
 
 
@@ -57,7 +59,9 @@ def buffer_param(arg: ast.arg, note: ast.expr, parser: ExprParser) -> Buffer:
             parts = note.slice.elts if isinstance(note.slice, ast.Tuple) else [note.slice]
             typed = len(parts) == 2 and _names_dtype(parts[1], parser)
             return declared(arg.arg, parts if typed else [note.slice], [], parser, note)
-    raise parser.source.error("annotation", f"`{ast.unparse(note)}` is not a parameter type", arg, help=_EXAMPLE)
+    near = suggest(dialect_name(target), _TYPES).replace("`", "`T.", 1)
+    help = near or _EXAMPLE
+    raise parser.source.error("annotation", f"`{ast.unparse(note)}` is not a parameter type", arg, help=help)
 
 
 def _names_dtype(node: ast.expr, parser: ExprParser) -> bool:

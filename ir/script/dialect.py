@@ -38,7 +38,7 @@ def prim_func(function: Callable[..., object] | None = None, *, verify: bool = T
 
     def define(function: Callable[..., object]) -> PrimFunc:
         node, source = definition_of(function, "T.prim_func")
-        func = parse_function(node, source, _visible_constants(function))
+        func = parse_function(node, source, _visible_constants(function), _kernels(function))
         if not verify:
             return func.vouched()
         check_entry(func)
@@ -86,6 +86,12 @@ def _visible_constants(function: FunctionType) -> dict[str, Constant]:
             if constant is not None:
                 found[name] = constant
     return found
+
+
+def _kernels(function: FunctionType) -> frozenset[str]:
+    """Names by which a function sees kernels."""
+    seen = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    return frozenset(name for name, value in seen.items() if isinstance(value, PrimFunc))
 
 
 def _constant(value: object) -> Constant | None:

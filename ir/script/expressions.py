@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
 from ir.nodes import FLOAT_UNARY_OPS, BinaryOp, Buffer, Call, Cast, Const, Expr, Function, Load, UnaryOp, Undef, Var
+from ir.script.hints import SLICES, in_place_of, suggest_name
 from ir.script.scope import Scope, View
 from ir.script.values import Typer, Untyped, Value, is_number
 from ir.traverse import has_undef
@@ -58,25 +59,8 @@ def dialect_name(node: ast.expr) -> str | None:
     return ".".join(reversed(parts))
 
 
-# What to write in place of names that other dialects of TVM have.
-ELSEWHERE = {
-    "allocate": 'allocate a buffer, as in L = T.alloc_buffer((16,), "float32")',
-    "launch_thread": 'write a loop: for tx in T.thread_binding(16, thread="threadIdx.x")',
-    "env_thread": 'write a loop: for tx in T.thread_binding(16, thread="threadIdx.x")',
-    "attr": "leave it out: attributes have no meaning here",
-    "ramp": "write a loop over the elements (T.vectorized)",
-    "broadcast": "write a loop over the elements (T.vectorized)",
-    "Assert": 'write assert condition, "message"',
-    "fmod": "write x - y * T.trunc(x / y), which rounds",
-}
-
-
-def suggest_name(name: str, known: tuple[str, ...]) -> str:
-    """A hint at the nearest name of the dialect, as one writes it."""
-    if name in ELSEWHERE:
-        return ELSEWHERE[name]
-    near = suggest(name.rpartition(".")[2], known)
-    return near.replace("`", "`T.", 1) if near else "docs/language.md lists what there is"
+def _indices(count: int) -> str:
+    return "1 index is" if count == 1 else f"{count} indices are"
 
 
 @dataclass(slots=True)
@@ -200,14 +184,15 @@ class ExprParser(Typer):
                 hint = suggest_name(attr, CALLS)
                 raise self.source.error("unknown-name", f"`{name}.{attr}` is not a value", node, help=hint)
             case ast.Slice():
-                shown, hint = ast.unparse(node), "write a loop over the elements (T.vectorized)"
+                shown = ast.unparse(node)
                 raise self.source.error(
-                    "unsupported", f"`{shown}` is not an expression of the dialect", node, help=hint
+                    "unsupported", f"`{shown}` is not an expression of the dialect", node, help=SLICES
                 )
             case _:
                 text = ast.unparse(node)
                 what = text if len(text) < 60 else type(node).__name__
-                raise self.source.error("unsupported", f"`{what}` is not an expression of the dialect", node)
+                message, hint = f"`{what}` is not an expression of the dialect", in_place_of(node)
+                raise self.source.error("unsupported", message, node, help=hint)
 
     def _name(self, name: str, node: ast.expr) -> Value:
         found = self.scope.look_up(name, node, self.source)
@@ -274,9 +259,12 @@ class ExprParser(Typer):
         name = ast.unparse(target)
         parts = self.spread(index.elts if isinstance(index, ast.Tuple) else [index])
         if len(parts) != len(found.shape):
+            for part in parts:
+                if isinstance(part, ast.Slice):
+                    self.value(part)  # says what to write instead
             raise self.source.error(
                 "rank",
-                f"{name} has {len(found.shape)} dimensions, but {len(parts)} indices are given",
+                f"{name} has {len(found.shape)} dimensions, but {_indices(len(parts))} given",
                 node,
                 help=f"give one index for each dimension of {name}",
             )

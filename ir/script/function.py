@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from types import MappingProxyType
 
@@ -32,7 +32,8 @@ from ir.nodes import (
 )
 from ir.script.blocks import BLOCK_NOTES, BLOCKS, BlockParser
 from ir.script.buffers import annotation, buffer_param, declared, is_handle, scalar_dtype, view_of
-from ir.script.expressions import CALLS, ELSEWHERE, MAX_DEPTH, ExprParser, dialect_name, suggest_name
+from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name
+from ir.script.hints import ELSEWHERE, in_place_of, suggest_name
 from ir.script.intervals import extent_of
 from ir.script.scope import Constant, Scope, Source, View
 from ir.syntax import python_syntax
@@ -60,22 +61,15 @@ _STATEMENTS = (
     *_LOOPS,
     *BLOCKS,
 )
-_HINTS: dict[type[ast.stmt], str] = {
-    ast.While: "use a for loop with an extent",
-    ast.Return: "kernels write their results into buffer parameters and run to their end",
-    ast.Break: "put the rest of the loop body under an `if`",
-    ast.Continue: "put the rest of the loop body under an `if`",
-    ast.FunctionDef: "kernels cannot be nested",
-}
-
 Wrap = Callable[[Stmt], Stmt]
 
 
 class FunctionParser:
     """Parses one function definition."""
 
-    def __init__(self, source: Source, constants: Mapping[str, Constant]) -> None:
+    def __init__(self, source: Source, constants: Mapping[str, Constant], kernels: Set[str] = frozenset()) -> None:
         self.source = source
+        self.kernels = kernels  # names that other kernels have
         self.constants = constants
         self.params: dict[str, Var | Buffer | None] = {}
         self.attrs: dict[str, object] = {}
@@ -89,9 +83,7 @@ class FunctionParser:
         """The kernel that a definition describes."""
         args = node.args
         if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs or args.defaults:
-            raise self.source.error(
-                "unsupported", "only plain parameters without defaults are supported", node, help="name each parameter"
-            )
+            raise self._wrong_parameters(node)
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Call):
                 self.attrs.update({k.arg: self._literal(k.value) for k in decorator.keywords if k.arg is not None})
@@ -110,6 +102,17 @@ class FunctionParser:
         func = PrimFunc(node.name, self._matched(node), body, tuple(self.attrs.items()), self.source.span(node))
         self._check_sizes(func)
         return func
+
+    def _wrong_parameters(self, node: ast.FunctionDef) -> ParseError:
+        args = node.args
+        if args.defaults:
+            param = [*args.posonlyargs, *args.args][-len(args.defaults)].arg
+            message = f"`{param}` has a default, and each call of a kernel gives all that it needs"
+            hint = f"leave the default out, or name the number outside of the kernel, as in {param.upper()} = 3"
+            return self.source.error("unsupported", message, args.defaults[0], help=hint)
+        odd = args.vararg or args.kwarg or next(iter((*args.posonlyargs, *args.kwonlyargs)))
+        message = f"`{odd.arg}` is no plain parameter"
+        return self.source.error("unsupported", message, odd, help="give each parameter a name, without *, ** or /")
 
     def _add_param(self, arg: ast.arg, param: Var | Buffer, scope: Scope) -> Scope:
         self.params[arg.arg] = param
@@ -346,7 +349,7 @@ class FunctionParser:
 
     def _unsupported(self, node: ast.stmt) -> ParseError:
         first = ast.unparse(node).splitlines()[0]
-        hint = _HINTS.get(type(node), "")
+        hint = in_place_of(node)
         return self.source.error("unsupported", f"`{first}` is not supported in a kernel", node, help=hint)
 
     def _store(self, target: ast.Subscript, value: ast.expr, scope: Scope) -> Stmt:
@@ -407,6 +410,10 @@ class FunctionParser:
                 return Evaluate(parser.any(call), span)
             case _:
                 shown = ast.unparse(call.func)
+                if shown in self.kernels:
+                    message = f"`{shown}` is a kernel, and kernels do not call each other"
+                    hint = "put its loops here, or make what it computes of scalars a function under @T.function"
+                    raise self.source.error("unsupported", message, call, help=hint)
                 hint = suggest_name(name or shown, (*_STATEMENTS, *CALLS))
                 raise self.source.error(
                     "unknown-function", f"`{shown}` is not a statement of the dialect", call, help=hint
@@ -487,10 +494,24 @@ class FunctionParser:
             raise self.source.error("unsupported", "loop variables must be plain names", node.target)
         if len(names) != 1:
             raise self.source.error("arguments", f"{name} binds one variable, {len(names)} given", node.target)
+        if name == "range":
+            self._check_runs(call)
         start, extent, step, notes = self._range(call, name, ExprParser(self.source, scope))
         if step != 1:
             return self._strided(names[0], (start, extent, step), _LOOPS[name], notes, node, scope)
         return self._nest([(names[0], start, extent)], _LOOPS[name], notes, node, scope)
+
+    def _check_runs(self, call: ast.Call) -> None:
+        """Refuse numbers that leave a loop nothing below zero: it is meant to count down, or a slip."""
+        try:
+            first, *rest = [ast.literal_eval(a) for a in call.args[:2]]
+        except (ValueError, TypeError):  # not all are numbers
+            return
+        down = len(call.args) == 3
+        if not down and isinstance(first, int) and (rest[0] - first if rest else first) < 0:
+            message = f"`{ast.unparse(call)}` is empty: its loop would never run"
+            hint = "to count down from 7 to 0, write `for k in range(8)` and 7 - k for the index"
+            raise self.source.error("empty-loop", message, call, help=hint)
 
     def _grid(self, targets: list[ast.expr], call: ast.Call, node: ast.For, scope: Scope) -> Stmt:
         """Nested loops; a starred name, or a single one, stands for all variables that have no name of their own."""

@@ -7,8 +7,10 @@ named with its place.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from keyword import kwlist
 
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, Span, suggest
@@ -20,6 +22,9 @@ from ir.script.scope import Constant, Scope, Source
 from ir.syntax import python_syntax
 
 MAX_BYTES = 2_000_000  # a hand-written kernel has a few thousand; Python's own parser needs seconds beyond this
+_JITS = ("jit", "njit", "vectorize", "guvectorize")  # of other libraries, and our own for plain functions
+_MARK = "a kernel is a function under @T.prim_func (from ir import script as T), with types of its parameters"
+_DECORATORS = ("prim_func", "module", "ir_module")
 _NOTHING: Mapping[str, Constant] = {}
 _DIALECTS = ("script", "tir", "ir", "tirx")  # what `T` may be imported from
 
@@ -41,16 +46,17 @@ def parse(text: str, file: str = "<string>") -> Module:
     _rename_imports(tree)
     source = Source.of(text, file)
     constants = _with_functions(tree.body, source, _module_constants(tree))
+    kernels = _kernel_names(tree)
     found: list[PrimFunc] = []
     name = ""
     for node in _top_level(tree.body):
         if isinstance(node, ast.FunctionDef) and _is_decorated(node, ("prim_func",)):
-            found.append(parse_function(node, source, constants))
+            found.append(parse_function(node, source, constants, kernels))
         elif isinstance(node, ast.ClassDef) and _is_decorated(node, ("module", "ir_module")):
             name = node.name
             local = _with_functions(node.body, source, _module_constants(node, constants))
             found += [
-                parse_function(f, source, local)
+                parse_function(f, source, local, kernels)
                 for f in node.body
                 if isinstance(f, ast.FunctionDef) and _is_decorated(f, ("prim_func",))
             ]
@@ -62,6 +68,11 @@ def parse(text: str, file: str = "<string>") -> Module:
             raise ParseError("duplicate-name", f"two kernels are called {func.name}", func.span, help="rename one")
         seen.add(func.name)
     return Module(tuple(found), name)
+
+
+def _kernel_names(tree: ast.Module) -> frozenset[str]:
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return frozenset(f.name for f in functions if _is_decorated(f, ("prim_func",)))
 
 
 def _with_functions(nodes: list[ast.stmt], source: Source, constants: Mapping[str, Constant]) -> Mapping[str, Constant]:
@@ -104,10 +115,12 @@ def _options(node: ast.FunctionDef, source: Source, constants: Mapping[str, Cons
     return options
 
 
-def parse_function(node: ast.FunctionDef, source: Source, constants: Mapping[str, Constant]) -> PrimFunc:
-    """One kernel from its definition."""
+def parse_function(
+    node: ast.FunctionDef, source: Source, constants: Mapping[str, Constant], kernels: Set[str] = frozenset()
+) -> PrimFunc:
+    """One kernel from its definition; `kernels` names others that it can see."""
     try:
-        return FunctionParser(source, constants).parse(node)
+        return FunctionParser(source, constants, kernels).parse(node)
     except RecursionError as error:
         raise source.error(
             "too-deep", f"{node.name} is nested too deeply to be read", node, help="split the expression or the loops"
@@ -136,6 +149,8 @@ def parse_expr(text: str, names: Mapping[str, str | DType | Function]) -> Expr:
         with warnings.catch_warnings(action="ignore"):
             node = python_syntax(text, "eval").body
         return ExprParser(source, scope).any(node)
+    except ParseError:
+        raise
     except SyntaxError as error:
         raise ParseError("syntax", f"this is not an expression: {error.msg}", _syntax_span(error, source)) from error
     except (RecursionError, MemoryError) as error:
@@ -152,7 +167,7 @@ def _python_tree(text: str, file: str) -> ast.Module:
     except SyntaxError as error:
         span = _syntax_span(error, Source.of(text, file))
         message = f"{file} line {error.lineno or 1} is not Python: {error.msg}"
-        raise ParseError("syntax", message, span, help="correct the Python syntax") from error
+        raise ParseError("syntax", message, span, help=_syntax_help(error, span)) from error
     except (RecursionError, MemoryError) as error:
         hint = "split its expressions and nested statements"
         raise ParseError("too-deep", f"{file} is nested too deeply to be read as Python", help=hint) from error
@@ -164,6 +179,17 @@ def _syntax_span(error: SyntaxError, source: Source) -> Span | None:
     line = min(max(error.lineno or 1, 1), len(source.lines))
     column = min(max((error.offset or 1) - 1, 0), len(source.lines[line - 1]))
     return source.span(ast.Pass(lineno=line, col_offset=column, end_lineno=line, end_col_offset=column + 1))
+
+
+def _syntax_help(error: SyntaxError, span: Span | None) -> str:
+    """What to correct in a text that is not Python."""
+    if isinstance(error, TabError):
+        return "indent with spaces only"
+    for word in re.findall(r"[^\W\d]\w*", "" if span is None else span.text):
+        meant = next((k for k in kwlist if k.lower() == word.lower()), word)
+        if meant != word:
+            return f"Python's keywords have a case of their own: write `{meant}` in place of `{word}`"
+    return "correct the Python syntax"
 
 
 def _top_level(nodes: list[ast.stmt]) -> Iterator[ast.stmt]:
@@ -185,8 +211,18 @@ def _no_kernel(tree: ast.Module, source: Source) -> ParseError:
                 node,
                 help=f"move {node.name} out of the function or class, or mark the class with @T.module",
             )
-    hint = "mark a function with @T.prim_func (from ir import script as T)"
-    return ParseError("no-kernel", f"{source.file} contains no kernel", help=hint)
+    message = f"{source.file} contains no kernel"
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.decorator_list:
+            decorator = node.decorator_list[0]
+            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            name = (dialect_name(target) or "").rpartition(".")[2]
+            if name in _JITS:
+                hint = f"plain functions are for @loopsat.jit, and compiled when they are called; {_MARK}"
+                return source.error("no-kernel", message, decorator, help=hint)
+            if near := suggest(name, _DECORATORS):
+                return source.error("no-kernel", message, decorator, help=near.replace("`", "`@T.", 1))
+    return ParseError("no-kernel", message, help=_MARK)
 
 
 def _is_decorated(node: ast.FunctionDef | ast.ClassDef, names: tuple[str, ...]) -> bool:

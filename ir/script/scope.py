@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from ir.errors import ParseError, Span, suggest
 from ir.nodes import Binary, Buffer, Const, Expr, Function, Var
+from ir.script.hints import CONTAINS
 
 Constant = bool | int | float | str | Function | tuple["Constant", ...]  # what the text around a kernel defines
 
@@ -66,7 +67,7 @@ class Source:
     def error(self, code: str, message: str, node: ast.AST, *, help: str = "") -> ParseError:
         """An error at a syntax node."""
         if code == "unsupported" and not help:
-            help = "docs/language.md says what a kernel may contain"
+            help = CONTAINS
         return ParseError(code, message, self.span(node), help=help)
 
 
@@ -110,6 +111,6 @@ class Scope:
         """
         if name in self.bindings:
             return self.bindings[name]
-        near = suggest(name, self.bindings)
+        near = suggest(name, (*self.bindings, "True", "False"))
         hint = near or "bind it before it is used; names bound in a nested block end with it"
         raise source.error("unknown-name", f"`{name}` is not defined here", node, help=hint)

@@ -48,7 +48,7 @@ BODIES = [
     ("unknown-dtype", ["B[0] = T.cast(n, «'int31'»)"], "did you mean `int"),
     ("unknown-dtype", ["L = T.alloc_buffer((4,), «'flot32'»)"], "did you mean `float32`?"),
     # ranks and places
-    ("rank", ["«A[0]» = 1.0"], "A has 2 dimensions, but 1 indices are given"),
+    ("rank", ["«A[0]» = 1.0"], "A has 2 dimensions, but 1 index is given"),
     ("rank", ["B[0] = «B[n, n]»"], "one index for each dimension of B"),
     ("rank", ["B[0] = «B»"], "B[0]"),
     ("not-a-buffer", ["«n»[0] = 1"], "`n` is not a buffer"),
@@ -103,7 +103,7 @@ BODIES = [
     ("unsupported", ["«return n»"], "buffer parameters"),
     ("unsupported", ["«def g():»", "    pass"], "cannot be nested"),
     ("unsupported", ["«y = z = n»"], "not supported in a kernel"),
-    ("unsupported", ["«import os»"], "docs/language.md"),
+    ("unsupported", ["«import os»"], "help(ir.script)"),
     ("unsupported", ["«for i in T.serial(4):»", "    pass", "else:", "    pass"], "not supported"),
     ("unsupported", ["«B[0]»"], "not supported in a kernel"),
     ("unsupported", ["for i in «n»:", "    pass"], "is not a loop range"),
@@ -188,8 +188,8 @@ SIGNATURES = [
     ("unsupported", "A: T.Buffer((4,), 'int32', strides=[2])", "`strides`"),
     ("arguments", "A: T.Buffer(dtype='int32')", "needs a shape"),
     ("unmatched-handle", "a: T.handle", "A = T.match_buffer(a,"),
-    ("unsupported", "n: T.int32 = 3", "defaults"),
-    ("unsupported", "*args: T.int32", "plain parameters"),
+    ("unsupported", "n: T.int32 = 3", "`n` has a default"),
+    ("unsupported", "*args: T.int32", "`args` is no plain parameter"),
 ]
 
 

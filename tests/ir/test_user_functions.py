@@ -288,7 +288,7 @@ AGAIN = DEFINITION + program("B[i] = A[i]", DEFINITION.replace("0.0", "1.0"))
         (definition("pass"), "function-body", "not one expression", "one expression"),
         (definition("return"), "function-body", "not one expression", "one expression"),
         (definition("return g(x)"), "recursion", "g calls itself", "loop"),
-        (definition("return h(x)"), "unknown-function", "`h` is not a function", "docs"),
+        (definition("return h(x)"), "unknown-function", "`h` is not a function", "help(ir.script)"),
         (definition("return y"), "unknown-name", "`y` is not defined", "bind"),
         (definition("return x + T.undef()"), "undef-misuse", "may not occur in the body of g", "argument"),
         (definition("return A[0]", 'A: T.Buffer((4,), "float32")'), "annotation", "takes scalars", "A: T.float32"),
