@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NoReturn, assert_never, cast, get_args
 
 from ir.analysis.access import UnprovenAccess, check_accesses
+from ir.analysis.witness import DIALECT, Words
 from ir.dtypes import DType
 from ir.errors import Span, VerifyError, suggest
 from ir.functions import check_function
@@ -65,25 +66,25 @@ class Verified:
     unproven: tuple[UnprovenAccess, ...] = ()
 
 
-def check_entry(func: PrimFunc, verified: bool = True) -> None:
+def check_entry(func: PrimFunc, verified: bool = True, words: Words = DIALECT) -> None:
     """Verify a program that comes in, once: as it was written, of which rewrites have made what it is.
 
-    `verified` is False where the caller vouches for it.
+    `verified` is False where the caller vouches for it; `words` are those of the language that it was written in.
 
     Raises:
         VerifyError: see `verify`.
     """
     if verified and not func.as_written.verified:
-        verify(func.as_written)
+        verify(func.as_written, words=words)
 
 
 @exclusive
-def verify(func: PrimFunc, *, allow_stray_loads: bool = False) -> Verified:
+def verify(func: PrimFunc, *, allow_stray_loads: bool = False, words: Words = DIALECT) -> Verified:
     """Check that a function has a meaning.
 
     Well-formedness is checked first, for the whole function, then accesses and assumptions; of each, the first problem
     in program order is raised. `allow_stray_loads` accepts loads that leave their buffer, which rewrites may introduce
-    (they yield undef), and lists them as unproven.
+    (they yield undef), and lists them as unproven. `words` are those that advice is given in.
 
     Raises:
         VerifyError: a name, dtype, rank, literal or use of undef is wrong, an access can leave its buffer, or an
@@ -91,7 +92,7 @@ def verify(func: PrimFunc, *, allow_stray_loads: bool = False) -> Verified:
     """
     try:
         _WellFormed(func).check()
-        found = Verified(check_accesses(func, allow_stray_loads=allow_stray_loads))
+        found = Verified(check_accesses(func, allow_stray_loads=allow_stray_loads, words=words))
         func.vouched()
         return found
     except RecursionError as error:

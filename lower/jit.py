@@ -20,6 +20,7 @@ from jax import core as jax_core
 from egraph_rules import Floats, Result
 from egraph_rules.cost import Target
 from egraph_rules.phases import Budget
+from ir.analysis.witness import PLAIN
 from ir.dtypes import DType, from_name
 from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError
 from ir.floats import floats_named
@@ -286,7 +287,7 @@ class JitFunction(Shown):
         ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, kinds))
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
-        check_entry(plain.func)
+        check_entry(plain.func, words=PLAIN)
         target = jax.default_backend() if options.target is None else options.target
         result = optimize(plain.func, target, budget=options.budget, floats=options.floats)
         kernel = compile(

@@ -165,6 +165,26 @@ def test_jit_refuses_arguments_as_python_does() -> None:
         function([1.0])
 
 
+def test_advice_on_plain_functions_is_in_their_words() -> None:
+    given = np.zeros(6, np.float32)
+    with pytest.raises(LoopsatError) as error:
+        loopsat.jit(beyond)(given)
+    assert "shorten the loop to range(5)" in error.value.help
+    with pytest.raises(LoopsatError) as error:
+        loopsat.jit(at)(given, np.int32(1))
+    assert "loopsat.assume" in error.value.help
+    assert "T." not in error.value.help
+
+
+def beyond(A):  # pyright: ignore
+    for i in range(len(A)):
+        A[i] = A[i + 1]
+
+
+def at(A, k):  # pyright: ignore
+    A[k + 1] = 3
+
+
 def doubled(A):  # pyright: ignore
     B = np.zeros(len(A), A.dtype)
     for i in range(len(A)):

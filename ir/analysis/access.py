@@ -16,7 +16,7 @@ import islpy as isl
 
 import ir.presburger as pb
 from ir.analysis.opaque import Opaque, values_of
-from ir.analysis.witness import Bindings, Fact, assumption_false, may_leave
+from ir.analysis.witness import DIALECT, Bindings, Fact, Words, assumption_false, may_leave
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.nodes import (
@@ -95,25 +95,29 @@ class _Outside:
     names: frozenset[str]
 
 
-def check_accesses(func: PrimFunc, *, allow_stray_loads: bool = False) -> tuple[UnprovenAccess, ...]:
+def check_accesses(
+    func: PrimFunc, *, allow_stray_loads: bool = False, words: Words = DIALECT
+) -> tuple[UnprovenAccess, ...]:
     """Check every access and assumption of a well-formed function; return what is neither proven nor refuted.
+
+    `words` are those of the language that the program was written in.
 
     Raises:
         VerifyError: an access can leave its buffer, or an assumption is false wherever it is reached.
     """
-    checker = _Checker(func, allow_stray_loads)
+    checker = _Checker(func, allow_stray_loads, words)
     checker.run()
     return tuple(checker.unproven)
 
 
 class _Checker:
-    def __init__(self, func: PrimFunc, allow_stray_loads: bool) -> None:
+    def __init__(self, func: PrimFunc, allow_stray_loads: bool, words: Words) -> None:
         self.func = func
         self.allow_stray_loads = allow_stray_loads
         self.unproven: list[UnprovenAccess] = []
         written = {b.name for b in buffers_written(func.body)}
         self.opaque = Opaque(b for b in func.buffers if b.name not in written)
-        self.names = Bindings(tuple(v.name for v in (*func.scalars, *shape_vars(func))))
+        self.names = Bindings(tuple(v.name for v in (*func.scalars, *shape_vars(func))), words)
         self.tainted: set[str] = set()
         self._conditions: dict[Expr, _Translated] = {}
         self._outsides: dict[tuple[Expr, Expr], _Outside | None] = {}

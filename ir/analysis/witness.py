@@ -24,11 +24,24 @@ class Fact:
     branch: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How advice is written in the language that the author used: a loop of some kind, and an assumption."""
+
+    loop: str  # with its kind in braces
+    assume: str
+
+
+DIALECT = Words("T.{}", "T.assume")
+PLAIN = Words("range", "loopsat.assume")
+
+
 class Bindings:
     """The names in scope, outermost first, and what each stands for: a loop or a let value; scalars for themselves."""
 
-    def __init__(self, scalars: Iterable[str]) -> None:
+    def __init__(self, scalars: Iterable[str], words: Words = DIALECT) -> None:
         self.scalars = tuple(scalars)
+        self.words = words
         self.bound: dict[str, For | Expr] = {}
 
     @property
@@ -241,9 +254,9 @@ def _other_range(variables: set[Var], names: Bindings, bad: isl.Set, *, below: b
     first, last = _least(bad, var.name), _greatest(bad, var.name)
     if last == stop - 1 and first is not None and first > start:
         bounds = str(first) if start == 0 else f"{start}, {first}"
-        return [f"shorten the loop to T.{loop.kind}({bounds})"]
+        return [f"shorten the loop to {names.words.loop.format(loop.kind)}({bounds})"]
     if first == start and last is not None and last < stop - 1:
-        return [f"start the loop later, as in T.{loop.kind}({last + 1}, {stop})"]
+        return [f"start the loop later, as in {names.words.loop.format(loop.kind)}({last + 1}, {stop})"]
     return []
 
 
@@ -258,10 +271,10 @@ def _assumption(names: Bindings, known: isl.Set, bad: isl.Set) -> list[str]:
         (name,) = mentioned
         value, first, last = pb.symbol(name), _least(failing, name), _greatest(failing, name)
         if first is not None and runs.intersect(value.ge_set(pb.number(first))).is_subset(failing):
-            return [f"state a bound with `T.assume({name} <= {first - 1})`"]
+            return [f"state a bound with `{names.words.assume}({name} <= {first - 1})`"]
         if last is not None and runs.intersect(value.le_set(pb.number(last))).is_subset(failing):
-            return [f"state a bound with `T.assume({name} >= {last + 1})`"]
-    return [f"state with T.assume what holds of {' and '.join(mentioned)}"]
+            return [f"state a bound with `{names.words.assume}({name} >= {last + 1})`"]
+    return [f"state with {names.words.assume} what holds of {' and '.join(mentioned)}"]
 
 
 def assumption_false(stmt: Assume, names: Bindings, bad: isl.Set, facts: tuple[Fact, ...]) -> VerifyError:

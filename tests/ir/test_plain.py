@@ -355,11 +355,38 @@ def maybe(A):
 
 
 @refused("rebinding", A)
-def swaps(A):
+def swaps_sometimes(A):
     B = np.zeros_like(A)
     for t in range(3):
+        if A[0] > t:
+            A, B = B, A
+    return A
+
+
+@refused("rebinding", A)
+def swaps_until(A):
+    B = np.zeros_like(A)
+    for t in range(3):
+        if A[0] > t:
+            break
         A, B = B, A
     return A
+
+
+@refused("rebinding", A)
+def another_each_time(A):
+    B = A.copy()
+    for t in range(3):
+        B = B + A
+    return B
+
+
+@refused("rebinding", A)
+def another_part_each_time(A):
+    B = A.copy()
+    for t in range(3):
+        B = B[1:]
+    return B
 
 
 @refused("unsupported", A)
@@ -509,6 +536,120 @@ def test_what_is_not_of_the_language_is_refused_where_it_stands(code: str, funct
     assert error.value.span is not None
     assert "^" in str(error.value)
     assert error.value.span.file == __file__
+
+
+# Names that stand for other arrays after each step ---------------------------------------------------------------
+
+
+def double_buffered(A, n):
+    A = A.copy()
+    B = A.copy()
+    for t in range(n):
+        for i in range(1, len(A) - 1):
+            B[i] = A[i - 1] + 2 * A[i] + t * A[i + 1]
+        A, B = B, A
+    return A, B
+
+
+def three_in_turn(A, n):
+    a, b, c = A.copy(), A.copy(), np.zeros_like(A)
+    for t in range(n, 0, -1):
+        for i in range(len(A)):
+            c[i] = 2 * b[i] - a[i] + t
+        a, b, c = b, c, a
+    return b, a, c
+
+
+def one_for_good(A, n):
+    a, b = A.copy(), 2 * A
+    for t in range(1, 2 * n, 2):
+        for i in range(len(A)):
+            b[i] = b[i] + a[i] * t
+        a = b
+    return a, b
+
+
+def with_an_alias(A, n):
+    X, Y = A.copy(), A.copy()
+    Z, part = X, Y[1:3]
+    for t in range(n):
+        for i in range(len(A)):
+            Y[i] = X[i] + 1
+        X, Y = Y, X
+    part[0] = 100
+    return X, Y, Z
+
+
+def within_another(A, n):
+    X, Y = A.copy(), A.copy()
+    s = 0.0
+    for r in range(3):
+        for t in range(n):
+            for i in range(len(A)):
+                Y[i] = X[i] + t
+                s += Y[i]
+            X, Y = Y, X
+        X[0] = 5
+    return X, Y, s
+
+
+def by_a_helper(A, n):
+    B = A.copy()
+    for t in range(n):
+        first, second = smooth(A, B, 3)
+        B[0] = first[1] + second[2]
+    return B
+
+
+def smooth(A, B, n):
+    X, Y = A.copy(), B.copy()
+    for t in range(n):
+        for i in range(1, len(A)):
+            Y[i] = X[i - 1] + 1
+        X, Y = Y, X
+    return X, Y
+
+
+def parameters(A, B, n):
+    for t in range(n):
+        for i in range(len(A)):
+            B[i] = A[i] + t
+        A, B = B, A
+
+
+SWAPS = [double_buffered, three_in_turn, one_for_good, with_an_alias, within_another, by_a_helper]
+
+
+@pytest.mark.parametrize("function", SWAPS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 5])
+def test_arrays_may_be_swapped_after_each_step(function: Any, count: int) -> None:
+    given = np.arange(1, 6, dtype=np.float32)
+    wanted = function(given.copy(), count)
+    for found, expected in zip(run(function, (given, count)), wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_parameters_that_are_swapped_hold_what_the_caller_sees(count: int) -> None:
+    a, b = np.arange(4.0), np.arange(4.0) * 2
+    plain = read(parameters, (a, b, count))
+    found = dict(zip(plain.results, interpret(plain.func, a, b), strict=True))
+    parameters(a, b, count)
+    assert all(np.array_equal(found[name], array) for name, array in (("A", a), ("B", b)) if name in found)
+    assert found.keys() == ({"B"} if count == 1 else {"A", "B"})
+
+
+def test_swaps_of_an_open_number_of_steps_are_refused() -> None:
+    types = {"A": ArrayType(("n",), DType.FLOAT32)}
+    with pytest.raises(LoopsatError, match="the number of steps is not known"):
+        translate(swapped_as_often_as_there_are_elements, types)
+
+
+def swapped_as_often_as_there_are_elements(A):
+    B = A.copy()
+    for t in range(len(A)):
+        A, B = B, A
+    return A
 
 
 # What programs are -------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import FunctionType
 
 from ir.dtypes import DType
-from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const
+from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
 from ir.script.expressions import BINARY
 from ir.script.plain import library
 from ir.script.plain.arrays import Array, Elementwise, View, same
@@ -17,7 +17,7 @@ from ir.script.plain.calls import call
 from ir.script.plain.cells import cells_of, local_names, names_in
 from ir.script.plain.exits import structured
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Cell, Frame, Named, Value, shown
+from ir.script.plain.frames import Binding, Cell, Frame, Named, Value, shown
 from ir.script.plain.program import Again, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.plain.stores import ArrayStores
@@ -39,6 +39,7 @@ _HINTS: dict[type[ast.stmt], str] = {
 }
 MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the other
 MAX_CALLS = 20  # helpers within helpers
+MAX_STATES = 8  # of what names of arrays stand for in a loop, each of which is written out
 
 
 @dataclass(slots=True)
@@ -49,6 +50,7 @@ class Body:
     program: Program
     sizes: frozenset[Var]
     callers: tuple[FunctionType, ...] = ()
+    level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
     read: Evaluator = field(init=False)
     arrays: ArrayStores = field(init=False)
 
@@ -66,6 +68,7 @@ class Body:
         """Write the statements of a function; what it returns."""
         last = body[-1] if body and isinstance(body[-1], ast.Return) else None
         self.frame.bindings.update(arguments)
+        self.level = self.program.depth
         self._open_cells(body, arguments)
         self._statements(body[:-1] if last is not None else body)
         if last is None or last.value is None:
@@ -157,12 +160,13 @@ class Body:
         if array and isinstance(cell, Cell) and name not in self.frame.assigned and cell.depth == self.program.depth:
             self.frame.arrays.add(name)  # what changes in loops then are its elements
             stays = True
+        stays = stays or (array and name in self.frame.arrays and self.program.depth == self.level)
         if stays:
             self.frame.bindings[name] = self._settled(name, value, node)
             return
         if not isinstance(cell, Cell) or array or isinstance(value, (Named, tuple)):
             message = f"`{name}` changes in a loop or branch, so that it must be a number"
-            hint = f"store into the elements of one array, as in {name}[:] = ..., or use a name for each"
+            hint = f"store into the elements of one array, as in {name}[:] = ..., or swap arrays at a loop's own level"
             raise self.read.error("rebinding", message, node, hint)
         number = self.read.as_number(value, node)
         kind = self.program.learned.assign(cell.key, number, self.frame.numbers, node)
@@ -420,21 +424,125 @@ class Body:
         dtype = max((numbers.dtype_of(v) for v in (first, count)), key=lambda d: d.bits)
         dtype = DType.INT64 if not dtype.is_signed else dtype
         low_high = _reach(start, stop, falls)
-        outer, entry = dict(self.frame.bindings), self.frame.assigned
-        with self.program.nested() as lines:
+        entry = self.frame.assigned
+        with self.program.nested():
             begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
             head = self.program.loop(name, begin, extent, span)
             index: Number = Weak(head.var, *(low_high if plain else (0, _last(count))))
             if not plain:
                 moved = numbers.binary("add", start, numbers.binary("mul", index, step, node.iter), node.iter)
                 index = replace(moved, low=low_high[0], high=low_high[1]) if isinstance(moved, Weak) else moved
+            given, there = self._arrays(), [*self.frame.bindings.values()]
+            body = self._step(node, assign, index)
+            moved = self._states(node, assign, index, given, there)
+        if moved is not None:
+            self._rotated(node, _Steps(numbers, start, step, count, low_high, node.iter), assign, name, moved)
+            return
+        if not runs:
+            self.frame.assigned = entry
+        self.program.emit(For(head.var, head.start, head.extent, body, span=span))
+
+    # Loops after whose steps names stand for other arrays -----------------------------------------------------------
+
+    def _arrays(self) -> dict[str, Binding]:
+        """The arrays that names stand for which are assigned more than once."""
+        return {name: found for name, found in self.frame.bindings.items() if name in self.frame.arrays}
+
+    def _step(self, node: ast.For, assign: Callable[[Number], None], index: Number) -> Stmt:
+        """The body of a loop for one value of its variable; names of arrays are afterwards what it made them."""
+        outer, given, level = dict(self.frame.bindings), self._arrays(), self.level
+        with self.program.nested() as lines:
+            self.level = self.program.depth
             self._open_cells(node.body)
             assign(index)
             self._statements(node.body)
-        self.frame.bindings = outer
-        if not runs:
-            self.frame.assigned = entry
-        self.program.emit(For(head.var, head.start, head.extent, lines.stmt(), span=span))
+        self.level = level
+        self.frame.bindings = {**outer, **{name: self.frame.bindings[name] for name in given}}
+        return lines.stmt()
+
+    def _states(
+        self,
+        node: ast.For,
+        assign: Callable[[Number], None],
+        index: Number,
+        given: Mapping[str, Binding],
+        there: Sequence[Binding],
+    ) -> _Cycle | None:
+        """What names of arrays stand for after each step, until it is as it was; None where nothing changes.
+
+        The body has been written once since names stood for `given`, all of which is among what was `there`.
+        """
+        if _alike(self._arrays(), given):
+            return None
+        states = [given]
+        while (found := _place(states, now := {name: self.frame.bindings[name] for name in given})) is None:
+            for name, array in now.items():
+                if not any(array is other for other in there) or len(states) == MAX_STATES:
+                    message = f"`{name}` stands for a new array after each step of the loop"
+                    hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"
+                    raise self.read.error("rebinding", message, node, hint)
+            states.append(now)
+            self._step(node, assign, index)  # to see what it makes of names
+        self.frame.bindings.update(given)
+        return _Cycle(found, len(states) - found)
+
+    def _rotated(
+        self, node: ast.For, steps: _Steps, assign: Callable[[Number], None], name: str, cycle: _Cycle
+    ) -> None:
+        """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
+        count, span = steps.count, self.source.span(node.iter)
+        if not isinstance(count, int):
+            message = "names stand for other arrays after each step, and the number of steps is not known"
+            hint = 'copy elements instead, as in A[:] = B; or leave out sizes="open"'
+            raise self.read.error("rebinding", message, node.iter, hint)
+        rounds = max(count - cycle.before, 0) // cycle.period
+        for k in range(min(cycle.before, count)):
+            self.program.emit(self._step(node, assign, steps.at(k)))
+        if rounds > 0:
+            with self.program.nested():
+                head = self.program.loop(name, const(0, DType.INT32), const(rounds, DType.INT32), span)
+                turn = Weak(head.var, 0, rounds - 1)
+                first = steps.numbers.binary("mul", turn, cycle.period, node.iter)
+                parts = [
+                    self._step(node, assign, steps.at(steps.numbers.binary("add", first, cycle.before + k, node.iter)))
+                    for k in range(cycle.period)
+                ]
+            self.program.emit(For(head.var, head.start, head.extent, seq(*parts), span=span))
+        for k in range(cycle.before + rounds * cycle.period, count):
+            self.program.emit(self._step(node, assign, steps.at(k)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cycle:
+    """After how many steps names stand for what they will again, and after how many more they do."""
+
+    before: int
+    period: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """The values of a loop's variable."""
+
+    numbers: Numbers
+    start: Number
+    step: Number
+    count: Number
+    reach: tuple[int | None, int | None]
+    node: ast.AST
+
+    def at(self, k: Number) -> Number:
+        """The value in step `k`."""
+        found = self.numbers.binary("add", self.start, self.numbers.binary("mul", k, self.step, self.node), self.node)
+        return replace(found, low=self.reach[0], high=self.reach[1]) if isinstance(found, Weak) else found
+
+
+def _alike(one: Mapping[str, Binding], other: Mapping[str, Binding]) -> bool:
+    return all(one[name] is array for name, array in other.items())
+
+
+def _place(states: Sequence[Mapping[str, Binding]], state: Mapping[str, Binding]) -> int | None:
+    return next((k for k, known in enumerate(states) if _alike(state, known)), None)
 
 
 def _reach(start: Number, stop: Number, falls: bool) -> tuple[int | None, int | None]:
