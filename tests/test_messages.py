@@ -171,8 +171,8 @@ def test_advice_on_plain_functions_is_in_their_words() -> None:
         loopsat.jit(beyond)(given)
     assert "shorten the loop to range(5)" in error.value.help
     with pytest.raises(LoopsatError) as error:
-        loopsat.jit(at)(given, np.int32(1))
-    assert "loopsat.assume" in error.value.help
+        loopsat.jit(sizes="open")(fifth)(given)
+    assert "loopsat.assume(size_0 >= 5)" in error.value.help
     assert "T." not in error.value.help
 
 
@@ -181,8 +181,8 @@ def beyond(A):  # pyright: ignore
         A[i] = A[i + 1]
 
 
-def at(A, k):  # pyright: ignore
-    A[k + 1] = 3
+def fifth(A):  # pyright: ignore
+    A[4] = 3
 
 
 def doubled(A):  # pyright: ignore

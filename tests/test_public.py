@@ -12,6 +12,7 @@ import egraph_rules
 import ir
 import loopsat
 import lower
+import typed_dialect
 from egraph_rules.whole import NEAR
 from ir import script
 from ir.errors import VerifyError
@@ -85,3 +86,10 @@ def test_names_of_kernels_are_there_to_look_up() -> None:
 @pytest.mark.parametrize("package", ["ir", "egraph_rules", "lower"])
 def test_packages_say_that_they_are_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").exists()
+
+
+def test_dtypes_are_types_of_parameters() -> None:
+    assert str(typed_dialect.VALUE) == 'T.if_then_else(b and n < 8, T.cast(n, "int64") + T.int64(3), ' + (
+        "T.int64(-9223372036854775808))"
+    )
+    assert typed_dialect.scaled.signature == "scaled(x: float32, by: int32)"

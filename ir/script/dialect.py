@@ -9,7 +9,7 @@ import math
 import numbers
 from collections.abc import Callable, Mapping
 from types import FrameType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, suggest
@@ -21,6 +21,7 @@ from ir.script.scope import Constant, Source
 from ir.script.values import Typer, Value
 from ir.verify import check_entry
 
+Dtype = str | DType | type[Expr]  # a dtype by name, or as `T.float32`
 _NOWHERE = ast.Pass()  # a node without a place
 _TYPER = Typer(Source.of("", "<python>"))
 
@@ -167,10 +168,45 @@ def _number(value: Operand, dtype: DType) -> Operand:
     return value
 
 
-int8, int16, int32, int64 = (_Scalar(DType(f"int{n}")) for n in (8, 16, 32, 64))
-uint8, uint16, uint32, uint64 = (_Scalar(DType(f"uint{n}")) for n in (8, 16, 32, 64))
-bfloat16, float16, float32, float64 = (_Scalar(DType(n)) for n in ("bfloat16", "float16", "float32", "float64"))
-bool_ = boolean = _Scalar(DType.BOOL)
+if TYPE_CHECKING:  # a variable cannot be the type of a parameter, as in `n: T.int32`
+
+    class _Typed(Expr):
+        """A dtype: the type of scalar parameters, and as for `_Scalar` a variable, literal or conversion."""
+
+        def __init__(self, value: str | Operand = "x") -> None: ...
+
+    class int8(_Typed): ...
+
+    class int16(_Typed): ...
+
+    class int32(_Typed): ...
+
+    class int64(_Typed): ...
+
+    class uint8(_Typed): ...
+
+    class uint16(_Typed): ...
+
+    class uint32(_Typed): ...
+
+    class uint64(_Typed): ...
+
+    class bfloat16(_Typed): ...
+
+    class float16(_Typed): ...
+
+    class float32(_Typed): ...
+
+    class float64(_Typed): ...
+
+    class bool_(_Typed): ...
+
+    boolean = bool_
+else:
+    int8, int16, int32, int64 = (_Scalar(DType(f"int{n}")) for n in (8, 16, 32, 64))
+    uint8, uint16, uint32, uint64 = (_Scalar(DType(f"uint{n}")) for n in (8, 16, 32, 64))
+    bfloat16, float16, float32, float64 = (_Scalar(DType(n)) for n in ("bfloat16", "float16", "float32", "float64"))
+    bool_ = boolean = _Scalar(DType.BOOL)
 
 
 def _expr(value: Value) -> Expr:
@@ -224,7 +260,7 @@ def if_then_else(cond: Operand, then: Operand, other: Operand) -> Expr:
 Select = if_then_else
 
 
-def cast(value: Operand, dtype: str | DType) -> Expr:
+def cast(value: Operand, dtype: Dtype) -> Expr:
     """Convert to another dtype."""
     return Cast(_named(dtype), _expr(value))
 
@@ -234,30 +270,30 @@ def likely(cond: Expr) -> Expr:
     return cond
 
 
-def undef(dtype: str | DType = "float32") -> Expr:
+def undef(dtype: Dtype = "float32") -> Expr:
     """An arbitrary value."""
     return Undef(_named(dtype))
 
 
-def min_value(dtype: str | DType) -> Expr:
+def min_value(dtype: Dtype) -> Expr:
     """The smallest finite value of a dtype."""
     return _TYPER.limit("min_value", _named(dtype), _NOWHERE)
 
 
-def max_value(dtype: str | DType) -> Expr:
+def max_value(dtype: Dtype) -> Expr:
     """The largest finite value of a dtype."""
     return _TYPER.limit("max_value", _named(dtype), _NOWHERE)
 
 
-def infinity(dtype: str | DType) -> Expr:
+def infinity(dtype: Dtype) -> Expr:
     """Infinity in a float dtype."""
     return _TYPER.limit("infinity", _named(dtype), _NOWHERE)
 
 
-def _named(dtype: str | DType | _Scalar) -> DType:
+def _named(dtype: Dtype | _Scalar) -> DType:
     if isinstance(dtype, _Scalar):
         return dtype.dtype
-    found = dtype if isinstance(dtype, DType) else from_name(dtype)
+    found = dtype if isinstance(dtype, DType) else from_name(str(dtype))
     if found is None:
         near = suggest(str(dtype), (d.value for d in DType))
         raise ParseError("unknown-dtype", f"`{dtype}` is not a dtype", help=near)

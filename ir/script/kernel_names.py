@@ -9,11 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
-from ir.dtypes import DType
 from ir.errors import ParseError
 from ir.nodes import Expr, Operand
-
-Dtype = str | DType
+from ir.script.dialect import Dtype
 
 
 def _not_here(name: str) -> NoReturn:
