@@ -16,8 +16,8 @@ from egraph_rules.cost import CPU
 from ir import PrimFunc, parse, specialize
 from ir.inputs import random_inputs
 from ir.interpret import interpret
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0)  # any array statement is worth it
