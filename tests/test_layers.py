@@ -130,6 +130,10 @@ def test_files_that_are_mentioned_exist() -> None:
     assert len(mentions) > 50
     for path, name in mentions:
         assert (ROOT / name).exists(), f"{path} mentions {name}"
+    within = re.compile(rf"`((?:{'|'.join(FLOORS)})/\w+)")  # as docs on lowering have it
+    for path in DOCUMENTS:
+        for name in within.findall(path.read_text()):
+            assert (ROOT / "lower" / f"{name}.py").exists(), f"{path} mentions {name}"
 
 
 def test_files_stay_readable() -> None:

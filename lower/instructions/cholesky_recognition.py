@@ -1,6 +1,6 @@
 """Cholesky factorizations, recognised by what they compute: L[r, c] = (A[r, c] - sum of L[r, k] * L[c, k]) / L[c, c].
 
-The last value of each element of a triangle is followed back through the stores that its reads see (`flow`), over
+The last value of each element of a triangle is followed back through the stores that its reads see (`value_flow`), over
 copies, reciprocals, and sums in arrays of their own: which element of A is in it, and which products, each how often.
 So neither the order of loops matters nor where and in which steps sums are formed.
 """
