@@ -152,7 +152,7 @@ def test_unreadable_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         ("A[0] = C[0]", "unknown-name", 6),
         ("A[0, 1] = 1.0", "rank", 6),
-        ("A[0] = n", "dtype-mismatch", 6),
+        ("A[0] = A[0] + n", "dtype-mismatch", 6),
         ("A[T.undef()] = 1.0", "undef-misuse", 6),
         ("for i in T.serial(5):\n    A[i] = 1.0", "store-out-of-bounds", 7),
         ("T.assume(n > 3)\nT.assume(n < 2)\nA[0] = 1.0", "assumption-false", 7),

@@ -174,7 +174,9 @@ class _Emitter:
         self.translate = ExactTranslator if program.policy.exact else Translator
         self.plan = schedule
         self.func = program.func
-        self.given = replace(self.func, params=tuple(program.flat.get(p.name, p) for p in self.func.params))
+        self.given = self.func.with_origin(
+            lambda f: replace(f, params=tuple(program.flat.get(p.name, p) for p in f.params))
+        )
         self.names = Names()
         self.report: list[str] = []
         self.helpers: set[str] = set()

@@ -251,7 +251,7 @@ def cut_programs(draw: st.DrawFn) -> tuple[PrimFunc, dict[tuple[str, int], int]]
     return func, {dim: draw(st.sampled_from((1, 2, 3, 4, 8))) for dim in dims}
 
 
-@few(8)
+@few(3)
 @given(cut_programs())
 def test_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]]) -> None:
     check(*cut)
