@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lower.cli import main
+from lower.commands.cli import main
 
 ROOT = Path(__file__).parent.parent
 SMALL = ROOT / "examples" / "padded_row_sum_small.py"
@@ -120,7 +120,7 @@ def test_rules_from_a_file_and_without_families(tmp_path: Path, capsys: pytest.C
 
 
 def test_help_and_rules_do_not_wait_for_jax() -> None:
-    code = "import sys, lower.cli; lower.cli.main(['rules']); assert 'jax' not in sys.modules"
+    code = "import sys, lower.commands.cli; lower.commands.cli.main(['rules']); assert 'jax' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 

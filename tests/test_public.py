@@ -17,7 +17,7 @@ from ir import script
 from ir.errors import VerifyError
 from ir.schedule import Schedule
 from loopsat import T
-from lower.price import program_price
+from lower.price.program import program_price
 
 ROOT = Path(__file__).parent.parent
 PROGRAMS = loopsat.parse((ROOT / "benchmarks" / "small_programs.py").read_text())
@@ -64,14 +64,14 @@ def test_a_program_without_a_meaning_is_refused_before_it_is_priced() -> None:
         loopsat.optimize(func["f"])
 
 
-@pytest.mark.parametrize("module", ["loopsat", "lower.cli"])
+@pytest.mark.parametrize("module", ["loopsat", "lower.commands.cli"])
 def test_the_command_line_is_a_module(module: str) -> None:
     done = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True, cwd=ROOT)
     assert done.stdout == f"loopsat {loopsat.__version__}\n", done.stderr
 
 
 def test_the_exit_status_is_that_of_the_command() -> None:
-    command = [sys.executable, "-m", "lower.cli", "rules", "no such family"]
+    command = [sys.executable, "-m", "lower.commands.cli", "rules", "no such family"]
     assert subprocess.run(command, capture_output=True, text=True, cwd=ROOT).returncode == 2
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
 from ir.interpret import interpret
-from lower import reschedule
-from lower.blocking import width
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.restructure import reschedule
+from lower.restructure.blocking import width
+from lower.runtime.kernel import Kernel
 from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 

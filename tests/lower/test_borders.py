@@ -16,8 +16,8 @@ from egraph_rules.cost import CPU
 from ir import PrimFunc, parse, specialize
 from ir.inputs import random_inputs
 from ir.interpret import interpret
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 from profiles import some
 

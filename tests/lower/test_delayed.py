@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
 from ir.interpret import interpret
-from lower import reschedule
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.restructure import reschedule
+from lower.runtime.kernel import Kernel
 from profiles import few, some
 
 # Puts off in short loops too, which the interpreter can run: products are cheap.

@@ -13,7 +13,7 @@ from egraph_rules import optimize, transforms
 from ir import PrimFunc, interpret, parse
 from ir.inputs import random_inputs
 from lower import compile, emit
-from lower.callable import Kernel
+from lower.runtime.callable import Kernel
 from lowered import assert_agrees
 from profiles import some
 

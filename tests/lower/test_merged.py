@@ -12,7 +12,7 @@ from egraph_rules.cost import CPU, Target
 from ir import parse
 from ir.interpret import interpret
 from lower import compile
-from lower.function import emit_function
+from lower.emission.function import emit_function
 from profiles import some
 
 ANY = replace(CPU, padded_read=0.0, padded_vector=0.0, padded_branch=0.0)

@@ -17,8 +17,8 @@ from ir.interpret import interpret_with_undef
 from ir.nodes import For, If
 from ir.specialize import specialize
 from ir.traverse import results_of, shape_vars, walk
-from lower.function import emit_function
-from lower.padding import Padded, padded
+from lower.emission.function import emit_function
+from lower.runtime.padding import Padded, padded
 from profiles import few
 from strategies import program_texts
 

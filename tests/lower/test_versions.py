@@ -21,9 +21,9 @@ from ir import PrimFunc, parse
 from ir.interpret import interpret_with_undef
 from ir.nodes import binary
 from ir.traverse import results_of
-from lower.absorption import LAWS
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.nest.silent_stores import LAWS
+from lower.runtime.kernel import Kernel
 from profiles import few, some
 
 DEAR = replace(CPU, name="dear", launch=1.0, step=0.0, load=20.0, store=20.0)  # several steps go in a pass early

@@ -14,8 +14,8 @@ from ir import PrimFunc, parse, specialize
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from lower import emit
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 from profiles import some
 

@@ -16,7 +16,7 @@ from egraph_rules.cost import CPU, Target
 from ir import parse, to_script
 from ir.interpret import interpret, interpret_with_undef
 from lower import compile, emit
-from lower.function import emit_function
+from lower.emission.function import emit_function
 from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 
