@@ -17,9 +17,9 @@ from ir import script as T
 from ir.schedule import Schedule
 from ir.script.plain.library import assume
 from lower import compile, emit, export
-from lower.cli import main
-from lower.jit import jit
-from lower.search import optimize
+from lower.commands.cli import main
+from lower.price.search import optimize
+from lower.runtime.jit import jit
 
 __version__ = version("loopsat")
 

@@ -28,9 +28,9 @@ from ir.inputs import Inputs, random_inputs
 from ir.nodes import Store, Undef
 from ir.traverse import buffers_written, walk
 from kernel_files import EXAMPLES, PATHS, load
-from lower.kernel import Kernel, compile
-from lower.measure import Call, Race, kernel_call, wall
-from lower.price import pricing
+from lower.price.program import pricing
+from lower.runtime.kernel import Kernel, compile
+from lower.tune.measure import Call, Race, kernel_call, wall
 
 DOCUMENT = Path(__file__).parent / "README.md"
 SMALL = Path(__file__).parent / "small_programs.py"

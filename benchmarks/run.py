@@ -1,6 +1,6 @@
 """Measure ratios in one run and write the table into benchmarks/README.md: `python benchmarks/run.py [--print]`.
 
-The clocks are those of `lower.measure`: kernels take turns, and medians are compared.
+The clocks are those of `lower.tune.measure`: kernels take turns, and medians are compared.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ir.inputs import random_inputs
 from ir.nodes import If, PrimFunc
 from ir.traverse import walk
 from lower import compile
-from lower.measure import medians, seconds_of
+from lower.tune.measure import medians, seconds_of
 
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "benchmarks" / "README.md"

@@ -18,7 +18,7 @@ from rich.table import Table
 from egraph_rules.cost import TPU
 from egraph_rules.prices import Prices
 from ir import parse
-from lower.tpu import TpuReport, compile_jobs, tpu_job
+from lower.tpu.compiler import TpuReport, compile_jobs, tpu_job
 
 ROW_SUM = """
 @T.prim_func

@@ -378,7 +378,10 @@ class Contexts:
 
     def _later_reads(self, sets: LoopSets, body: fx.Effects, outer: Regions) -> Regions:
         name, mid, late = sets.name, f"{sets.name}'", f"{sets.name}''"
-        overwritten = sets.others(body.must, before(name, late), sets.must, late)
+        # Of an accumulator that no iteration writes without reading it, nothing is ever overwritten unseen.
+        seen = {b for b, r in body.must.items() if b in body.reads and r.is_subset(body.reads[b])}
+        unseen = {b: r for b, r in body.must.items() if b not in seen}
+        overwritten = sets.others(unseen, before(name, late), sets.must, late)
         # An iteration `late` reads what no iteration between this one and it has written.
         in_late = {
             b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items() if b in body.may

@@ -155,7 +155,7 @@ GPU = Target(
 # express: an operation that is fused with nothing gets small windows with a delay each, so that a bare sum of full
 # rows is estimated at 126,368 and the sum of their doubles at 76,516; rows of 256 × 4 cost half as much again as 8 ×
 # 128. A matmul of 512 is 18,532, of 1024 106,084. Variants of one search are therefore compared by the compiler
-# itself where it is installed (lower/tpu.py).
+# itself where it is installed (lower/tpu/compiler.py).
 TPU = Target(
     "tpu",
     arith=0.01,

@@ -32,8 +32,8 @@ class AuthorNames:
         known = self.found.get(base, ())
         if len({name for _, name in known}) <= 1:
             return (known[0][1] if known else base) + suffix
-        stores = _stores(body)
-        return max(known, key=lambda pair: len(stores & pair[0]))[1] + suffix
+        stores = _stores(body)  # of a body that has none of theirs, the last loop may be an earlier form
+        return max(reversed(known), key=lambda pair: len(stores & pair[0]))[1] + suffix
 
 
 def _stores(body: Stmt) -> Trace:

@@ -200,9 +200,9 @@ def optimize(
     runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
     returned, at worst the one given. `verify=False` vouches for a program that `ir.verify` has not seen.
 
-    Prices of a search add up over statements. `whole`, such as `lower.price.pricing(func, target)`, prices programs as
-    they will run: it orders the best programs of the search and the one given, so that `best` is no dearer by it than
-    `func` (up to a hundredth). Costs of variants are the search's in any case.
+    Prices of a search add up over statements. `whole`, such as `lower.price.program.pricing(func, target)`, prices
+    programs as they will run: it orders the best programs of the search and the one given, so that `best` is no dearer
+    by it than `func` (up to a hundredth). Costs of variants are the search's in any case.
 
     Raises:
         LoopsatError: the target, or a family, does not exist.

@@ -14,6 +14,7 @@ from ir.analysis.contents import Contents, Regions
 from ir.nodes import Buffer, Undef
 
 _MAX_PIECES = 16
+_MAX_JOINED = 24
 
 K = TypeVar("K")
 
@@ -62,7 +63,7 @@ def relied(known: Contents, live: Regions, domain: isl.Set) -> Iterator[tuple[Bu
 
 
 def few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
-    """A live region of few pieces: more may count as live."""
-    if region.n_basic_set() > 8:
+    """A live region of few pieces: more may count as live. isl looks at all pairs of pieces to join some."""
+    if _MAX_PIECES // 2 < region.n_basic_set() <= _MAX_JOINED:
         region = region.coalesce()
     return region if region.n_basic_set() <= pieces else pb.hull(region)

@@ -110,13 +110,22 @@ class Machine:
         state = ", ".join(f"{v.name} = {x}" for v, x in self.scalars.items())
         return InterpretError(code, message, span, notes=[f"with {state}"] if state else [])
 
+    def reset(self, seed: int | None) -> None:
+        """Forget the state, and keep what nodes were turned into."""
+        self.rng = np.random.default_rng(seed)
+        self.scalars.clear()
+        self.memory.clear()
+
     def run(self, stmt: Stmt) -> None:
         """Execute a statement.
 
         Raises:
             InterpretError: it faults.
         """
-        self._run_of(stmt)()
+        known = self._runs.get(id(stmt))
+        if known is None:
+            known = self._runs[id(stmt)] = stmt, self._run_of(stmt)
+        known[1]()
 
     def value(self, expr: Expr) -> Value:
         """Evaluate; strict in undef except for annihilators and selection.
@@ -124,15 +133,18 @@ class Machine:
         Raises:
             InterpretError: an operation in it faults.
         """
-        return self._value_of(expr)()
+        known = self._values.get(id(expr))
+        if known is None:
+            known = self._values[id(expr)] = expr, self._evaluation(expr)
+        return known[1]()
 
     def integer(self, expr: Expr, what: str) -> int:
         """The value of an expression that may not be undef: an index or a bound."""
-        return self._integer_of(expr, what)()
+        return self._whole(self.value(expr), expr, what)
 
     def condition(self, expr: Expr) -> bool:
         """The value of a condition, which may not be undef."""
-        return self._condition_of(expr)()
+        return self._decided(self.value(expr), expr)
 
     def holds(self, cond: Expr) -> bool:
         """Whether an assumption holds; that something equals undef always does."""
@@ -147,17 +159,17 @@ class Machine:
     # Statements ------------------------------------------------------------------------------------------------------
 
     def _run_of(self, stmt: Stmt) -> Run:
-        known = self._runs.get(id(stmt))
-        if known is None:
-            known = self._runs[id(stmt)] = stmt, self._counted(stmt, self._compiled(stmt))
-        return known[1]
+        """What runs a statement; it is made when that happens first, since many an arm never runs."""
+        code: Run | None = None
 
-    def _counted(self, stmt: Stmt, code: Run) -> Run:
         def counted() -> None:
+            nonlocal code
             if self.steps is not None:
                 if self.steps == 0:
                     raise self.fault("too-many-steps", "the program takes more steps than allowed", stmt.span)
                 self.steps -= 1
+            if code is None:
+                code = self._compiled(stmt)
             code()
 
         return counted
@@ -181,7 +193,7 @@ class Machine:
             case Assert() as claim:
                 return self._assert(claim)
             case Evaluate(value=value):
-                return self._evaluate(self._value_of(value))
+                return self._evaluate(self._evaluation(value))
             case Block() as block:
                 return self._block(block)
             case other:
@@ -222,7 +234,7 @@ class Machine:
         return check
 
     def _let(self, let: Let) -> Run:
-        name, value, body = self._name(let.var), self._value_of(let.value), self._run_of(let.body)
+        name, value, body = self._name(let.var), self._evaluation(let.value), self._run_of(let.body)
 
         def bind() -> None:
             self.scalars[name] = self._frozen(value(), name.dtype)
@@ -263,7 +275,7 @@ class Machine:
         return iterate
 
     def _store(self, store: Store) -> Run:
-        place, value = self._place(store.indices), self._value_of(store.value)
+        place, value = self._place(store.indices), self._evaluation(store.value)
 
         def write() -> None:
             memory = self._memory(store.buffer, store.span)
@@ -304,12 +316,6 @@ class Machine:
 
     # Expressions -----------------------------------------------------------------------------------------------------
 
-    def _value_of(self, expr: Expr) -> Evaluation:
-        known = self._values.get(id(expr))
-        if known is None:
-            known = self._values[id(expr)] = expr, self._evaluation(expr)
-        return known[1]
-
     def _evaluation(self, expr: Expr) -> Evaluation:
         match cast(AnyExpr, expr):
             case Const(value=value, dtype=dtype):
@@ -322,9 +328,9 @@ class Machine:
             case Load() as load:
                 return self._load(load)
             case Select(cond=c, then=a, other=b):
-                return self._select(self._condition_of(c), self._value_of(a), self._value_of(b))
+                return self._select(self._condition_of(c), self._evaluation(a), self._evaluation(b))
             case Binary(op=("and" | "or") as op, lhs=a, rhs=b):
-                return self._logic(op, self._value_of(a), self._value_of(b))
+                return self._logic(op, self._evaluation(a), self._evaluation(b))
             case Call() as call:
                 return self._call(call)
             case Binary() as binary:
@@ -357,18 +363,19 @@ class Machine:
         return read
 
     def _integer_of(self, expr: Expr, what: str) -> Callable[[], int]:
-        code = self._value_of(expr)
+        if isinstance(expr, Const):
+            number = int(expr.value)
+            return lambda: number
+        code = self._evaluation(expr)
+        return lambda: self._whole(code(), expr, what)
 
-        def integer() -> int:
-            value = code()
-            if isinstance(value, Undefined):
-                raise self.fault("undef-index", f"{what} is undef: `{to_script(expr)}`", expr.span)
-            return int(value)
-
-        return integer
+    def _whole(self, value: Value, expr: Expr, what: str) -> int:
+        if isinstance(value, Undefined):
+            raise self.fault("undef-index", f"{what} is undef: `{to_script(expr)}`", expr.span)
+        return int(value)
 
     def _condition_of(self, expr: Expr) -> Callable[[], bool]:
-        code = self._value_of(expr)
+        code = self._evaluation(expr)
         return lambda: self._decided(code(), expr)
 
     def _decided(self, value: Value, cond: Expr) -> bool:
@@ -429,9 +436,9 @@ class Machine:
 
     def _call(self, call: Call) -> Evaluation:
         """Arguments first, then the body on their values; it faults with its own place and names."""
-        arguments = [(p, self._value_of(a)) for p, a in zip(call.function.params, call.args, strict=True)]
+        arguments = [(p, self._evaluation(a)) for p, a in zip(call.function.params, call.args, strict=True)]
         machine = Machine(self.sanitize, self.rng)
-        body = machine._value_of(call.function.body)
+        body = machine._evaluation(call.function.body)
 
         def run() -> Value:
             values = [(p, value()) for p, value in arguments]
@@ -466,7 +473,7 @@ class Machine:
         return logic
 
     def _binary(self, expr: Binary) -> Evaluation:
-        first, second = self._value_of(expr.lhs), self._value_of(expr.rhs)
+        first, second = self._evaluation(expr.lhs), self._evaluation(expr.rhs)
         function = binary_function(expr.op, expr.lhs.dtype)
 
         def operate() -> Value:
@@ -482,7 +489,7 @@ class Machine:
 
     def _converted(self, expr: Expr, operand: Expr, function: Callable[[Scalar], Scalar]) -> Evaluation:
         """An operation on one operand."""
-        value = self._value_of(operand)
+        value = self._evaluation(operand)
 
         def convert() -> Value:
             a = value()

@@ -9,8 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lower.artefact import export, stablehlo_text
-    from lower.kernel import Kernel, compile, emit
+    from lower.runtime.artefact import export, stablehlo_text
+    from lower.runtime.kernel import Kernel, compile, emit
 
 __all__ = ["Kernel", "compile", "emit", "export", "stablehlo_text"]
 
@@ -18,5 +18,5 @@ __all__ = ["Kernel", "compile", "emit", "export", "stablehlo_text"]
 def __getattr__(name: str) -> Any:
     if name in __all__:
         module = "artefact" if name in ("export", "stablehlo_text") else "kernel"
-        return getattr(importlib.import_module(f"lower.{module}"), name)
+        return getattr(importlib.import_module(f"lower.runtime.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,8 +19,8 @@ from ir import PrimFunc, to_script
 from ir.inputs import Inputs
 from ir.interpret import interpret_with_undef
 from ir.traverse import results_of
-from lower.deciding import deciding, least
-from lower.function import Emitted, emit_function
+from lower.analysis.deciding import deciding, least
+from lower.emission.function import Emitted, emit_function
 
 
 @dataclass

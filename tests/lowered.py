@@ -11,7 +11,7 @@ from ir import PrimFunc, interpret, parse
 from ir.interpret import interpret_with_undef
 from ir.traverse import results_of
 from lower import compile
-from lower.callable import Kernel
+from lower.runtime.callable import Kernel
 from symbolic import with_numbers_and_with_symbols
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from ir import parse
 from ir.bounds import infer_bounds
-from lower.cli import main
+from lower.commands.cli import main
 
 ROOT = Path(__file__).parent.parent
 STAGES = """
@@ -160,7 +160,7 @@ class Step:
 
 
 def test_loop_variables_are_joined_by_the_steps_that_made_them(tmp_path: Path) -> None:
-    drawing = importlib.import_module("lower.drawing")
+    drawing = importlib.import_module("lower.commands.drawing")
     func = parse(
         """
 @T.prim_func
@@ -180,7 +180,7 @@ def f(B: T.Buffer((4, 4), "int32")):
 
 
 def test_cycles_and_several_edges_can_be_drawn(tmp_path: Path) -> None:
-    drawing = importlib.import_module("lower.drawing")
+    drawing = importlib.import_module("lower.commands.drawing")
     func = parse(
         """
 @T.prim_func
@@ -197,7 +197,7 @@ def f(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
 def test_drawing_without_its_libraries(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "lower.drawing", raising=False)
+    monkeypatch.delitem(sys.modules, "lower.commands.drawing", raising=False)
     monkeypatch.setitem(sys.modules, "networkx", None)
     message = refused(capsys, write(tmp_path, STAGES), "--svg", tmp_path)
     assert "networkx" in message and "loopsat[draw]" in message

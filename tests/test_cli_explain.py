@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lower.cli import main
+from lower.commands.cli import main
 
 SMALL = Path(__file__).parent.parent / "examples" / "padded_row_sum_small.py"
 

@@ -14,9 +14,9 @@ from ir import PrimFunc, parse
 from ir.errors import LoopsatError
 from ir.inputs import Inputs
 from ir.nodes import SKIP
-from lower.check import compare, insist, reference
-from lower.cli import main
-from lower.sizes import parse_sizes, sized
+from lower.check.kernels import compare, insist, reference
+from lower.commands.cli import main
+from lower.commands.sizes import parse_sizes, sized
 
 SMALL = Path(__file__).parent.parent / "examples" / "padded_row_sum_small.py"
 INTERPRETED = "compared with the reference interpreter, on inputs near zero; on inputs around 1000"

@@ -17,7 +17,7 @@ from ir.functions import check_function
 from ir.nodes import Function, Var, binary
 from ir.schedule import Schedule
 from lower import compile, emit, export, stablehlo_text
-from lower.calls import check_expression
+from lower.array.calls import check_expression
 
 BEYOND = """
 from ir import script as T

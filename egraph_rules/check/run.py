@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -82,12 +83,31 @@ class _Strict(Machine):
             raise self.fault("assumption-false", message, stmt.span)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A function as a key, by identity: to hash a program takes as long as to run it."""
+
+    func: PrimFunc
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.func is self.func
+
+    def __hash__(self) -> int:
+        return id(self.func)
+
+
+@lru_cache(maxsize=64)  # a function runs on several inputs in a row, with several seeds
+def _machine_for(same: _Same) -> _Strict:
+    del same
+    return _Strict(False, np.random.default_rng(0))
+
+
 def execute(func: PrimFunc, inputs: Inputs, seed: int = 0, floats: Floats = Floats.STRICT) -> Outcome:
     """Run a function; faults and false assumptions end it. `floats` are the freedoms of the rule that is checked."""
     scalars, arrays = bind_arguments(func, (), inputs)
-    machine = _Strict(False, np.random.default_rng(seed), _STEPS)
-    machine.finite = True
-    machine.annihilates = annihilates(floats)
+    machine = _machine_for(_Same(func))
+    machine.reset(seed)
+    machine.steps, machine.finite, machine.annihilates = _STEPS, True, annihilates(floats)
     machine.scalars.update(scalars)
     try:
         for buffer in func.buffers:

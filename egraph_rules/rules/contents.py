@@ -7,7 +7,8 @@ is left, and so is proposed for all of them together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from egraph_rules.context import IMPOSSIBLE
@@ -16,16 +17,21 @@ from egraph_rules.prices import Prices
 from egraph_rules.proposal import Here, rewrite
 from ir.analysis.contents import reads
 from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, seq
-from ir.traverse import all_exprs, children, stmt_exprs, walk, with_children
+from ir.traverse import all_exprs, children, node_count, stmt_exprs, walk, with_children
 
 _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
 
 
 MAX_CHOICES = 3  # of buffers that may stay or go, where guards make it a question: all combinations are searched
+MAX_AGAIN = 4  # operations that many readers may do again in place of reading what was stored
 
 
 class _UnknownError(Exception):
     """Some element is read of which nothing is known."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        super().__init__(buffer.name)
+        self.buffer = buffer
 
 
 @rewrite(
@@ -37,13 +43,38 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Forward what is stored in a local buffer to all that load it (store-to-load forwarding; array contraction)."""
     if not isinstance(stmt, Alloc):
         return
-    inside = here.within(stmt)
-    try:
-        new = _Forwarding(stmt.buffer).statement(stmt.body, inside)
-    except _UnknownError:
-        return
-    if _PRICES.program(new) < _PRICES.program(stmt):
+    new = _all_at_once(stmt, here) if _locals(stmt) > MAX_CHOICES else None
+    if new is None:
+        new = _without({stmt.buffer}, stmt, here)
+    if new is not None and _PRICES.program(new) < _PRICES.program(stmt):
         yield new
+
+
+def _without(buffers: Collection[Buffer], stmt: Alloc, here: Here) -> Stmt | None:
+    """A statement without some local buffers; None if something is read of them that is not known."""
+    try:
+        return _Forwarding(buffers).statement(stmt, here)
+    except _UnknownError:
+        return None
+
+
+def _all_at_once(stmt: Alloc, here: Here) -> Stmt | None:
+    """A statement without the local buffers that one reader reads, or that take little to compute again.
+
+    One after the other would make as many programs, each with contexts of its own. Where guards make it a question, the
+    last few are left for later.
+    """
+    read = Counter(e.buffer for e in all_exprs(stmt) if isinstance(e, Load))
+    dear = {s.buffer for s in walk(stmt) if isinstance(s, Store) and node_count(s.value) > MAX_AGAIN}
+    local = [s.buffer for s in walk(stmt) if isinstance(s, Alloc)]
+    asked = local[:-MAX_CHOICES] if _chooses(stmt) else local
+    buffers = {buffer for buffer in asked if read[buffer] < 2 or buffer not in dear}
+    while len(buffers) > 1:
+        try:
+            return _Forwarding(buffers).statement(stmt, here)
+        except _UnknownError as unknown:
+            buffers.discard(unknown.buffer)
+    return None
 
 
 def _chooses(stmt: Stmt) -> bool:
@@ -56,16 +87,17 @@ def _locals(stmt: Stmt) -> int:
 
 
 class _Forwarding:
-    """A statement without a buffer."""
+    """A statement without some of its local buffers."""
 
-    def __init__(self, buffer: Buffer) -> None:
-        self.buffer = buffer
+    def __init__(self, buffers: Collection[Buffer]) -> None:
+        self.buffers = frozenset(buffers)
+        self.followed: list[Buffer] = []  # on the way to the expression at hand: elements may tell each other
 
     def statement(self, stmt: Stmt, here: Here) -> Stmt:
         if here.facts == IMPOSSIBLE:
             return SKIP
         match stmt:
-            case Store(buffer=buffer) if buffer == self.buffer:
+            case Store(buffer=buffer) if buffer in self.buffers:
                 return SKIP
             case Seq(stmts=(first, second)):
                 before, after = here.between(first, second)
@@ -85,24 +117,32 @@ class _Forwarding:
                 within = here.inside(let)
                 body = SKIP if within is None else self.statement(body, within)
                 return replace(stmt, value=self.expr(value, here), body=body)
-            case Alloc(body=body):
-                return replace(stmt, body=self.statement(body, here.within(stmt)))
+            case Alloc(buffer=buffer, body=body):
+                body = self.statement(body, here.within(stmt))
+                return body if buffer in self.buffers else replace(stmt, body=body)
             case Block(body=body):
                 return replace(stmt, body=self.statement(body, here))
             case _:
-                if any(self.buffer in reads(e) for e in stmt_exprs(stmt)):
-                    raise _UnknownError
+                read = next((b for e in stmt_exprs(stmt) for b in self._reads(e)), None)
+                if read is not None:
+                    raise _UnknownError(read)
                 return stmt
 
+    def _reads(self, expr: Expr) -> frozenset[Buffer]:
+        return reads(expr) & self.buffers
+
     def expr(self, expr: Expr, here: Here) -> Expr:
-        if self.buffer not in reads(expr):
+        if not self._reads(expr):
             return expr
         match expr:
-            case Load(buffer=buffer, indices=indices) if buffer == self.buffer:
+            case Load(buffer=buffer, indices=indices) if buffer in self.buffers:
                 value = here.contents(buffer, indices)
-                if value is None or self.buffer in reads(value):
-                    raise _UnknownError
-                return value
+                if value is None or buffer in reads(value) or buffer in self.followed:
+                    raise _UnknownError(buffer)
+                self.followed.append(buffer)
+                told = self.expr(value, here)  # which may read others of them
+                self.followed.pop()
+                return told
             case Select(cond=cond, then=yes, other=no):
                 arms = [here.under(cond, truth) for truth in (True, False)]
                 yes, no = (e if at is None else self.expr(e, at) for e, at in zip((yes, no), arms, strict=True))

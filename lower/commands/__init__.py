@@ -1,1 +1,1 @@
-"""One module a command of the command line; each has `run(options)`."""
+"""The command line; a module for each command, which has `run(options)`, and what they share."""

@@ -10,15 +10,15 @@ from egraph_rules import optimize
 from ir.inputs import require_memory
 from ir.verify import verify
 from lower import compile
-from lower.calibration import Stored, price_line, stored
-from lower.check import check_kernel
-from lower.cli import floats_of, load_kernels
+from lower.check.kernels import check_kernel
+from lower.commands.cli import floats_of, load_kernels
 from lower.commands.optimize import check, time_forms
-from lower.measure import Form
-from lower.page import Page
-from lower.price import pricing
-from lower.scripts import register_rules
-from lower.sizes import Sized, sized
+from lower.commands.page import Page
+from lower.commands.scripts import register_rules
+from lower.commands.sizes import Sized, sized
+from lower.price.program import pricing
+from lower.runtime.calibration import Stored, price_line, stored
+from lower.tune.measure import Form
 
 
 def run(options: argparse.Namespace) -> None:

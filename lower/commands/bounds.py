@@ -17,8 +17,8 @@ from ir.errors import LoopsatError, suggest
 from ir.nodes import Module, PrimFunc, Var
 from ir.script.printer import to_script
 from ir.verify import verify
-from lower.cli import split_place
-from lower.scripts import execute
+from lower.commands.cli import split_place
+from lower.commands.scripts import execute
 
 _WIDE = 1000  # columns of what is no terminal: one line for each row, so that it can be searched
 
@@ -106,7 +106,7 @@ def _pick(programs: dict[str, PrimFunc | _Scheduled], name: str, path: Path) -> 
 
 def _drawing(folder: Path) -> _Drawing:
     try:
-        module = importlib.import_module("lower.drawing")
+        module = importlib.import_module("lower.commands.drawing")
     except ModuleNotFoundError as error:
         message = f"drawing needs {error.name}, which is not installed"
         raise LoopsatError("no-drawing", message, help="pip install 'loopsat[draw]'") from error

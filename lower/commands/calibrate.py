@@ -7,10 +7,10 @@ import argparse
 from rich.table import Table
 
 from egraph_rules.cost import target_named
-from lower.cache import folder
-from lower.calibration import FIGURES, Calibration, check_calibrated, keep
-from lower.page import Page, progress
-from lower.probes import Measured, calibrate, count_steps
+from lower.commands.page import Page, progress
+from lower.runtime.cache import folder
+from lower.runtime.calibration import FIGURES, Calibration, check_calibrated, keep
+from lower.tune.probes import Measured, calibrate, count_steps
 
 
 def run(options: argparse.Namespace) -> None:

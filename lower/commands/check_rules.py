@@ -16,7 +16,7 @@ from egraph_rules.check.record import record, verdict_on
 from egraph_rules.rule import Rule
 from egraph_rules.rules import all_rules
 from ir.errors import LoopsatError, RuleError, suggest
-from lower.scripts import execute
+from lower.commands.scripts import execute
 
 _STYLES = {"proven": "green", "tested": "green", "not checked": "bold yellow", "refuted": "bold red"}
 FAILED = 1

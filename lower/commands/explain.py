@@ -10,10 +10,10 @@ from rich.syntax import Syntax
 from egraph_rules import optimize
 from egraph_rules.derivation import Step
 from ir.verify import verify
-from lower.calibration import price_line, stored
-from lower.cli import floats_of, load_kernel
-from lower.price import pricing
-from lower.scripts import register_rules
+from lower.commands.cli import floats_of, load_kernel
+from lower.commands.scripts import register_rules
+from lower.price.program import pricing
+from lower.runtime.calibration import price_line, stored
 
 
 def run(options: argparse.Namespace) -> None:

@@ -18,16 +18,16 @@ from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
-from lower.calibration import Stored, price_line, stored
-from lower.check import Checked, check_kernel, insist
-from lower.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
-from lower.measure import Form, milliseconds, profiles, sizes_of
-from lower.page import Page, progress
-from lower.price import pricing
-from lower.scripts import register_rules
-from lower.sizes import Sized, sized
-from lower.tpu import CANDIDATES, INSTALL, choose, describe, tpu_available
-from lower.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
+from lower.check.kernels import Checked, check_kernel, insist
+from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
+from lower.commands.page import Page, progress
+from lower.commands.scripts import register_rules
+from lower.commands.sizes import Sized, sized
+from lower.price.program import pricing
+from lower.runtime.calibration import Stored, price_line, stored
+from lower.tpu.compiler import CANDIDATES, INSTALL, choose, describe, tpu_available
+from lower.tune.measure import Form, milliseconds, profiles, sizes_of
+from lower.tune.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
 
 TUNED_VARIANTS = 4  # candidates of `--tune`, where `--variants` does not say
 

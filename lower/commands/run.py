@@ -16,12 +16,12 @@ from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
-from lower.calibration import stored
-from lower.check import check_kernel, kernel_results, written
-from lower.cli import budget_of, floats_of, load_kernel
-from lower.price import pricing
-from lower.scripts import register_rules
-from lower.sizes import Sized, sized
+from lower.check.kernels import check_kernel, kernel_results, written
+from lower.commands.cli import budget_of, floats_of, load_kernel
+from lower.commands.scripts import register_rules
+from lower.commands.sizes import Sized, sized
+from lower.price.program import pricing
+from lower.runtime.calibration import stored
 
 _CALLS, _SECONDS = 30, 1.0  # at most so many calls, for about so long, are timed
 

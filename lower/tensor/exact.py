@@ -7,8 +7,8 @@ from math import prod
 
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Select
+from lower.array.views import Axis
 from lower.tensor.terms import Term
-from lower.views import Axis
 
 EXACT = 1 << 24  # float32 has all integers up to it, so that sums below it are exact in any order
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ir.nodes import Var
+from lower.array.values import Value
+from lower.array.views import Axis
 from lower.tensor.terms import NUMBERED, Term
-from lower.values import Value
-from lower.views import Axis
 
 _WORD = re.compile(r"(?<![\w.\"])[A-Za-z_]\w*")
 

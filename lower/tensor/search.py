@@ -10,7 +10,7 @@ from egraph_rules.cost import Target
 from egraph_rules.engine import Engine, Row, kept
 from egraph_rules.rounds import Program, Rounds
 from ir.floats import Floats
-from lower.deciding import cheapest as cheapest_of
+from lower.analysis.deciding import cheapest as cheapest_of
 from lower.tensor.rules import RULES
 from lower.tensor.terms import ARITY, NUMBERED, Term
 

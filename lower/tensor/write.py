@@ -9,18 +9,18 @@ from egraph_rules.cost import Target
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Expr, Load, Var
-from lower.deciding import cheaper
-from lower.freedoms import HIGHEST, Precision
-from lower.linear import Linear
-from lower.reduce import einsum, in_floats, reduction
+from lower.analysis.deciding import cheaper
+from lower.analysis.freedoms import HIGHEST, Precision
+from lower.analysis.linear_forms import Linear
+from lower.array.reduce import einsum, in_floats, reduction
+from lower.array.values import POSTFIX, Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
+from lower.array.views import Axis
 from lower.tensor.exact import EXACT, largest
-from lower.tensor.halves import in_blocks, needed, written
 from lower.tensor.known import Known, named, rebuilt, renamed
 from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term, leaf, term_of
+from lower.tensor.triangular_blocks import in_blocks, needed, written
 from lower.tensor.twins import renamings
-from lower.values import POSTFIX, Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
-from lower.views import Axis
 
 # A sum of long rows is fastest as a product with ones (benchmarks/README.md); short ones are not worth the constant.
 _LONG_ROW = 256

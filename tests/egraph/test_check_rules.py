@@ -37,7 +37,7 @@ from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.floats import Floats
 from ir.nodes import SKIP, Binary, Const, For, If, PrimFunc, Stmt, Store, const
-from lower.cli import main
+from lower.commands.cli import main
 from profiles import some
 
 BUILT_IN = all_rules()

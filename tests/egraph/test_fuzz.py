@@ -39,7 +39,7 @@ def check(func: PrimFunc, seed: int) -> None:
             assert_refines(func, variant, rng, runs=2)
 
 
-@few(6)
+@few(3)
 @given(programs())
 def test_optimized_programs_refine_the_original(func: PrimFunc) -> None:
     check(func, 0)
@@ -52,7 +52,7 @@ def test_strict_floats_are_exact(func: PrimFunc) -> None:
     assert_refines(func, best, np.random.default_rng(1), runs=2)
 
 
-@few(8)
+@few(4)
 @given(programs())
 def test_optimizing_is_deterministic_and_stable(func: PrimFunc) -> None:
     first = optimize(func)

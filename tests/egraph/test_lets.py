@@ -453,6 +453,7 @@ def test_random_index_arithmetic_keeps_its_meaning(step: transforms.Step, func: 
     check(step, func)
 
 
+@few(5)
 @given(nests())
 def test_without_freedoms_nothing_rounds_otherwise(func: PrimFunc) -> None:
     new = transforms.hoist_index_terms(floats=[])(func)

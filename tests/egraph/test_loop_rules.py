@@ -15,7 +15,7 @@ from egraph_rules.phases import Budget
 from egraph_rules.prices import Prices
 from egraph_rules.registry import active_rules
 from egraph_rules.rule import INTEGER, SIGNED
-from egraph_rules.rules import FAMILIES, all_rules, splitting
+from egraph_rules.rules import FAMILIES, all_rules, merging, splitting
 from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Binary, For, If, Stmt, Store
@@ -155,8 +155,8 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
     assert count(best(func, FEW_LOOPS), For) == 2
 
 
-@pytest.mark.parametrize("item", splitting.SPLITTING_RULES, ids=lambda r: r.name)
-@few(5)
+@pytest.mark.parametrize("item", (*splitting.SPLITTING_RULES, *merging.MERGING_RULES), ids=lambda r: r.name)
+@few(3)
 @given(func=programs())
 def test_random_programs_keep_their_meaning(item: Rule, func: PrimFunc) -> None:
     rules = (*(r for r in active_rules() if r.family != "loops"), item)

@@ -20,7 +20,7 @@ from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Const, If, Operand, Stmt, Store
 from ir.traverse import children, walk
-from lower.cli import main
+from lower.commands.cli import main
 from strategies import programs
 
 UNGUARDED = texts.ROW_SUM.replace(

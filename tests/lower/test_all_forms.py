@@ -19,9 +19,9 @@ from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from ir.specialize import specialize
 from kernel_files import PATHS, load
-from lower.deciding import cheaper, cheapest, deciding
-from lower.function import emit_function
-from lower.linear import linear
+from lower.analysis.deciding import cheaper, cheapest, deciding
+from lower.analysis.linear_forms import linear
+from lower.emission.function import emit_function
 from lowered import read
 from profiles import some
 from strategies import programs

@@ -13,8 +13,8 @@ from egraph_rules.cost import CPU, GPU, Target
 from ir import PrimFunc, parse
 from ir.inputs import random_inputs
 from lower import emit
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 
 ROWS, COLUMNS = 96, 160

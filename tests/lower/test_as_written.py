@@ -18,8 +18,8 @@ from ir.inputs import random_inputs
 from ir.schedule import Schedule
 from ir.traverse import shape_vars
 from lower import compile, emit, export
-from lower.derivatives import has_derivatives, same_derivatives
-from lower.pallas import pallas_kernel
+from lower.emission.derivatives import has_derivatives, same_derivatives
+from lower.runtime.kernel import pallas_kernel
 from tests.lowered import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

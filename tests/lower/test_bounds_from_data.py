@@ -11,8 +11,8 @@ import pytest
 from egraph_rules.cost import CPU, Target
 from ir import parse
 from ir.interpret import interpret_with_undef
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 
 MASKS = replace(CPU, name="masks", step=1e4, scalar=1e4)
 PHASES = replace(CPU, name="phases", phase=0.0, section=0.0, launch=0.0, step=0.0, scalar=0.0, load=1.0)

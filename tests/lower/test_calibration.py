@@ -15,8 +15,10 @@ from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
-from lower import cache, compile, emit, probes
-from lower.calibration import (
+from lower import compile, emit
+from lower.commands.cli import main
+from lower.runtime import cache
+from lower.runtime.calibration import (
     FIGURES,
     Calibration,
     CalibrationWarning,
@@ -26,10 +28,10 @@ from lower.calibration import (
     price_line,
     stored,
 )
-from lower.cli import main
-from lower.measure import Call
-from lower.plan_probes import plan_programs, planned_cost
-from lower.probes import LEAST, Measured, calibrate, count_steps, fit, programs
+from lower.tune import probes
+from lower.tune.measure import Call
+from lower.tune.plan_probes import plan_programs, planned_cost
+from lower.tune.probes import LEAST, Measured, calibrate, count_steps, fit, programs
 
 ROWS = 16
 UNIT = 2e-10

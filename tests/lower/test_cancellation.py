@@ -14,8 +14,8 @@ from ir import interpret, parse
 from ir.nodes import Const, Expr, PrimFunc, const
 from ir.traverse import buffers_written, map_expr, map_stmt
 from lower import compile
-from lower.callable import Kernel
-from lower.deciding import deciding, least
+from lower.analysis.deciding import deciding, least
+from lower.runtime.callable import Kernel
 from profiles import some
 
 N, K = 12, 6

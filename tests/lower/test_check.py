@@ -18,9 +18,9 @@ from ir.retype import in_float64
 from ir.script.printer import to_script
 from ir.steps import estimated_steps
 from lower import compile
-from lower.check import Checked, check_kernel, written
-from lower.sequential import run_sequentially
-from lower.smaller import smaller
+from lower.check.kernels import Checked, check_kernel, written
+from lower.check.sequential import run_sequentially
+from lower.check.smaller import smaller
 from profiles import few
 from strategies import inputs_for, programs
 

@@ -14,8 +14,8 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Const, Expr, Unary, Var
 from ir.traverse import walk_expr
 from lower import compile, emit
-from lower.collected import collected
-from lower.freedoms import Policy
+from lower.analysis.freedoms import Policy
+from lower.nest.linear_combinations import collected
 
 NAMES = ("a", "b", "c", "d")
 

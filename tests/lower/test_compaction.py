@@ -15,8 +15,8 @@ from egraph_rules.cost import CPU, GPU, Target
 from ir import PrimFunc, parse
 from ir.interpret import interpret_with_undef
 from ir.nodes import Const
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)

@@ -9,7 +9,7 @@ from egraph_rules import optimize
 from ir import PrimFunc, parse, specialize
 from ir.errors import LoopsatError
 from lower import compile, emit
-from lower.job import MAX_CUTS
+from lower.array.job import MAX_CUTS
 from lowered import assert_agrees
 
 GRID = "for i, j, k in T.grid(n, n, 3):"

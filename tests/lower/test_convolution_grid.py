@@ -13,7 +13,7 @@ from test_windows import BANDED, FUSED, LIBRARY, ONCE, PRODUCTS, SLICES
 
 from ir import parse
 from ir.interpret import interpret
-from lower.function import emit_function
+from lower.emission.function import emit_function
 from profiles import some
 
 TARGETS = {

@@ -14,8 +14,8 @@ from egraph_rules import optimize
 from ir import parse, specialize
 from ir.errors import LoopsatError
 from lower import compile, emit
-from lower.cli import main
-from lower.measure import profile
+from lower.commands.cli import main
+from lower.tune.measure import profile
 
 ROOT = Path(__file__).parents[2]
 TEXT = """

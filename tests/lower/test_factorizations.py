@@ -10,8 +10,8 @@ import pytest
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
 from lower import compile, emit
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 from profiles import some
 

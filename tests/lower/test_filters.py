@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from egraph_rules.cost import CPU, Target
 from ir import PrimFunc, parse
 from ir.inputs import random_inputs
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 from profiles import few, some
 

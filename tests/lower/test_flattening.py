@@ -11,8 +11,8 @@ import pytest
 
 from egraph_rules.cost import CPU
 from ir import parse
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 from profiles import some
 

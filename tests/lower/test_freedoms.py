@@ -9,7 +9,7 @@ from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, FREEDOMS, Floats
 from ir.nodes import PrimFunc
 from lower import compile, emit
-from lower.freedoms import FORMS, PRECISIONS
+from lower.analysis.freedoms import FORMS, PRECISIONS
 from lower.tensor.rules import RULES
 from lowered import read
 

@@ -149,7 +149,7 @@ def test_kernels_with_functions_are_exported() -> None:
     np.testing.assert_allclose(restored.call(A=row)[0], interpret(activation, row)[0], rtol=1e-5, atol=1e-6)
 
 
-@few(8)
+@few(3)
 @given(programs())
 def test_random_programs_with_calls(func: PrimFunc) -> None:
     check(with_calls(func, every=2), 0)

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from lower.handed import handed_on
+from lower.emission.register_rotation import handed_on
 
 
 def handed(*lines: str, low: str = "0") -> tuple[list[str], list[str], list[str]]:

@@ -16,7 +16,7 @@ import pytest
 
 import loopsat
 from loopsat import LoopsatError
-from lower.callable import Kernel
+from lower.runtime.callable import Kernel
 from plain_programs import PROGRAMS
 from profiles import some
 

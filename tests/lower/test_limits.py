@@ -16,7 +16,7 @@ from ir.interpret import interpret
 from ir.nodes import Const
 from ir.traverse import all_exprs, nesting
 from lower import compile
-from lower.function import emit_function
+from lower.emission.function import emit_function
 from lowered import read
 from symbolic import with_numbers_and_with_symbols
 

@@ -13,10 +13,10 @@ from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from lower.function import emit_function
-from lower.invariant import hoist_invariants
-from lower.kernel import Kernel
-from lower.normalize import normalize
+from lower.emission.function import emit_function
+from lower.nest.normalize import normalize
+from lower.runtime.kernel import Kernel
+from lower.storage.invariant_code_motion import hoist_invariants
 
 EAGER = replace(CPU, name="eager", scalar=1e4)  # array statements are worth a lot
 PARAMS = 'A: T.Buffer((5, 6), "float32"), B: T.Buffer((5, 6), "float32")'

@@ -16,8 +16,8 @@ from egraph_rules.prices import Prices
 from ir import parse, specialize
 from ir.inputs import random_inputs
 from lower import compile
-from lower.calibration import Calibration, Machine, keep
-from lower.measure import (
+from lower.runtime.calibration import Calibration, Machine, keep
+from lower.tune.measure import (
     DOUBTS,
     SLOW,
     VERY_SLOW,

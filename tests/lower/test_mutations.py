@@ -15,7 +15,7 @@ from ir import PrimFunc, to_script
 from ir.errors import LoopsatError
 from ir.inputs import NEAR_ZERO, SPREADS, random_inputs
 from lower import compile
-from lower.check import compare, kernel_results, reference
+from lower.check.kernels import compare, kernel_results, reference
 from mutations import SOURCES, mutant, small
 
 

@@ -11,8 +11,8 @@ import pytest
 from egraph_rules.cost import CPU, GPU, Target
 from ir.inputs import random_inputs
 from ir.nodes import PrimFunc
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees, read
 
 SMALL = replace(CPU, name="one pass", one_pass=1, step=0.0)

@@ -13,8 +13,8 @@ from egraph_rules.cost import CPU, GPU, Target
 from ir import PrimFunc, parse
 from ir.inputs import Inputs, random_inputs
 from ir.interpret import interpret_with_undef
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 
 EAGER = replace(CPU, name="eager", step=1e4, scalar=1e4)  # loops cost a lot
 INTEGERS = (

@@ -17,8 +17,8 @@ from ir.interpret import interpret_with_undef
 from ir.nodes import For, If
 from ir.specialize import specialize
 from ir.traverse import results_of, shape_vars, walk
-from lower.function import emit_function
-from lower.padding import Padded, padded
+from lower.emission.function import emit_function
+from lower.runtime.padding import Padded, padded
 from profiles import few
 from strategies import program_texts
 
@@ -251,7 +251,7 @@ def cut_programs(draw: st.DrawFn) -> tuple[PrimFunc, dict[tuple[str, int], int]]
     return func, {dim: draw(st.sampled_from((1, 2, 3, 4, 8))) for dim in dims}
 
 
-@few(8)
+@few(3)
 @given(cut_programs())
 def test_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]]) -> None:
     check(*cut)

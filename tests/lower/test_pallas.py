@@ -15,9 +15,10 @@ from ir.errors import LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from ir.nodes import PrimFunc
-from lower import pallas_reduce, pallas_stages
-from lower.pallas import emit_pallas, find_form, gain, pallas_job, pallas_kernel
-from lower.tpu import TpuReport, compile_jobs, tpu_available
+from lower.pallas import padded_reduction, stencil_stages
+from lower.pallas.forms import emit_pallas, find_form, gain, pallas_job
+from lower.runtime.kernel import pallas_kernel
+from lower.tpu.compiler import TpuReport, compile_jobs, tpu_available
 from profiles import few
 
 
@@ -99,7 +100,7 @@ def reductions(draw: st.DrawFn) -> str:
 @given(text=reductions(), tile=st.sampled_from([8192, 1 << 19]), seed=st.integers(0, 9))
 def test_reductions_over_a_part_of_rows(target: str, text: str, tile: int, seed: int) -> None:
     program = func(text)
-    with patch.multiple(pallas_reduce, TILE_BYTES=tile, GPU_TILE=tile >> 7, _SUBLANES=2, _LANES=4):
+    with patch.multiple(padded_reduction, TILE_BYTES=tile, GPU_TILE=tile >> 7, _SUBLANES=2, _LANES=4):
         form = find_form(program, target)
         if isinstance(form, str):  # empty reductions, and those of one value, are none
             assert "no reduction" in form
@@ -136,7 +137,7 @@ def test_padding_that_is_not_finite_stays_out() -> None:
 
 def test_blocks_that_hang_over_the_end() -> None:
     text = ROWS.replace("40", "37").replace("30, 4", "33, 3").replace("4 * jo", "3 * jo").replace("118", "98")
-    with patch.multiple(pallas_reduce, TILE_BYTES=2048, _SUBLANES=8, _LANES=16):
+    with patch.multiple(padded_reduction, TILE_BYTES=2048, _SUBLANES=8, _LANES=16):
         source = assert_agrees(func(text))
     assert "grid=(5, " in source
 
@@ -188,7 +189,10 @@ def stencils(draw: st.DrawFn) -> str:
 @given(text=stencils(), unit=st.sampled_from([1, 2, 4]), seed=st.integers(0, 9))
 def test_stencils_in_stages_and_steps(text: str, unit: int, seed: int) -> None:
     program = func(text)
-    with patch.object(pallas_stages, "row_unit", lambda one: unit), patch.object(pallas_stages, "TILE_BYTES", 100_000):
+    with (
+        patch.object(stencil_stages, "row_unit", lambda one: unit),
+        patch.object(stencil_stages, "TILE_BYTES", 100_000),
+    ):
         form = find_form(program, "tpu")
         if isinstance(form, str):
             # Blocks as small as these may reach too far; a stage may read what it writes, in order.

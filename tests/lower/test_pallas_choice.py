@@ -13,10 +13,11 @@ from egraph_rules.cost import CPU, GPU, TPU
 from ir import interpret, parse
 from ir.nodes import PrimFunc
 from lower import compile, emit
-from lower.cli import main
-from lower.pallas import MARGIN, PallasForm, find_form, pallas_kernel
-from lower.pallas_choice import pallas_price, preferred, xla_price
-from lower.tpu import TpuReport, compile_jobs, tpu_available, tpu_job
+from lower.commands.cli import main
+from lower.pallas.choice import pallas_price, preferred, xla_price
+from lower.pallas.forms import MARGIN, PallasForm, find_form
+from lower.runtime.kernel import pallas_kernel
+from lower.tpu.compiler import TpuReport, compile_jobs, tpu_available, tpu_job
 
 NO_TPU = pytest.mark.skipif(any(d.platform == "tpu" for d in jax.devices()), reason="kernels run on the TPU here")
 

@@ -11,12 +11,12 @@ import pytest
 from egraph_rules.cost import CPU
 from ir import PrimFunc, parse
 from ir.interpret import interpret
-from lower import phases
-from lower.dead import without_dead_lines
-from lower.folding import folded
-from lower.function import emit_function
-from lower.kernel import Kernel
-from lower.scope import Names
+from lower.emission.dead_code import without_dead_lines
+from lower.emission.function import emit_function
+from lower.emission.rerolling import folded
+from lower.emission.scope import Names
+from lower.restructure import index_set_splitting
+from lower.runtime.kernel import Kernel
 from profiles import some
 
 EAGER = replace(CPU, phase=0.0, section=0.0, launch=0.0, step=0.0)  # cuts short loops too
@@ -175,8 +175,8 @@ MORE = [("durbin", 2), ("triangles", 2), ("growing", 5), ("running_down", 5), ("
 
 @pytest.mark.parametrize(("name", "count"), some([*((name, 3) for name in PROGRAMS), *MORE], 8))
 def test_phases_compute_what_the_loop_does(name: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(phases, "_COUNTS", (count,))
-    monkeypatch.setattr(phases, "_LEAST", 0.0)
+    monkeypatch.setattr(index_set_splitting, "_COUNTS", (count,))
+    monkeypatch.setattr(index_set_splitting, "_LEAST", 0.0)
     func = read(PROGRAMS[name])
     emitted = emit_function(func, target=EAGER)
     cut = any(f"in {count} phases" in line for line in emitted.report)

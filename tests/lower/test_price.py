@@ -11,7 +11,7 @@ from egraph_rules.cost import CPU, GPU, TPU, Target
 from egraph_rules.whole import NEAR
 from ir import PrimFunc, parse, to_script
 from lower import emit
-from lower.price import pricing, program_price, usual_sizes
+from lower.price.program import pricing, program_price, usual_sizes
 
 PROGRAMS = parse((Path(__file__).parents[2] / "benchmarks" / "small_programs.py").read_text())
 

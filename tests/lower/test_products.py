@@ -11,6 +11,7 @@ from egraph_rules import optimize
 from ir import PrimFunc, interpret, parse
 from ir.inputs import random_inputs
 from lower import compile
+from profiles import some
 
 
 def read(text: str) -> PrimFunc:
@@ -54,7 +55,7 @@ def contractions(code: str) -> list[str]:
     return re.findall(r'einsum\("[^"]*"', code)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("dtype", some(["float32", "int32"], 1))
 def test_chains_are_multiplied_in_the_cheaper_order(dtype: str) -> None:
     from_right = source(chain(24, 20, 22, 2, dtype=dtype))
     assert len(contractions(from_right)) == 2 or dtype == "int32"
@@ -88,7 +89,7 @@ def f(beta: T.{d}, A: T.Buffer((40, 40), "{d}"), B: T.Buffer((40, 30), "{d}"), C
 """
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("dtype", some(["float32", "int32"], 1))
 def test_products_with_a_factor_in_common_are_one(dtype: str) -> None:
     """The upper triangle is never read, and may hold anything."""
     func = read(SYMMETRIC.format(d=dtype).replace("= 0\n", "= 0.0\n" if dtype == "float32" else "= 0\n"))
@@ -189,7 +190,7 @@ def f(A: T.Buffer((40, 40), "{d}"), x: T.Buffer((40,), "{d}"), w: T.Buffer((40,)
 """
 
 
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("dtype", some(["float32", "int32"], 1))
 def test_rows_that_a_triangle_leaves_out_may_hold_anything(dtype: str) -> None:
     """The last element of x and the upper triangle are never read."""
     rng = np.random.default_rng(0)
@@ -211,7 +212,7 @@ def f(A: T.Buffer((40, 40), "int32"), B: T.Buffer((40, 40), "int32")):
     assert ".at[" not in source(read(text))
 
 
-@pytest.mark.parametrize("dtype", ["int32", "uint8", "int8"])
+@pytest.mark.parametrize("dtype", some(["int32", "uint8", "int8"], 1))
 def test_gathers_know_that_indices_are_inside(dtype: str) -> None:
     text = f"""
 @T.prim_func

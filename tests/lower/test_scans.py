@@ -16,8 +16,8 @@ from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from profiles import few, some
 from symbolic import with_numbers_and_with_symbols
 

@@ -18,10 +18,20 @@ from egraph_rules.prices import Prices
 from ir import parse
 from ir.errors import LoopsatError, LowerError
 from ir.nodes import PrimFunc
-from lower import compile, tpu
-from lower.cli import main
+from lower import compile
 from lower.commands import optimize as command
-from lower.tpu import TpuJob, TpuReport, choose, compile_for_tpu, compile_jobs, describe, tpu_available, tpu_job
+from lower.commands.cli import main
+from lower.tpu import compiler
+from lower.tpu.compiler import (
+    TpuJob,
+    TpuReport,
+    choose,
+    compile_for_tpu,
+    compile_jobs,
+    describe,
+    tpu_available,
+    tpu_job,
+)
 
 SMALL = Path(__file__).parents[2] / "examples" / "padded_row_sum_small.py"
 REPORT = TpuReport({"A": "f32[16]{0:T(128)}"}, ("f32[16]{0:T(128)}",), 512, 512, 0, 1000, 0, 0, 0, "HloModule f")
@@ -60,7 +70,7 @@ def choice_among(monkeypatch: pytest.MonkeyPatch, *found: TpuReport | LowerError
         assert len(jobs) == len(found)
         return list(found)
 
-    monkeypatch.setattr(tpu, "compile_jobs", answer)
+    monkeypatch.setattr(compiler, "compile_jobs", answer)
     choice = choose(variants(len(found)))
     assert [c.found for c in choice.candidates] == list(found)
     return choice.best.name, choice.reason
@@ -118,7 +128,7 @@ def test_command_line_follows_the_compiler(monkeypatch: pytest.MonkeyPatch, caps
         return [replace(REPORT, estimated_cycles=9000 if n != 1 else 100) for n in range(len(jobs))]
 
     monkeypatch.setattr(command, "tpu_available", lambda: True)
-    monkeypatch.setattr(tpu, "compile_jobs", answer)
+    monkeypatch.setattr(compiler, "compile_jobs", answer)
     assert main(["optimize", str(SMALL), "--target", "tpu", "--no-run"]) == 0
     out = capsys.readouterr().out
     assert "chosen by the TPU compiler: program 2, the fewest estimated cycles (100)" in out
@@ -129,7 +139,7 @@ def test_command_line_follows_the_compiler(monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_missing_compiler_is_an_error_with_a_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tpu, "tpu_available", lambda: False)
+    monkeypatch.setattr(compiler, "tpu_available", lambda: False)
     with pytest.raises(LowerError, match="not installed") as caught:
         compile_for_tpu(masked("j < 1022"))
     assert "loopsat[tpu]" in caught.value.help

@@ -18,12 +18,12 @@ from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
-from lower import cache
-from lower.cli import main
-from lower.kernel import compile
-from lower.lowerings import DECISIONS, Lowering, lowered_as, lowerings, targets
-from lower.measure import Call, Timing
-from lower.tuning import Trial, Tuned, count_steps, fastest, needed_sizes, tune
+from lower.commands.cli import main
+from lower.runtime import cache
+from lower.runtime.kernel import compile
+from lower.tune.lowerings import DECISIONS, Lowering, lowered_as, lowerings, targets
+from lower.tune.measure import Call, Timing
+from lower.tune.tuning import Trial, Tuned, count_steps, fastest, needed_sizes, tune
 from profiles import some
 
 ROOT = Path(__file__).parent.parent.parent
@@ -135,7 +135,7 @@ def test_a_lowering_that_changed_since_is_measured_anew(monkeypatch: pytest.Monk
         known = lowered_as(func, target, name)
         return None if known is None else replace(known, source=known.source + "#")
 
-    monkeypatch.setattr("lower.tuning.lowered_as", another)
+    monkeypatch.setattr("lower.tune.tuning.lowered_as", another)
     assert not tune(found, repeat=1, timer=takes(2.0, 1.0)).remembered
 
 
@@ -307,7 +307,7 @@ def test_a_cache_that_cannot_be_written_is_a_note(
 
 WRITER = """
 import sys
-from lower import cache
+from lower.runtime import cache
 me, others = sys.argv[1], sys.argv[2].split()
 for turn in range(150):
     value = {"by": me, "turn": turn, "rest": me * 5000}

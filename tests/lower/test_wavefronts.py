@@ -14,8 +14,8 @@ from ir import PrimFunc, parse, specialize
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from lower import emit
-from lower.function import emit_function
-from lower.kernel import Kernel
+from lower.emission.function import emit_function
+from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
 from profiles import some
 
@@ -385,7 +385,7 @@ def test_extremes_run_along_arrays_as_they_lie() -> None:
     assert "jnp.max(X + Z, axis=0)" in check(func).source
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float64", "int8", "float16"])
+@pytest.mark.parametrize("dtype", some(["int64", "float64", "int8", "float16"], 1))
 def test_a_row_in_place_has_the_type_of_its_buffer(dtype: str) -> None:
     """A literal row, and a product, in a loop that stays one."""
     body = """

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ir import PrimFunc, parse
 from ir.interpret import interpret
 from lower import compile
-from lower.normalize import normalize
-from lower.working import work_in_place
+from lower.nest.normalize import normalize
+from lower.storage.scalar_promotion import work_in_place
 from profiles import few
 
 HEAD = "from ir import script as T\n\n@T.prim_func\ndef f({params}):\n    w = T.alloc_buffer((1,), 'float32')\n"

@@ -1,0 +1,535 @@
+"""Loads and index lists as JAX source: slices of views where an access is one, gathers where not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from ir.dtypes import DType
+from ir.nodes import Binary, Buffer, Const, Expr, Var, const
+from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
+from lower.array.values import POSTFIX, Translator, Value, aligned, ordered, union
+from lower.array.views import Axis, Group, groups, in_blocks, overhang, reads_data, split_terms
+from lower.nest.nodes import Box, extreme
+
+ZERO = const(0, DType.INT32)
+Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
+AxisPads = dict[Var, tuple[int, int]]
+EDGE, WRAP, ZEROS = "edge", "wrap", "constant"  # what a buffer is padded with: its borders, its other end, one value
+DEFAULT_SIZE = 256  # of a dimension whose size is symbolic
+# A slice may be padded by this many times its own size before a gather is cheaper.
+MAX_PADDING = 2
+
+
+class Bounds:
+    """What is known of variables at one place: boxes of axes and loops around, and names that are static.
+
+    Of axes that are `cut` differently in each phase of a loop, bounds are always written out.
+    """
+
+    def __init__(
+        self,
+        boxes: Mapping[Var, Box],
+        static: frozenset[Var],
+        shape_variables: frozenset[Var],
+        cut: frozenset[Var] = frozenset(),
+    ) -> None:
+        self.cut = cut
+        self.boxes = boxes
+        self.static = static
+        self.shape_variables = shape_variables
+
+    def ranges(self, var: Var) -> tuple[Bound, Bound]:
+        """Constant bounds of a variable."""
+        box = self.boxes.get(var)
+        if box is None:
+            return (0, None) if var in self.shape_variables else (None, None)
+        stop = box.low + box.extent
+        return box.low.const if box.low.is_const else None, stop.const - 1 if stop.is_const else None
+
+    def linear(self, expr: Expr) -> Linear:
+        return linear(expr, self.ranges)
+
+    def at_least(self, form: Linear) -> int | None:
+        """A constant that the form never goes below."""
+        low = extreme(form, self.boxes, self.static, self.ranges, upper=False)
+        return None if low is None else interval(low, self.ranges)[0]
+
+    def at_most(self, form: Linear) -> int | None:
+        """A constant that the form never exceeds."""
+        high = extreme(form, self.boxes, self.static, self.ranges, upper=True)
+        return None if high is None else interval(high, self.ranges)[1]
+
+    def with_axes(self, axes: Sequence[Axis]) -> Bounds:
+        """The same with array axes added."""
+        added = {a.var: Box(a.low, a.extent, exact=True) for a in axes}
+        return Bounds({**self.boxes, **added}, self.static, self.shape_variables, self.cut)
+
+
+class Accessor:
+    """Writes accesses to buffers over the axes of one statement."""
+
+    def __init__(self, order: Sequence[Axis], bounds: Bounds, translator: Translator) -> None:
+        self.order = tuple(order)
+        self.bounds = bounds
+        self.translator = translator
+        # What to pad each buffer by for all accesses, by its source and mode, and how often it is read.
+        self.widths: dict[tuple[str, str], Pads] = {}
+        self.reads: dict[tuple[str, str], int] = {}
+        self.alone: set[str] = set()  # buffers of which each read is padded by itself, by their source
+        self.fill = ""  # what stands outside of buffers, where that is not zero
+        self.named: Callable[[str, str, int, float], str] = lambda name, code, reads, elements: code
+
+    def view(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> list[Group] | None:
+        """The access as a view whose leaving of the buffer is known, or None."""
+        return find_view(shape, indices, self.order, self.bounds)
+
+    def size(self, form: Linear) -> str:
+        """A static number as source: a Python number while tracing, of any size."""
+        return str(form.const) if form.is_const else self.translator.expr(to_expr(form, ZERO)).code
+
+    def load(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
+        """`name[indices]` as an array over the axes that the indices use."""
+        if not shape:
+            return Value(name)
+        view = self.view(shape, indices)
+        value = None if view is None else self._slice(name, view)
+        if value is None:
+            value = self._clamped(name, shape, indices)
+        if value is None and view is not None:
+            value = self._shifted(name, view)
+        return self.gather(name, shape, indices) if value is None else value
+
+    def _clamped(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
+        """A slice of the buffer with borders repeated, where `max(., 0)` and `min(., n-1)` keep indices inside, or with
+        its other end beyond them, where `% n` does."""
+        found = self.borders(shape, indices)
+        if found is None:
+            return None
+        view, own, mode = found
+        pads = self._padding((name, mode), own)
+        marks: list[str] = []
+        for g, pad in zip(view, pads, strict=True):
+            start, size = g.start + pad[0], g.size + pad[0] + pad[1]
+            if g.axes and not self.is_static(start):
+                return None
+            marks.append(self.mark(g, start, size))
+        return self._split(indexed(self._wide(name, name, pads, mode, view), marks), view)
+
+    def _shifted(self, name: str, view: Sequence[Group]) -> Value | None:
+        """A slice that begins where data say, the same for all positions; what is beyond the buffer nobody reads.
+
+        It is padded by as much as it takes on both sides, so that every begin is inside: more elements are moved than a
+        gather takes, but in a row.
+        """
+        plain = all(g.dims == 1 and len(g.axes) < 2 and g.step == 1 for g in view)
+        moved = [g for g in view if g.axes and g.start.has_loads()]
+        if not (plain and moved) or any(not (g.axes or self.inside(g)) for g in view):
+            return None
+        if not all(g.size.is_const and g.span.is_const and g.size.const <= MAX_PADDING * g.span.const for g in moved):
+            return None
+        marks: list[str] = []
+        for g in view:
+            if g in moved:
+                marks.append(":")
+            elif g.axes and (
+                not self.is_static(g.start) or overhang(g, self.bounds.at_least, self.bounds.at_most) != (0, 0)
+            ):
+                return None
+            else:
+                marks.append(self.mark(g, g.start, g.size))
+        kept = [g for g in view if g.axes]
+        widths = ", ".join(f"({self.size(g.span)}, {self.size(g.span)})" if g in moved else "(0, 0)" for g in kept)
+        code = f"jnp.pad({indexed(name, marks)}, ({widths}{',' if len(kept) == 1 else ''}))"
+        for d, g in enumerate(kept):
+            if g in moved:
+                start = self.size(g.start + g.span)
+                code = f"lax.dynamic_slice_in_dim({code}, {start}, {self.size(g.span)}, {d})"
+        return ordered(_turned(code, view), [g.axes[0] for g in kept], self.order)
+
+    def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
+        """A padded buffer; it is named where several accesses read it."""
+        widths = [(max(low, 0), max(high, 0)) for low, high in pads]
+        whole = self._pad(self._cropped(code, pads, view), widths, mode)
+        reads = self.reads.get((code, mode), 1)
+        elements = 1.0
+        for g in view:
+            elements *= g.size.const if g.size.is_const else DEFAULT_SIZE
+        return whole if reads < 2 and mode == ZEROS else self.named(name, whole, reads, elements)
+
+    def _pad(self, code: str, widths: Pads, mode: str) -> str:
+        fill = f", constant_values={self.fill}" if self.fill else ""
+        options = fill if mode == ZEROS else f', mode="{mode}"'
+        return f"jnp.pad({code}, ({', '.join(map(str, widths))}{',' if len(widths) == 1 else ''}){options})"
+
+    def survey(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr], times: int) -> None:
+        """Take note of an access that is going to be written `times` times, so that its buffer is padded once."""
+        found = self.borders(shape, indices)
+        if found is not None:
+            self._note_width((name, found[2]), found[1], times)
+            return
+        leaving = self.leaving(shape, indices)
+        if leaving is not None:
+            view, pads = leaving
+            self._note_width((self.merged(name, view), ZEROS), pads, times)
+
+    def leaving(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads] | None:
+        """An access as a view that leaves its buffer, and by how much; None where it is none or does not."""
+        view = self.view(shape, indices)
+        pads = None if view is None else self._overhangs(view)
+        return None if view is None or pads is None or not _leaves(pads) else (view, pads)
+
+    def separable(self, view: Sequence[Group], pads: Pads) -> bool:
+        """Whether a view is part of its buffer with just these pads around it, at places known while tracing."""
+        for g, (low, high) in zip(view, pads, strict=True):
+            stop = g.start + g.span
+            exact = (not low or g.start.equals(-low)) and (not high or (stop - g.size).equals(high))
+            if not exact or not self.is_static(g.start) or any(a.var in self.bounds.cut for a in g.axes):
+                return False
+            first, last = self.bounds.at_least(stop), self.bounds.at_most(g.start - g.size)
+            if first is None or first < 1 or last is None or last >= 0:  # it may have nothing of the buffer
+                return False
+        return True
+
+    def unpadded(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[Value, AxisPads] | None:
+        """What an access has of the buffer it leaves, over that part of its axes, and by how much it leaves it along
+        each; None where it is no such access."""
+        found = self.leaving(shape, indices)
+        if found is None or self.borders(shape, indices) is not None or not self.separable(*found):
+            return None
+        view, pads = found
+        if any(len(g.axes) > 1 or g.step > 1 for g in view):
+            return None
+        around = {g.axes[0].var: pad for g, pad in zip(view, pads, strict=True) if g.axes}
+        value = self._split(self._part(self.merged(name, view), view, pads), view)
+        return replace(value, axes=tuple(_without_ends(a, around[a.var]) for a in value.axes)), around
+
+    def _padded_part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
+        """The part of a buffer that a view which is `separable` shows, padded by itself."""
+        widths = [pad for g, pad in zip(view, pads, strict=True) if g.axes]
+        steps = [":" if g.step == 1 else f"::{g.step}" for g in view if g.axes]
+        return indexed(self._pad(self._part(code, view, pads), widths, ZEROS), steps)
+
+    def _part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
+        """What a view which is `separable` shows of its buffer, with what is between its elements."""
+        marks: list[str] = []
+        for g, (low, high) in zip(view, pads, strict=True):
+            first = "" if low or g.start.equals(0) else self.size(g.start)
+            stop = g.start + g.span
+            last = "" if high or stop.equals(g.size) else self.size(stop)
+            marks.append(f"{first}:{last}" if g.axes else self.size(g.start))
+        return indexed(code, marks)
+
+    def _padding(self, key: tuple[str, str], own: Pads) -> Pads:
+        """By how much a buffer is padded for all accesses of which note was taken, or for one that needs more.
+
+        A position of a window may go round by another multiple of the size than the window as a whole.
+        """
+        known = self.widths.get(key, own)
+        covered = all(a >= c and b >= d for (a, b), (c, d) in zip(known, own, strict=True))
+        return known if covered else own
+
+    def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
+        known = self.widths.get(key, pads)
+        self.widths[key] = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(known, pads, strict=True)]
+        self.reads[key] = self.reads.get(key, 0) + times
+
+    def _overhangs(self, view: Sequence[Group]) -> Pads | None:
+        """By how much each dimension of a view leaves the buffer; None where that is not known, or too much to pad."""
+        pads: Pads = []
+        for g in view:
+            pad = overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0)
+            if pad is None or not self._cheap(pad, g):
+                return None
+            pads.append(pad)
+        return [self._crop(pad, g) for pad, g in zip(pads, view, strict=True)] if _leaves(pads) else pads
+
+    def _crop(self, pad: tuple[int, int], g: Group) -> tuple[int, int]:
+        """What a dimension is padded by, without what a view that moves never reads of it.
+
+        In a loop, XLA copies a buffer that it reads and stores to unless it sees that both are at the same places."""
+        if not g.axes or not g.size.is_const or self.is_static(g.start):
+            return pad
+        before, after = self.bounds.at_least(g.start), self.bounds.at_most(g.start + g.span - g.size)
+        low, high = pad[0] or -max(before or 0, 0), pad[1] or min(after or 0, 0)
+        read = g.size.const + min(low, 0) + min(high, 0)
+        return (low, high) if 0 < read < g.size.const else pad
+
+    def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads, str] | None:
+        """The view that clamped or wrapped indices are, by how much it leaves the buffer, and what is found there; None
+        if they are not kept inside so."""
+        for mode, inside in _insides(self.order).items():
+            inner = [inside(i, size, self.bounds) for i, size in zip(indices, shape, strict=True)]
+            found = self._bordered_view(shape, inner)
+            if found is not None:
+                return *found, mode
+        return None
+
+    def _bordered_view(
+        self, shape: Sequence[Linear], inner: Sequence[tuple[Expr, bool, bool]]
+    ) -> tuple[list[Group], Pads] | None:
+        """The view that indices are, of which some are kept inside at the low or the high end."""
+        if not any(low or high for _, low, high in inner):
+            return None
+        view = self.view(shape, [e for e, _, _ in inner])
+        if view is None or any(g.dims > 1 for g in view):
+            return None
+        pads: Pads = []
+        for g, (_, low, high) in zip(view, inner, strict=True):
+            pad = overhang(g, self.bounds.at_least, self.bounds.at_most) if g.axes else (0, 0)
+            if pad is None or (pad[0] and not low) or (pad[1] and not high) or ((low or high) and not g.axes):
+                return None
+            if not self._cheap(pad, g):
+                return None
+            pads.append(pad)
+        return view, pads
+
+    def _slice(self, name: str, view: list[Group]) -> Value | None:
+        code = self.merged(name, view)
+        pads = self._overhangs(view)
+        if pads is None or _leaves(pads):
+            cut = in_blocks(view)
+            left = None if cut is None else self._overhangs(cut)
+            if cut is not None and (pads is None or (left is not None and not _leaves(left))):
+                return self._slice(name, cut)  # otherwise it is padded as other reads of the buffer are
+        if pads is None:
+            return None
+        if _leaves(pads):
+            if code in self.alone:
+                return self._split(self._padded_part(code, view, pads), view)
+            pads = self._padding((code, ZEROS), pads)
+            code = self._wide(name, code, pads, ZEROS, view)
+        elif self.moves(view):
+            return self.window(name, view)
+        marks: list[str] = []
+        for d, (g, pad) in enumerate(zip(view, pads, strict=True)):
+            start, size = g.start + pad[0], g.size + pad[0] + pad[1]
+            if g.axes and not self.is_static(start):
+                code = f"lax.dynamic_slice_in_dim({code}, {self.size(start)}, {self.size(g.span)}, {d})"
+                marks.append(":" if g.step == 1 else f"::{g.step}")
+            else:
+                marks.append(self.mark(g, start, size))
+        return self._split(indexed(code, marks), view)
+
+    def moves(self, view: Sequence[Group]) -> bool:
+        """Whether a view is a window of a buffer that begins at places known only as it runs."""
+        plain = all(g.dims == 1 and len(g.axes) < 2 and g.step == 1 and not g.start.has_loads() for g in view)
+        return plain and any(g.axes and not self.is_static(g.start) for g in view)
+
+    def window(self, name: str, view: Sequence[Group]) -> Value:
+        """The part of a buffer that a view which `moves` shows."""
+        starts, spans = (
+            ", ".join(map(self.size, sizes)) for sizes in ([g.start for g in view], [g.span for g in view])
+        )
+        comma = "," if len(view) == 1 else ""
+        code = f"lax.dynamic_slice({name}, ({starts}{comma}), ({spans}{comma}))"
+        axes = [axis for g in view for axis in g.axes]
+        if len(axes) < len(view):
+            code = f"{code}.reshape({', '.join(self.size(a.extent) for a in axes)})"
+        return ordered(_turned(code, view), axes, self.order)
+
+    def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
+        """Whether a load is a slice that is padded wherever it leaves the buffer, in any of its dimensions."""
+        view = self.view(shape, indices)
+        pads = None if view is None else self._overhangs(view)
+        if view is None or pads is None:
+            return False
+        # What leaves a dimension of several that are merged is in the next row; an element alone is not padded.
+        split = all(g.dims == 1 and (g.axes or self.inside(g)) for g in view)
+        return split and _leaves(pads)
+
+    def inside(self, g: Group) -> bool:
+        """Whether one position of a dimension surely is in it."""
+        low, high = self.bounds.at_least(g.start), self.bounds.at_most(g.start - g.size)
+        return low is not None and low >= 0 and high is not None and high < 0
+
+    def _cropped(self, code: str, pads: Pads, view: Sequence[Group]) -> str:
+        """A buffer without what the negative ones of its pads leave out."""
+        marks: list[str] = []
+        for g, (low, high) in zip(view, pads, strict=True):
+            first, stop = (str(-low) if low < 0 else ""), (self.size(g.size + high) if high < 0 else "")
+            marks.append(f"{first}:{stop}")
+        return indexed(code, marks)
+
+    def _cheap(self, pad: tuple[int, int], g: Group) -> bool:
+        return sum(pad) <= 64 or (g.size.is_const and sum(pad) <= MAX_PADDING * g.size.const)
+
+    def is_static(self, form: Linear) -> bool:
+        """Whether a form is a Python number while tracing."""
+        return form.vars() <= self.bounds.static and not form.has_loads()
+
+    def merged(self, name: str, view: Sequence[Group]) -> str:
+        """The buffer with the dimensions of each group merged."""
+        if all(g.dims == 1 for g in view):
+            return name
+        return f"{name}.reshape({', '.join(self.size(g.size) for g in view)})"
+
+    def mark(self, g: Group, start: Linear, size: Linear) -> str:
+        """One position of an index list."""
+        if not g.axes:
+            return self.size(start)
+        stop = start + g.span
+        out = any(a.var in self.bounds.cut for a in g.axes)
+        low = "" if start.equals(0) and not out else self.size(start)
+        high = "" if stop.equals(size) and not out else self.size(stop)
+        return f"{low}:{high}" + (f":{g.step}" if g.step != 1 else "")
+
+    def _split(self, code: str, view: Sequence[Group]) -> Value:
+        """Give each axis of a group its own dimension, drop slack, turn flipped axes, order as the statement does."""
+        axes = [axis for g in view for axis in g.axes]
+        sizes: list[str] = []
+        marks: list[str] = []
+        for g in view:
+            for k, axis in enumerate(g.axes):
+                block = None if k == 0 else g.blocks[k - 1]
+                sizes.append(self.size(axis.extent) if block is None else str(block))
+                marks.append(":" if block is None or axis.extent.equals(block) else f":{self.size(axis.extent)}")
+        if any(len(g.axes) > 1 for g in view):
+            code = indexed(f"{code}.reshape({', '.join(sizes)})", marks)
+        return ordered(_turned(code, view), axes, self.order)
+
+    def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
+        """Indexing with arrays; whole rows where only one index is no slice."""
+        rows = self._row_gather(name, shape, indices)
+        if rows is not None:
+            return rows
+        values = [self.translator.expr(i) for i in indices]
+        axes = union(self.order, *(v.axes for v in values))
+        return Value(gathered(name, [aligned(v, axes).code for v in values]), axes, POSTFIX)
+
+    def _row_gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
+        marks: list[str] = []
+        axes: list[Axis] = []
+        count = 0
+        for size, index in zip(shape, indices, strict=True):
+            form = self.bounds.linear(index)
+            parts = split_terms(form, self.order)
+            view = find_view([size], [index], self.order, self.bounds)
+            if view is None or parts is None:
+                value = self.translator.expr(index)
+                count += 1
+                marks.append(value.code)
+                axes += value.axes
+            elif len(view[0].axes) != 1 or view[0].flipped[0]:
+                return None
+            else:
+                g = view[0]
+                if overhang(g, self.bounds.at_least, self.bounds.at_most) != (0, 0) or not self.is_static(g.start):
+                    return None
+                marks.append(self.mark(g, g.start, size))
+                axes += g.axes
+        names = [a.var for a in axes]
+        if count != 1 or len(set(names)) != len(names) or len(marks) == 1:
+            return None
+        return ordered(gathered(name, marks), axes, self.order)
+
+    def scatter_index(
+        self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
+    ) -> tuple[str, tuple[Axis, ...]]:
+        """Index list of a store and its axes; where `mask` is false or data leaves the buffer: past the end."""
+        values = [self.translator.expr(i) for i in indices]
+        for d, (index, size) in enumerate(zip(indices, shape, strict=True)):
+            if reads_data(index) and index.dtype.is_signed:
+                # A negative index would count from the end; past the end it is dropped.
+                inside = self.translator.binary("ge", values[d], Value("0", static=True, weak=True), index.dtype)
+                end = Value(self.size(size), static=True, weak=True)
+                values[d] = self.translator.select(inside, values[d], end, DType.INT32)
+        if mask is not None:
+            end = Value(self.size(shape[0]), static=True, weak=True)
+            values[0] = self.translator.select(mask, values[0], end, DType.INT32)
+        axes = union(self.order, *(v.axes for v in values))
+        return ", ".join(aligned(v, axes).code for v in values), axes
+
+
+def _leaves(pads: Pads) -> bool:
+    """Whether there is anything to pad."""
+    return any(p > 0 for pad in pads for p in pad)
+
+
+def _turned(code: str, view: Sequence[Group]) -> str:
+    """An array with the axes turned that run backward."""
+    turned = [d for d, flipped in enumerate(f for g in view for f in g.flipped) if flipped]
+    return f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})" if turned else code
+
+
+def _without_ends(axis: Axis, pad: tuple[int, int]) -> Axis:
+    """An axis without the positions at its ends that are padding."""
+    low, high = pad
+    return replace(axis, low=axis.low + low, extent=axis.extent - (low + high)) if low or high else axis
+
+
+def find_view(
+    shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
+) -> list[Group] | None:
+    """Read an access as a view over `axes`, or None."""
+    return groups(shape, [bounds.linear(i) for i in indices], axes)
+
+
+def unbordered_view(
+    shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
+) -> list[Group] | None:
+    """Read an access as a view, of a buffer that goes on beyond its borders where indices are clamped or wrapped."""
+    for inside in _insides(axes).values():
+        inner = [inside(i, size, bounds) for i, size in zip(indices, shape, strict=True)]
+        if any(low or high for _, low, high in inner):
+            return find_view(shape, [e for e, _, _ in inner], axes, bounds)
+    return find_view(shape, indices, axes, bounds)
+
+
+def _insides(axes: Sequence[Axis]) -> dict[str, Callable[[Expr, Linear, Bounds], tuple[Expr, bool, bool]]]:
+    """Ways to keep an index inside of its dimension, by what a buffer is padded with for it: each tells what the index
+    is before that, and at which ends it is kept."""
+    return {EDGE: _unclamped, WRAP: partial(_unwrapped, axes=axes)}
+
+
+def _unclamped(index: Expr, size: Linear, bounds: Bounds) -> tuple[Expr, bool, bool]:
+    """What an index is before it is clamped to its dimension, and at which ends it is."""
+    low = high = False
+    while isinstance(index, Binary) and index.op in ("min", "max"):
+        bound = bounds.linear(index.rhs)
+        if index.op == "max" and bound.equals(0) and not low:
+            low = True
+        elif index.op == "min" and bound.equals(size - 1) and not high:
+            high = True
+        else:
+            break
+        index = index.lhs
+    return index, low, high
+
+
+def _unwrapped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> tuple[Expr, bool, bool]:
+    """What an index along axes is before its rest by the size of its dimension is taken, about the dimension."""
+    match index:
+        case Binary(op="floormod", lhs=inner, rhs=Const(value=n)) if n > 0 and size.equals(int(n)):
+            form = bounds.linear(inner)
+            low, high = bounds.at_least(form), bounds.at_most(form)
+            if low is None or high is None or 2 * (high - low) >= 3 * int(n) or not form.vars() & {a.var for a in axes}:
+                return index, False, False  # what goes round more often is an array repeated
+            times = (low + high + 1) // (2 * int(n))  # as near to the middle of the dimension as may be
+            return to_expr(form - times * int(n), inner), True, True
+        case _:
+            return index, False, False
+
+
+def indexed(code: str, marks: Sequence[str]) -> str:
+    """`code[marks]` without trailing whole dimensions."""
+    marks = list(marks)
+    while marks and marks[-1] == ":":
+        marks.pop()
+    return f"{code}[{', '.join(marks)}]" if marks else code
+
+
+def gathered(name: str, marks: Sequence[str]) -> str:
+    """Elements at index arrays, which the program keeps inside: no test for negative ones, none for those beyond.
+
+    Where a guard keeps the program from reading, any element does, so what is outside may be clamped.
+    """
+    while marks[-1] == ":":
+        marks = marks[:-1]
+    return f'{name}.at[{", ".join(marks)}].get(mode="clip", wrap_negative_indices=False)'
+
+
+def buffer_shape(buffer: Buffer, bounds: Bounds) -> list[Linear]:
+    """Extents of a buffer in linear form."""
+    return [bounds.linear(d) for d in buffer.shape]

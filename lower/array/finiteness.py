@@ -1,0 +1,82 @@
+"""Which array elements are certainly numbers, so that a product with zero is zero.
+
+Where the policy on floats grants it, a program computes with finite numbers only. That speaks of what it reads: padding
+that it never reads may hold anything, and must be masked wherever array code reads it nevertheless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import isfinite
+
+from ir import presburger
+from ir.analysis.dependence import Statement, first_read
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
+from lower.analysis.freedoms import MASKED, Policy
+from lower.analysis.linear_forms import to_expr
+from lower.array.views import Axis
+from lower.nest.nodes import Box
+
+
+class Finite:
+    """Answers for one program. Local buffers are made of zeros and hold only what is computed."""
+
+    def __init__(self, statements: Sequence[Statement], params: Collection[Buffer], policy: Policy) -> None:
+        self._policy = policy
+        self._statements = statements
+        self._params = params
+        self._read: dict[Buffer, presburger.isl.Set] = {}
+
+    def throughout(self, expr: Expr, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
+        """Whether an expression is finite at all positions of the axes, also where the program does not evaluate it."""
+        if not self._policy.may(MASKED, expr.dtype):
+            return False
+        match expr:
+            case Unary(op="neg", operand=operand):
+                return self.throughout(operand, axes, around)
+            case Const(value=value):
+                return isfinite(value)
+            case Load(buffer=buffer) if buffer.dtype.is_float:
+                return buffer not in self._params or self._reads_all(expr, axes, around)
+            case _:
+                return not expr.dtype.is_float
+
+    def _reads_all(self, load: Load, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
+        def question() -> bool:
+            place = presburger.point(load.indices)
+            if place is None:
+                return False
+            names = [a.var.name for a in axes] + [v.name for v in around]
+            touched = presburger.forget(place.intersect_params(positions(axes, around)), names)
+            if load.buffer not in self._read:
+                self._read[load.buffer] = first_read(self._statements, load.buffer)
+            return touched.is_subset(self._read[load.buffer])
+
+        return presburger.within_budget(question, False)
+
+
+def positions(axes: Sequence[Axis], around: Mapping[Var, Box]) -> presburger.isl.Set:
+    """All positions of axes within their boxes and those of the loops around."""
+    boxes = {**around, **{a.var: Box(a.low, a.extent, exact=True) for a in axes}}
+    domain = presburger.always()
+    for var, box in boxes.items():
+        low, extent = to_expr(box.low, var), to_expr(box.extent, var)
+        domain = domain.intersect(presburger.loop_domain(var, low, extent).may)
+    return domain
+
+
+def outside_unless(guards: Sequence[Expr], load: Load, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
+    """Whether a load leaves its buffer wherever one of the guards does not hold."""
+
+    def question() -> bool:
+        hidden = presburger.never()
+        for guard in guards:
+            hidden = hidden.union(presburger.condition(guard).negated().may)
+        inside = positions(axes, around).intersect(hidden)
+        for index, extent in zip(load.indices, load.buffer.shape, strict=True):
+            zero = const(0, index.dtype)
+            for condition in (Binary("ge", index, zero), Binary("lt", index, extent)):
+                inside = inside.intersect(presburger.condition(condition).may)
+        return inside.is_empty()
+
+    return presburger.within_budget(question, False)

@@ -1,0 +1,407 @@
+"""One statement over its axes, brought into its best shape before source is written.
+
+Guards on one axis shrink its range, axes of one iteration disappear, quotients split axes, full rows fuse to one
+reduction axis, and small overlapping windows (filter taps) are unrolled. Nothing here writes source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise, product
+from math import prod
+
+from ir import presburger
+from ir.analysis.dependence import UpdateOp
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
+from ir.traverse import children, free_vars, loads, substitute_expr
+from lower.analysis.linear_forms import Linear, atom, number, to_expr
+from lower.array.access import Bounds, unbordered_view
+from lower.array.finiteness import positions
+from lower.array.views import Axis, split_terms
+
+# A window is unrolled into shifted slices up to this many taps: fastest for few, and the source stays readable.
+MAX_TAPS = 32
+MAX_SLICES = 256  # taps that are traced one by one: XLA takes some milliseconds for each
+_LONGER = 8  # times as many taps that are reduced are preferred to few of which some are not
+_MAX_CANDIDATES = 6  # axes of which all combinations are tried
+WORTH = 16  # in loops, a guard over several axes cuts one if that leaves out more than its size over this number
+MAX_CUTS = 64  # of the axes of a statement by its guards; those of a program that does something need a few
+MAX_WINDOW = 4  # positions of a window that is no shifted slice up to which it is unrolled
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """`buffer[indices] = value`, or `op=` when it updates, for all positions of `axes` where the guards hold."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    value: Expr
+    op: UpdateOp | None
+    guards: tuple[Expr, ...]
+    axes: tuple[Axis, ...]
+
+    def exprs(self) -> Iterator[Expr]:
+        yield from self.indices
+        yield self.value
+        yield from self.guards
+
+    def substitute(self, var: Var, value: Expr) -> Job:
+        """The job without the axis of `var`, which takes one value."""
+        values = {var: value}
+        return Job(
+            self.buffer,
+            tuple(substitute_expr(i, values) for i in self.indices),
+            substitute_expr(self.value, values),
+            self.op,
+            tuple(substitute_expr(g, values) for g in self.guards),
+            tuple(a for a in self.axes if a.var != var),
+        )
+
+    def with_axis(self, old: Axis, *new: Axis) -> Job:
+        """The job with an axis replaced."""
+        axes: list[Axis] = []
+        for axis in self.axes:
+            axes += new if axis.var == old.var else [axis]
+        return replace(self, axes=tuple(axes))
+
+    def reduced(self) -> tuple[Axis, ...]:
+        """Axes that the place of an update does not depend on."""
+        if self.op is None:
+            return ()
+        used = {v for i in self.indices for v in free_vars(i)}
+        return tuple(a for a in self.axes if a.var not in used)
+
+
+_FORMS = {"lt": ((1, 1),), "le": ((1, 0),), "gt": ((-1, 1),), "ge": ((-1, 0),), "eq": ((1, 0), (-1, 0))}
+
+
+def inequalities(guard: Expr, bounds: Bounds) -> list[Linear] | None:
+    """Linear forms that are all <= 0 exactly where an integer comparison holds."""
+    if not isinstance(guard, Binary) or guard.op not in _FORMS or not guard.lhs.dtype.is_integer:
+        return None
+    difference = bounds.linear(guard.lhs) - bounds.linear(guard.rhs)
+    return [difference * sign + slack for sign, slack in _FORMS[guard.op]]
+
+
+def verdict(guard: Expr, bounds: Bounds) -> bool | None:
+    """Whether a guard holds at all positions, at none, or that is not known."""
+    if isinstance(guard, Const):
+        return bool(guard.value)
+    if isinstance(guard, Binary) and guard.op in ("and", "or"):
+        parts = (verdict(guard.lhs, bounds), verdict(guard.rhs, bounds))
+        decisive = guard.op == "or"
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    if isinstance(guard, Binary) and guard.op == "ne":
+        same = verdict(Binary("eq", guard.lhs, guard.rhs), bounds)
+        return None if same is None else not same
+    forms = inequalities(guard, bounds)
+    if forms is None:
+        return None
+    highs = [bounds.at_most(f) for f in forms]
+    if all(h is not None and h <= 0 for h in highs):
+        return True
+    lows = [bounds.at_least(f) for f in forms]
+    return False if any(low is not None and low > 0 for low in lows) else None
+
+
+def settle(job: Job, around: Bounds, forms: list[str]) -> Job | None:
+    """Shrink axes by guards, drop guards that always hold; None when nothing is ever executed.
+
+    Guards that contradict each other would shrink axes of symbolic extents for ever, and long ones for very long. After
+    so many cuts that others are through, isl says whether anything is left, and axes stay as they are, as `forms` says.
+    """
+    cuts = 0
+    while True:
+        bounds = around.with_axes(job.axes)
+        for axis in job.axes:
+            extent = bounds.at_most(axis.extent)
+            if extent is not None and extent <= 0:
+                return None
+            if axis.extent.equals(1):
+                job = job.substitute(axis.var, to_expr(axis.low, axis.var))
+                break
+        else:
+            guards: list[Expr] = []
+            for guard in job.guards:
+                holds = verdict(guard, bounds)
+                if holds is False:
+                    return None
+                if holds is None:
+                    guards.append(guard)
+            job = replace(job, guards=tuple(guards))
+            smaller = _pinned(job, bounds) or (_shrink(job, bounds) if cuts < MAX_CUTS else None)
+            if smaller is not None:
+                job, cuts = smaller, cuts + 1
+            elif cuts < MAX_CUTS:
+                return job
+            elif _empty(job, around):
+                return None
+            else:
+                forms.append(f"guards cut its axes {MAX_CUTS} times, and may cut them further")
+                return job
+
+
+def _empty(job: Job, around: Bounds) -> bool:
+    """Whether it is proven that the guards hold nowhere."""
+
+    def question() -> bool:
+        where = positions(job.axes, around.boxes)
+        for guard in job.guards:
+            where = where.intersect(presburger.condition(guard).may)
+        return where.is_empty()
+
+    return presburger.within_budget(question, False)
+
+
+def _pinned(job: Job, bounds: Bounds) -> Job | None:
+    """The job without an axis of which a guard allows one value, which may be known only as it runs; or None."""
+    for guard in job.guards:
+        if not (isinstance(guard, Binary) and guard.op == "eq" and guard.lhs.dtype.is_integer):
+            continue
+        parts = split_terms(bounds.linear(guard.lhs) - bounds.linear(guard.rhs), job.axes)
+        if parts is None or len(parts[0]) != 1 or abs(parts[0][0][1]) != 1 or parts[1].has_loads():
+            continue
+        ((axis, c),), rest = parts
+        value = rest * -c
+        low, high = bounds.at_least(value - axis.low), bounds.at_most(value - axis.low - axis.extent)
+        if low is not None and low >= 0 and high is not None and high < 0:
+            return job.substitute(axis.var, to_expr(value, axis.var))
+    return None
+
+
+def _shrink(job: Job, bounds: Bounds) -> Job | None:
+    """The job with one axis restricted by one of its guards, or None."""
+    for guard in job.guards:
+        for form in inequalities(guard, bounds) or ():
+            parts = split_terms(form, job.axes)
+            if parts is None:
+                continue
+            for axis, c in parts[0]:
+                rest = parts[1]
+                if len(parts[0]) > 1:  # what the other axes allow somewhere
+                    least = bounds.at_least(form - atom(axis.var) * c)
+                    if least is None:
+                        continue
+                    rest = number(least)
+                if rest.has_loads() or not rest.vars() <= bounds.static:
+                    continue
+                smaller = restrict(axis, c, rest)
+                # in a loop a slice is a copy each time: where the guard stays anyway, a row less is not worth it
+                anyway = len(parts[0]) == 1 or bounds.boxes.keys() <= {a.var for a in job.axes}
+                if smaller is not None and (anyway or _much_smaller(smaller, axis)):
+                    return job.with_axis(axis, smaller)
+    return None
+
+
+def _much_smaller(smaller: Axis, axis: Axis) -> bool:
+    less = axis.extent - smaller.extent
+    return less.is_const and axis.extent.is_const and less.const * WORTH > axis.extent.const
+
+
+def restrict(axis: Axis, c: int, rest: Linear) -> Axis | None:
+    """The axis within `c * var + rest <= 0`, when that is smaller for certain."""
+    if not rest.is_const and abs(c) != 1:
+        return None
+    if c > 0:  # var <= floor(-rest / c)
+        limit = number(-rest.const // c) if rest.is_const else rest * -1
+        less = axis.low + axis.extent - (limit + 1)
+        return Axis(axis.var, axis.low, axis.extent - less) if less.is_const and less.const > 0 else None
+    low = number(-(-rest.const // -c)) if rest.is_const else rest  # var >= ceil(rest / -c)
+    less = low - axis.low
+    return Axis(axis.var, low, axis.extent - less) if less.is_const and less.const > 0 else None
+
+
+def split_quotients(job: Job, bounds: Bounds) -> Job:
+    """Split an axis where an index that is no view divides it: `A[i // 2]` becomes an outer and an inner axis."""
+    for axis in job.axes:
+        if not (axis.low.is_const and axis.extent.is_const):
+            continue
+        for c in sorted(_divisors(job, axis, bounds.with_axes(job.axes))):
+            if axis.low.const % c or axis.extent.const % c:
+                continue
+            outer = Axis(_derived(axis.var, "o"), number(axis.low.const // c), number(axis.extent.const // c))
+            inner = Axis(_derived(axis.var, "i"), number(0), number(c))
+            joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
+            axes = job.with_axis(axis, outer, inner).axes
+            candidate = _canonical(replace(job.substitute(axis.var, joined), axes=axes), bounds.with_axes(axes))
+            if all_views(candidate, bounds.with_axes(axes)):
+                return candidate
+    return job
+
+
+def _canonical(job: Job, bounds: Bounds) -> Job:
+    """The job with the place of its store in linear form, so that axes it does not depend on are gone from it."""
+    return replace(job, indices=tuple(to_expr(bounds.linear(i), i) for i in job.indices))
+
+
+def _divisors(job: Job, axis: Axis, bounds: Bounds) -> set[int]:
+    found: set[int] = set()
+    for buffer, indices in accesses(job):
+        if is_view(buffer, indices, job.axes, bounds):
+            continue
+        for index in indices:
+            for a in bounds.linear(index).terms:
+                if (
+                    isinstance(a, Binary)
+                    and a.op == "floordiv"
+                    and isinstance(a.rhs, Const)
+                    and axis.var in free_vars(a)
+                ):
+                    found.add(int(a.rhs.value))
+    return found
+
+
+def _derived(var: Var, suffix: str) -> Var:
+    return Var(f"{var.name}_{suffix}", var.dtype)
+
+
+def accesses(job: Job) -> list[tuple[Buffer, tuple[Expr, ...]]]:
+    """Buffers and indices of the store and of all loads."""
+    found = [(job.buffer, job.indices)]
+    found += [(load.buffer, load.indices) for e in job.exprs() for load in loads(e)]
+    return found
+
+
+def all_views(job: Job, bounds: Bounds) -> bool:
+    """Whether every access of the job is a view."""
+    return all(is_view(b, i, job.axes, bounds) for b, i in accesses(job))
+
+
+def is_view(buffer: Buffer, indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds) -> bool:
+    """Whether an access is a view of a buffer, or of one that goes on beyond its borders."""
+    shape = [bounds.linear(d) for d in buffer.shape]
+    return unbordered_view(shape, indices, axes, bounds) is not None
+
+
+def fuse_reductions(job: Job, bounds: Bounds) -> Job:
+    """Fuse neighbouring reduction axes that run through whole rows: one long axis reduces fastest."""
+    if job.guards:
+        return job
+    changed = True
+    while changed:
+        changed = False
+        reduced = job.reduced()
+        for outer, inner in pairwise(reduced):
+            fused = _fuse(job, outer, inner, bounds)
+            if fused is not None:
+                job, changed = fused, True
+                break
+    return job
+
+
+def _fuse(job: Job, outer: Axis, inner: Axis, bounds: Bounds) -> Job | None:
+    if not (inner.extent.is_const and inner.low.equals(0) and outer.low.equals(0)):
+        return None
+    used = [load for e in job.exprs() for load in loads(e) if {outer.var, inner.var} & free_vars(load)]
+    outside = {v for e in job.exprs() for v in _vars_outside_loads(e)}
+    if not used or {outer.var, inner.var} & outside:
+        return None
+    joint = Axis(
+        Var(f"{outer.var.name}_{inner.var.name}", outer.var.dtype), number(0), outer.extent * inner.extent.const
+    )
+    width = const(inner.extent.const, outer.var.dtype)
+    fused = job.substitute(outer.var, Binary("floordiv", joint.var, width))
+    fused = fused.substitute(inner.var, Binary("floormod", joint.var, width))
+    fused = replace(fused, axes=(*fused.axes, joint))
+    return fused if all_views(fused, bounds.with_axes(fused.axes)) else None
+
+
+def _vars_outside_loads(expr: Expr) -> Iterator[Var]:
+    if isinstance(expr, Var):
+        yield expr
+    if not isinstance(expr, Load):
+        for child in children(expr):
+            yield from _vars_outside_loads(child)
+
+
+def taps(job: Job, bounds: Bounds) -> tuple[Axis, ...]:
+    """Fewest constant reduction axes whose unrolling turns all accesses that are no views into views.
+
+    Windows that do not overlap are views, of which a reduction over short innermost axes is slower than slices. Where
+    no few positions do, reduction axes of any length are taken.
+    """
+    inside = bounds.with_axes(job.axes)
+    awkward = [
+        (b, i)
+        for b, i in accesses(job)
+        if (not is_view(b, i, job.axes, inside) or _windows(b, i, job, inside)) and _affine(i, job.axes, inside)
+    ]
+    reads_own = any(load.buffer == job.buffer for e in job.exprs() for load in loads(e))
+    if not awkward or job.op is None or reads_own:  # what one piece writes another must not read
+        return ()
+    few = _few_taps(job, awkward, inside)
+    if few and set(few) <= set(job.reduced()):
+        return few
+    long = _long_taps(job, [(b, i) for b, i in awkward if not is_view(b, i, job.axes, inside)], inside)
+    return few if few and not (long and _count(long) <= _LONGER * _count(few)) else long
+
+
+Accesses = Sequence[tuple[Buffer, tuple[Expr, ...]]]
+
+
+def _count(axes: Iterable[Axis]) -> int:
+    return prod(a.extent.const for a in axes)
+
+
+def _few_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
+    """The first axes of few positions, reduction axes before others, without which all accesses are views."""
+    candidates = [a for a in job.axes if a.extent.is_const and a.low.is_const and a.extent.const <= MAX_TAPS]
+    candidates.sort(key=lambda a: (a not in job.reduced(), a.extent.const))
+    for count in range(1, len(candidates) + 1):
+        for chosen in combinations(candidates, count):
+            rest = [a for a in job.axes if a not in chosen]
+            if _count(chosen) <= MAX_TAPS and all(
+                is_view(b, i, rest, bounds) and not _windows(b, i, replace(job, axes=tuple(rest)), bounds)
+                for b, i in awkward
+            ):
+                return chosen
+    return ()
+
+
+def _long_taps(job: Job, awkward: Accesses, bounds: Bounds) -> tuple[Axis, ...]:
+    """The reduction axes with the fewest positions without which all accesses are views."""
+    found: list[tuple[int, tuple[Axis, ...]]] = []
+    candidates = [a for a in job.reduced() if a.extent.is_const and a.low.is_const][:_MAX_CANDIDATES]
+    for count in range(1, len(candidates) + 1):
+        for chosen in combinations(candidates, count):
+            rest = [a for a in job.axes if a not in chosen]
+            if awkward and rest and all(is_view(b, i, rest, bounds) for b, i in awkward):
+                found.append((_count(chosen), chosen))
+    return min(found, key=lambda f: f[0], default=(0, ()))[1]
+
+
+def _windows(buffer: Buffer, indices: Sequence[Expr], job: Job, bounds: Bounds) -> bool:
+    """Whether a dimension is walked by axes of which one is kept and a short one reduced."""
+    view = unbordered_view([bounds.linear(d) for d in buffer.shape], indices, job.axes, bounds)
+    reduced = {a.var for a in job.reduced() if a.extent.is_const and a.extent.const <= MAX_WINDOW}
+    return any({a.var for a in g.axes} & reduced and {a.var for a in g.axes} - reduced for g in view or ())
+
+
+def _affine(indices: Iterable[Expr], axes: Sequence[Axis], bounds: Bounds) -> bool:
+    """Whether indices depend on axes without reading data."""
+    return not any(bounds.linear(i).has_loads() for i in indices) and bool(axes)
+
+
+def unrolled(job: Job, chosen: Sequence[Axis]) -> Iterator[Job]:
+    """One job for each position of the chosen axes, in order."""
+    for point in product(*(range(a.low.const, a.low.const + a.extent.const) for a in chosen)):
+        piece = job
+        for axis, value in zip(chosen, point, strict=True):
+            piece = piece.substitute(axis.var, const(value, axis.var.dtype))
+        yield piece
+
+
+def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:
+    """The chosen axes as outer ones that are looped over, and others, which have `limit` positions at most."""
+    steps, taps = list[Axis](), list(chosen)
+    while _count(taps) > limit:
+        steps.append(taps.pop(0))
+    return tuple(steps), tuple(taps)
+
+
+def shifted(var: Var, low: Linear) -> Expr:
+    """The position of an iteration on its axis."""
+    return to_expr(atom(var) - low, var)

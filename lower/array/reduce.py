@@ -1,0 +1,156 @@
+"""Reductions and contractions over array axes as JAX source.
+
+Contractions of float32 ask for a precision, by default the full one, which targets with narrow matrix units would not
+give by themselves.
+Narrow floats accumulate in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from ir import operators
+from ir.analysis.dependence import UpdateOp
+from ir.arith import Scalar
+from ir.dtypes import DType
+from ir.nodes import Var
+from lower.analysis.linear_forms import Linear
+from lower.array.values import POSTFIX, Translator, Value, aligned, dtype_code, literal, typed, union
+from lower.array.views import Axis
+
+_FUNCTIONS: dict[UpdateOp, str] = {
+    "add": "jnp.sum",
+    "mul": "jnp.prod",
+    "min": "jnp.min",
+    "max": "jnp.max",
+    "and": "jnp.all",
+    "or": "jnp.any",
+}
+
+
+# What operators of numbers are over truths, as 0 and 1.
+_OVER_BOOLS = {"add": "or", "sub": "or", "max": "or", "mul": "and", "min": "and"}
+
+
+def neutral_number(op: str, dtype: DType) -> Scalar:
+    """The number that changes nothing when combined by `op`."""
+    value = operators.neutral(_OVER_BOOLS.get(op, op) if dtype is DType.BOOL else op, dtype)
+    assert value is not None, f"{op} over {dtype} leaves nothing as it is"
+    return value
+
+
+def neutral(op: UpdateOp, dtype: DType) -> Value:
+    """The value that changes nothing when combined by `op`."""
+    return literal(neutral_number(op, dtype), dtype)
+
+
+def reduction(
+    op: UpdateOp,
+    value: Value,
+    mask: Value | None,
+    reduced: Sequence[Axis],
+    dtype: DType,
+    translator: Translator,
+    size: Callable[[Linear], str],
+    function: str = "",
+) -> Value:
+    """`value` combined by `op` over the `reduced` axes, where `mask` holds.
+
+    `function`, where given, is source of what takes the place of the function of JAX, as its first argument.
+    """
+    present = {a.var for a in (*value.axes, *(() if mask is None else mask.axes))}
+    missing = [a for a in reduced if a.var not in present]
+    if missing and op == "add":
+        for axis in missing:
+            value = translator.binary("mul", _count(axis, dtype, size), value, dtype)
+    elif any(not (a.extent.is_const and op != "mul") for a in missing):
+        axes = union(translator.order, value.axes, tuple(missing))
+        shape = ", ".join(size(a.extent) for a in axes)
+        code = f"jnp.broadcast_to({aligned(typed(value, dtype), axes).code}, ({shape},))"
+        value = Value(code, axes)
+    if mask is not None:
+        value = translator.select(mask, value, neutral(op, dtype), dtype)
+    over = [d for d, a in enumerate(value.axes) if any(a.var == r.var for r in reduced)]
+    if not over:
+        return value
+    arguments = [*([_FUNCTIONS[op]] if function else []), typed(value, dtype).code]
+    if len(over) < len(value.axes):
+        arguments.append(f"axis={over[0] if len(over) == 1 else tuple(over)}")
+    if op in ("add", "mul") and dtype.is_integer:
+        arguments.append(f"dtype={dtype_code(dtype)}")
+    if op in ("min", "max") and not all(value.axes[d].extent.is_const for d in over):
+        arguments.append(f"initial={neutral(op, dtype).code}")
+    kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
+    return Value(f"{function or _FUNCTIONS[op]}({', '.join(arguments)})", kept)
+
+
+def _count(axis: Axis, dtype: DType, size: Callable[[Linear], str]) -> Value:
+    """How often what does not depend on an axis is added up along it, in a dtype that may be too narrow for it.
+
+    Products of unsigned integers wrap; those of others that leave their width are a fault unless the factor is zero,
+    so that any other count does.
+    """
+    if axis.extent.is_const:
+        count = axis.extent.const
+        if dtype.is_integer:
+            count = min(count, dtype.max) if dtype.is_signed else count % 2**dtype.bits
+        return literal(count, DType.INT32 if count < 2**31 else dtype)
+    code = size(axis.extent)  # a Python number while tracing
+    if dtype.is_integer and dtype.bits < axis.var.dtype.bits:
+        code = f"min({code}, {dtype.max})" if dtype.is_signed else f"({code}) % {2**dtype.bits}"
+    return typed(Value(code, static=True, weak=True), dtype)
+
+
+def _first_own(value: Value, values: Sequence[Value], kept: Sequence[Axis]) -> int:
+    """Where in a result the first axis is that it has from one operand alone: in that order, nothing is transposed."""
+    others = {a.var for v in values if v is not value for a in v.axes}
+    own = {a.var for a in value.axes} - others
+    return next((k for k, a in enumerate(kept) if a.var in own), len(kept))
+
+
+def in_floats(value: Value) -> Value:
+    """A value in float32."""
+
+    def converted(code: str, strength: int) -> str:
+        plain, cast, rest = code.rpartition(".astype(jnp.")
+        if cast and rest in ("int8)", "int16)", "int32)") and plain.removesuffix(".T").isidentifier():
+            code = plain
+        return f"{code}.astype(jnp.float32)" if strength >= POSTFIX else f"({code}).astype(jnp.float32)"
+
+    if value.plain is None:
+        return Value(converted(value.code, value.strength), value.axes, POSTFIX)
+    code, axes = value.plain
+    return Value(converted(code, POSTFIX), axes, POSTFIX)
+
+
+def einsum(
+    values: Sequence[Value],
+    over: Collection[Var],
+    dtype: DType,
+    translator: Translator,
+    result_dtype: DType | None = None,
+    precision: str | None = None,
+) -> Value:
+    """The sum of a product over axes, which is never formed; in another dtype or precision, if these are given."""
+    axes = union(translator.order, *(v.axes for v in values))
+    letters: dict[Var, str] = {}
+    for axis in axes:
+        wish = [c for c in axis.var.name.lower() if c.isascii() and c.isalpha()]
+        pool = [*wish, *"abcdefghijklmnopqrstuvwxyz"]
+        letters[axis.var] = next(c for c in pool if c not in letters.values())
+    kept = tuple(a for a in axes if a.var not in over)
+    values = sorted(values, key=lambda v: _first_own(v, values, kept))
+    values = [v if v.plain is None else Value(*v.plain) for v in values]  # an einsum takes any order of axes
+    inputs = ",".join("".join(letters[a.var] for a in v.axes) for v in values)
+    spec = f"{inputs}->{''.join(letters[a.var] for a in kept)}"
+    narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
+    wide = DType.FLOAT32 if narrow else dtype
+    operands = ", ".join(typed(v, dtype).code for v in values)
+    options = f"preferred_element_type={dtype_code(wide)}"
+    if dtype is DType.FLOAT32:
+        options = f'precision="{precision or translator.precision}"'
+    result = Value(f'jnp.einsum("{spec}", {operands}, {options})', kept)
+    if narrow or result_dtype is not None:
+        result = replace(result, code=f"{result.code}.astype({dtype_code(result_dtype or dtype)})", strength=POSTFIX)
+    return result

@@ -1,0 +1,381 @@
+"""Expressions as JAX source over array axes. Owns operators, literals and broadcasting; knows no statements."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal, assert_never, cast
+
+from ir.dtypes import DType
+from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
+from ir.traverse import has_loads
+from lower.array.calls import call_code
+from lower.array.views import Axis
+
+ATOM, POSTFIX, POWER, UNARY, PRODUCT, SUM, SHIFT, BITAND, BITXOR, BITOR, COMPARE, NOT, LOGIC, LOOSE = range(14, 0, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """Source of a value with the array axes that its dimensions stand for.
+
+    `static` values are Python numbers while tracing; `weak` ones take the dtype of what they meet.
+    """
+
+    code: str
+    axes: tuple[Axis, ...] = ()
+    strength: int = ATOM
+    static: bool = False
+    weak: bool = False
+    plain: tuple[str, tuple[Axis, ...]] | None = (
+        None  # source and axes before a transpose, where that was the last step
+    )
+    opposite: Value | None = None  # the value of other sign, where this one begins with a minus
+
+    def at(self, strength: int) -> str:
+        """Source for a place that binds with `strength`."""
+        return self.code if self.strength >= strength else f"({self.code})"
+
+
+_INFIX: dict[str, tuple[str, int]] = {
+    "add": ("+", SUM),
+    "sub": ("-", SUM),
+    "mul": ("*", PRODUCT),
+    "div": ("/", PRODUCT),
+    "floordiv": ("//", PRODUCT),
+    "floormod": ("%", PRODUCT),
+    "pow": ("**", POWER),
+    "bitand": ("&", BITAND),
+    "bitor": ("|", BITOR),
+    "bitxor": ("^", BITXOR),
+    "shl": ("<<", SHIFT),
+    "shr": (">>", SHIFT),
+    "eq": ("==", COMPARE),
+    "ne": ("!=", COMPARE),
+    "lt": ("<", COMPARE),
+    "le": ("<=", COMPARE),
+    "gt": (">", COMPARE),
+    "ge": (">=", COMPARE),
+    "and": ("&", BITAND),
+    "or": ("|", BITOR),
+}
+_CALLS: dict[str, str] = {
+    "min": "jnp.minimum",
+    "max": "jnp.maximum",
+    "truncdiv": "truncdiv",
+    "truncmod": "jnp.fmod",
+    "abs": "jnp.abs",
+    "exp": "jnp.exp",
+    "exp2": "jnp.exp2",
+    "log": "jnp.log",
+    "log2": "jnp.log2",
+    "log10": "jnp.log10",
+    "log1p": "jnp.log1p",
+    "sqrt": "jnp.sqrt",
+    "rsqrt": "lax.rsqrt",
+    "tanh": "jnp.tanh",
+    "sin": "jnp.sin",
+    "cos": "jnp.cos",
+    "tan": "jnp.tan",
+    "sinh": "jnp.sinh",
+    "cosh": "jnp.cosh",
+    "asin": "jnp.arcsin",
+    "acos": "jnp.arccos",
+    "atan": "jnp.arctan",
+    "erf": "lax.erf",
+    "sigmoid": "jax.nn.sigmoid",
+    "floor": "jnp.floor",
+    "ceil": "jnp.ceil",
+    "round": "jnp.round",
+    "trunc": "jnp.trunc",
+}
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+WITH_NAN = '''
+def with_nan(extreme, x, **options):
+    """The extreme of x, or NaN where one is among x: XLA drops it where devices of a CPU exchange extremes."""
+    return jnp.where(jnp.any(jnp.isnan(x), axis=options.get("axis")), jnp.nan, extreme(x, **options))
+'''
+
+TRUNCDIV = '''
+def truncdiv(a, b):
+    """Integer quotient rounded toward zero."""
+    return lax.div(*jnp.broadcast_arrays(a, b))
+'''
+
+
+def dtype_code(dtype: DType) -> str:
+    """A dtype as JAX source."""
+    return "bool" if dtype is DType.BOOL else f"jnp.{dtype}"
+
+
+def literal(value: bool | int | float, dtype: DType) -> Value:
+    """A constant; typed where a Python number would not fit."""
+    if dtype is DType.BOOL:
+        return Value(str(bool(value)), static=True, weak=True)
+    if dtype.is_float:
+        if math.isinf(value):
+            return Value("jnp.inf" if value > 0 else "-jnp.inf", (), ATOM if value > 0 else UNARY, True, True)
+        if math.isnan(value):
+            return Value("jnp.nan", static=True, weak=True)
+        if math.copysign(1.0, value) < 0:
+            return _opposite_of(literal(-value, dtype))
+        return Value(repr(float(value)), (), ATOM, True, True)
+    if not -(2**31) <= value < 2**31:
+        return Value(f"jnp.{dtype}({int(value)})")
+    if -(2**31) < value < 0:
+        return _opposite_of(literal(-value, dtype))
+    return Value(str(int(value)), (), UNARY if value < 0 else ATOM, True, True)
+
+
+def _opposite_of(value: Value) -> Value:
+    """A value with a minus before it."""
+    return replace(value, code=f"-{value.at(UNARY)}", strength=UNARY, plain=None, opposite=value)
+
+
+def typed(value: Value, dtype: DType) -> Value:
+    """A value that certainly has `dtype`."""
+    if not value.static and not value.weak:
+        return value
+    if value.static:
+        if dtype is DType.BOOL:
+            return Value(f"jnp.bool_({value.code})", value.axes)
+        return Value(f"jnp.{dtype}({value.code})", value.axes)
+    return Value(f"{value.at(POSTFIX)}.astype({dtype_code(dtype)})", value.axes, POSTFIX)
+
+
+def union(order: Sequence[Axis], *parts: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """Axes that occur in any part, in the order of the statement."""
+    used = {axis.var for part in parts for axis in part}
+    return tuple(axis for axis in order if axis.var in used)
+
+
+def ordered(code: str, axes: Sequence[Axis], order: Sequence[Axis]) -> Value:
+    """Source of an array over distinct axes, with them in the order of the statement."""
+    names = [a.var for a in axes]
+    wanted = union(order, tuple(axes))
+    places = [names.index(a.var) for a in wanted]
+    if places == sorted(places):
+        return Value(code, wanted, POSTFIX)
+    turned = f"{code}.T" if places == [1, 0] else f"jnp.transpose({code}, {tuple(places)})"
+    return Value(turned, wanted, POSTFIX, plain=(code, tuple(axes)))
+
+
+def layout_order(
+    leaves: Sequence[Value], usual: Sequence[Axis], positions: Callable[[Value], float]
+) -> tuple[Axis, ...]:
+    """An order of axes in which the largest arrays of an expression need no transpose."""
+    arrays = [v for v in leaves if len(v.axes) > 1]
+    largest = max(map(positions, arrays), default=0.0)
+    chosen = [v for v in arrays if positions(v) == largest]
+    if not chosen or any(v.plain is None for v in chosen):
+        return tuple(usual)
+    first = chosen[0].plain
+    assert first is not None
+    names = [a.var for a in first[1]]
+    return (*first[1], *(a for a in usual if a.var not in names))
+
+
+def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
+    """A value indexed so that it broadcasts against arrays over `axes` (which contain its own, in order)."""
+    have = [axis.var for axis in value.axes]
+    marks = [":" if axis.var in have else "None" for axis in axes]
+    while marks and marks[0] == "None":
+        marks.pop(0)
+    if not have or "None" not in marks:
+        return value
+    while len(marks) > 1 and marks[-1] == ":" and marks[-2] == ":":
+        marks.pop()
+    if marks[-1] == ":" and len(marks) > 1:
+        marks.pop()
+    index = f"[{', '.join(marks)}]"
+    words = _WORD.findall(value.code)
+    if len(words) == 1 and len(have) == 1 and "[" not in value.code and "(" not in value.code:
+        return replace(value, code=_WORD.sub(lambda m: m[0] + index, value.code), plain=None, opposite=None)
+    return Value(value.at(POSTFIX) + index, value.axes, POSTFIX)
+
+
+# Functions whose derivative may be infinite, or no number, each with a number at which it is neither.
+_STEEP = {
+    **dict.fromkeys(("sqrt", "rsqrt", "log", "log2", "log10", "log1p", "exp", "exp2", "sinh", "cosh", "tan"), 1),
+    **dict.fromkeys(("asin", "acos"), 0),
+}
+
+
+def _is_count(expr: Expr) -> bool:
+    """Whether a power with this exponent is a product, which has derivatives everywhere."""
+    return isinstance(expr, Const) and float(expr.value) >= 1 and float(expr.value).is_integer()
+
+
+class Translator:
+    """Translates expressions of one statement. `load` and `variable` give the leaves; `order` is its axis order.
+
+    Functions that the source calls are added to `helpers`. Products of float32 arrays are taken in `precision`.
+
+    Array code works out both sides of a choice, and what a mask hides. Derivatives then come as zero times that of the
+    side that is not taken, which is no number where that has an infinite one: so operations which may have such get
+    an operand there at which they do not (`under`). What is not to be differentiated can do without (`derivatives`).
+    """
+
+    def __init__(
+        self,
+        order: Sequence[Axis],
+        load: Callable[[Load], Value],
+        variable: Callable[[Var], Value],
+        helpers: set[str] | None = None,
+        derivatives: bool = True,
+        precision: str = "highest",
+        at_least: Callable[[Expr, int], bool] = lambda expr, number: False,
+    ) -> None:
+        self.order = tuple(order)
+        self.at_least = at_least  # whether an integer is known to be no less than a number
+        self.derivatives = derivatives
+        self._taken: tuple[tuple[Callable[[], Value | None], bool], ...] = ()  # for what is translated, if they hold
+        self.load = load
+        self.variable = variable
+        self.helpers: set[str] = set() if helpers is None else helpers
+        self.precision = precision  # of products of arrays
+
+    def expr(self, expr: Expr) -> Value:
+        match cast(AnyExpr, expr):
+            case Const(value=value, dtype=dtype):
+                return literal(value, dtype)
+            case Undef(dtype=dtype):
+                return literal(0, dtype)
+            case Var() as var:
+                return self.variable(var)
+            case Load() as load:
+                return self.load(load)
+            case Unary(op=op, operand=a):
+                return self._unary(op, self._harmless(a, _STEEP[op]) if op in _STEEP else self.expr(a), expr.dtype)
+            case Binary(op="div", lhs=a, rhs=b):
+                return self.binary("div", self.expr(a), self._harmless(b), a.dtype)
+            case Binary(op="pow", lhs=a, rhs=b) if not _is_count(b):
+                return self.binary("pow", self._harmless(a), self.expr(b), a.dtype)
+            case Binary(op="floordiv" | "floormod" as op, lhs=a, rhs=b):
+                return self._quotient(op, a, b)
+            case Binary(op=op, lhs=a, rhs=b):
+                return self.binary(op, self.expr(a), self.expr(b), a.dtype)
+            case Cast(dtype=dtype, operand=a):
+                return self._cast(self.expr(a), a.dtype, dtype)
+            case Call(function=function, args=args):
+                return self._call(function, [typed(self.expr(a), a.dtype) for a in args])
+            case Select(cond=c, then=a, other=b):
+                with self.under(None):
+                    cond = self.expr(c)
+                with self.under(lambda: cond):
+                    then = self.expr(a)
+                with self.under(lambda: cond, holds=False):
+                    other = self.expr(b)
+                return self.select(cond, then, other, expr.dtype)
+            case other:
+                assert_never(other)
+
+    def _quotient(self, op: Literal["floordiv", "floormod"], lhs: Expr, rhs: Expr) -> Value:
+        """A quotient, or what it leaves: where nothing is negative, rounding down and toward zero are the same."""
+        a, b = self.expr(lhs), self.expr(rhs)
+        traced = not (a.static and b.static)
+        if traced and lhs.dtype.is_signed and self.at_least(lhs, 0) and self.at_least(rhs, 1):
+            return self.binary("truncdiv" if op == "floordiv" else "truncmod", a, b, lhs.dtype)
+        return self.binary(op, a, b, lhs.dtype)
+
+    @contextmanager
+    def under(self, cond: Callable[[], Value | None] | None, *, holds: bool = True) -> Generator[None]:
+        """Translate what counts only where a condition, which is asked for if needed, holds, or fails.
+
+        None stands for what counts by itself.
+        """
+        before = self._taken
+        self._taken = () if cond is None else (*before, (cond, holds))
+        yield
+        self._taken = before
+
+    def _harmless(self, expr: Expr, number: int = 1) -> Value:
+        """An operand, or a harmless number where the operation on it does not count."""
+        value = self.expr(expr)
+        fixed = not value.axes and not has_loads(expr)
+        if not expr.dtype.is_float or fixed or not self.derivatives:
+            return value
+        for ask, holds in self._taken:
+            with self.under(None):
+                cond = ask()
+            if cond is not None:
+                one = literal(number, expr.dtype)
+                value = self.select(cond, *((value, one) if holds else (one, value)), expr.dtype)
+        return value
+
+    def _call(self, function: Function, args: list[Value]) -> Value:
+        """The JAX expression that a function was given."""
+        axes = union(self.order, *(a.axes for a in args))
+        code, tight = call_code(function, [aligned(a, axes).code for a in args])
+        return Value(code, axes, POSTFIX if tight else LOOSE)
+
+    def negated(self, a: Value, dtype: DType) -> Value:
+        """`-a`."""
+        a = a if not a.static or dtype.is_signed or dtype.is_float else typed(a, dtype)
+        return _opposite_of(a)
+
+    def _unary(self, op: str, a: Value, dtype: DType) -> Value:
+        if op == "neg":
+            return self.negated(a, dtype)
+        if op in ("not", "bitnot"):
+            if a.static and op == "not":
+                return replace(a, code=f"not {a.at(NOT)}", strength=NOT, opposite=None)
+            a = typed(a, dtype)
+            return Value(f"~{a.at(UNARY)}", a.axes, UNARY)
+        a = typed(a, dtype)
+        return Value(f"{_CALLS[op]}({a.code})", a.axes)
+
+    def binary(self, op: str, a: Value, b: Value, dtype: DType) -> Value:
+        """`a op b` for operands of `dtype`; what is negative is taken away, not added."""
+        if op in ("add", "sub") and b.opposite is not None:
+            return self.binary("sub" if op == "add" else "add", a, b.opposite, dtype)
+        value = self._binary(op, a, b, dtype)
+        if op in ("mul", "div") and a.opposite is not None and (dtype.is_signed or dtype.is_float):
+            value = replace(value, opposite=self._binary(op, a.opposite, b, dtype))
+        return value
+
+    def _binary(self, op: str, a: Value, b: Value, dtype: DType) -> Value:
+        python = a.static and b.static
+        if python and dtype.is_signed and op in ("min", "max"):
+            return Value(f"{op}({a.code}, {b.code})", static=True, weak=True)
+        exact = dtype.is_signed and op not in ("truncdiv", "truncmod", "pow", "shl", "shr")
+        if python and op in ("and", "or"):
+            return Value(f"{a.at(NOT)} {op} {b.at(NOT)}", (), LOGIC, True, True)
+        if python and not exact:
+            python = False
+            a, b = typed(a, dtype), typed(b, dtype)
+        if op in ("truncdiv", "truncmod"):
+            self.helpers |= {op} - {"truncmod"}
+            a, b = typed(a, dtype), typed(b, dtype)
+        axes = union(self.order, a.axes, b.axes)
+        a, b = aligned(a, axes), aligned(b, axes)
+        weak = a.weak and b.weak and op not in ("and", "or") and _INFIX.get(op, ("", 0))[1] != COMPARE
+        if op in _CALLS:
+            return Value(f"{_CALLS[op]}({a.code}, {b.code})", axes, weak=weak)
+        sign, strength = _INFIX[op]
+        left, right = strength, strength + 1
+        if op == "pow":
+            left, right = strength + 1, strength
+        elif strength == COMPARE:
+            left = strength + 1
+        return Value(f"{a.at(left)} {sign} {b.at(right)}", axes, strength, python, weak or python)
+
+    def _cast(self, a: Value, source: DType, dtype: DType) -> Value:
+        if source is dtype:
+            return a
+        if a.static:
+            a = typed(a, source)
+        return Value(f"{a.at(POSTFIX)}.astype({dtype_code(dtype)})", a.axes, POSTFIX)
+
+    def select(self, c: Value, a: Value, b: Value, dtype: DType) -> Value:
+        """`a` where `c` holds, else `b`."""
+        if a.weak and b.weak:
+            a = typed(a, dtype)
+        axes = union(self.order, c.axes, a.axes, b.axes)
+        parts = ", ".join(aligned(v, axes).code for v in (c, a, b))
+        return Value(f"jnp.where({parts})", axes)

@@ -1,0 +1,1 @@
+"""JAX source of plans: values, stores, statements, functions, modules, and passes over their lines."""

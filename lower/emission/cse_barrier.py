@@ -1,0 +1,108 @@
+"""Which operands reductions read apart from other statements.
+
+Statements that are given one and the same term, as the deviation from a mean in `sum((x - m) ** 2)` and in
+`(x - m) / s`, share it after the compiler's elimination of common subexpressions. XLA:CPU does not fuse what is shared
+into a reduction: it writes the term to memory, an array as large as the operand. A reduction that has the smaller
+operand from behind an `optimization_barrier` has a term of its own and works it out as it goes along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop
+from ir.nodes import Buffer, Expr, Load, Var
+from ir.traverse import children, free_vars, loads, walk_expr, with_children
+from lower.analysis.deciding import cheaper
+from lower.nest.element_prices import extent, work
+from lower.nest.nodes import ArrayStatement, Box, Node, inner_statements
+
+
+def read_apart(nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> list[frozenset[Buffer]]:
+    """For each of the nodes of one body, buffers that it reads behind a barrier."""
+    found: list[frozenset[Buffer]] = []
+    for k, node in enumerate(nodes):
+        own: set[Buffer] = set()
+        if isinstance(node, ArrayStatement) and _reduces(node) and _pays(node, boxes, target):
+            for j, other in enumerate(nodes):
+                if j == k or not isinstance(other, ArrayStatement) or (j > k and _reduces(other)):
+                    continue  # of two reductions the later one stands apart
+                changed = {s.statement.buffer for s in inner_statements(nodes[min(j, k) : max(j, k)])}
+                for term in _shared(node, other, boxes):
+                    small = _smallest(term, node)
+                    if small is not None and not changed & {load.buffer for load in loads(term)}:
+                        own |= {small} if _operations(term, target) < target.shared else set()
+        found.append(frozenset(own))
+    return found
+
+
+def _reduces(node: ArrayStatement) -> bool:
+    stored = {v for i in node.statement.store.indices for v in free_vars(i)}
+    return node.scan is None and node.statement.update is not None and any(a.var not in stored for a in node.axes)
+
+
+def _pays(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> bool:
+    return cheaper("reads behind a barrier", target.launch, _gain(node, boxes, target))
+
+
+def _gain(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The most that can be gained: that no term is stored."""
+    return target.shared * prod(extent(boxes.get(a), target) for a in node.axes)
+
+
+def _operations(term: Expr, target: Target) -> float:
+    return work(term, replace(target, load=0.0))
+
+
+def _smallest(term: Expr, node: ArrayStatement) -> Buffer | None:
+    """The operand that varies along the fewest axes, if any does along fewer than all."""
+    axes = {a.var for a in node.axes}
+    least = min(loads(term), key=lambda load: len(free_vars(load) & axes), default=None)
+    return None if least is None or axes <= free_vars(least) else least.buffer
+
+
+def _shared(node: ArrayStatement, other: ArrayStatement, boxes: Mapping[Loop, Box]) -> Iterator[Expr]:
+    """The largest terms over all axes of a reduction that occur in another statement too."""
+    statement = other.statement
+    theirs = [e for root in (statement.store.value, *statement.guards) for e in walk_expr(root) if children(e)]
+    axes = {a.var: boxes.get(a) for a in node.axes}
+    others = {a.var: boxes.get(a) for a in other.axes}
+
+    def same(term: Expr, e: Expr) -> bool:
+        names: dict[Var, Var] = {}
+        return _alike(term, e, names) and all(_as_long(axes, others, a, b) for a, b in names.items())
+
+    left = [node.statement.update[1]] if node.statement.update is not None else []
+    while left:
+        term = left.pop()
+        if isinstance(term, Load) or not axes.keys() <= free_vars(term):
+            continue
+        if any(same(term, e) for e in theirs):
+            yield term
+        else:
+            left += children(term)
+
+
+def _as_long(axes: Mapping[Var, Box | None], others: Mapping[Var, Box | None], a: Var, b: Var) -> bool:
+    """Whether two variables are axes over one range, or the same variable of a loop around."""
+    one, two = axes.get(a), others.get(b)
+    if a not in axes or b not in others:
+        return a not in axes and b not in others and a.same(b)
+    if one is None or two is None or not (one.exact and two.exact):
+        return False
+    return one.low.equals(two.low) and one.extent.equals(two.extent)
+
+
+def _alike(one: Expr, two: Expr, names: dict[Var, Var]) -> bool:
+    """Whether expressions are the same but for the names of variables, which must be told apart alike."""
+    if isinstance(one, Var) and isinstance(two, Var):
+        known = names.setdefault(one, two)
+        return known.same(two) and sum(v.same(two) for v in names.values()) == 1
+    if len(children(one)) != len(children(two)):
+        return False
+    if not with_children(two, children(one)).same(one):
+        return False
+    return all(_alike(a, b, names) for a, b in zip(children(one), children(two), strict=True))

@@ -1,0 +1,686 @@
+"""A whole function as JAX source: signature, sizes, statements and loops in the order of the plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from egraph_rules.cost import CPU, Target
+from ir.analysis.dependence import Loop, Statement
+from ir.dtypes import DType
+from ir.errors import LowerError
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
+from ir.presburger import exclusive
+from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
+from lower.analysis.freedoms import HIGHEST, Policy, Precision
+from lower.analysis.linear_forms import linear, number, to_expr
+from lower.array.access import ZERO, Bounds
+from lower.array.calls import without_bodies
+from lower.array.exact_values import ExactTranslator
+from lower.array.finiteness import Finite, outside_unless
+from lower.array.integer_facts import Facts
+from lower.array.job import Job, shifted
+from lower.array.values import Translator, Value, dtype_code
+from lower.array.views import Axis
+from lower.emission.assumptions import assumptions_of, demanded
+from lower.emission.cse_barrier import read_apart
+from lower.emission.dead_code import without_dead_lines
+from lower.emission.derivatives import has_derivatives, same_derivatives
+from lower.emission.donation import Donate, donated_buffers
+from lower.emission.in_place_conditional import by_element
+from lower.emission.layout_barrier import pinned
+from lower.emission.register_rotation import handed_on
+from lower.emission.rerolling import folded
+from lower.emission.scope import Names, Scope
+from lower.emission.source import Module, Piece, fitted, names
+from lower.emission.statement import StatementWriter
+from lower.nest.nodes import (
+    ArrayStatement,
+    Box,
+    Node,
+    Phase,
+    Plan,
+    Section,
+    SequentialLoop,
+    Versions,
+    inner_statements,
+    mapped_scan,
+    own_bounds,
+)
+from lower.nest.normalize import Check, Program, normalize
+from lower.restructure.full_unrolling import in_one_go
+from lower.restructure.index_set_splitting import phased
+from lower.restructure.plan import plan, users_of
+from lower.restructure.stage_unrolling import with_stages
+from lower.restructure.statement_fusion import merged
+from lower.restructure.triangular_blocking import in_tiles
+from lower.storage.array_expansion import depends_on
+from lower.storage.delinearization import unflatten
+from lower.storage.dimension_order import laid_out
+from lower.storage.forward_substitution import inline_values
+from lower.storage.invariant_code_motion import hoist_invariants
+from lower.storage.producer_inlining import inline_windows
+from lower.storage.scalar_promotion import work_in_place
+from lower.storage.scalar_recurrences import read_past_values
+from lower.storage.transposed_copy import with_turned_copies
+
+_LARGE = 4096  # elements, of which a copy takes about as long as an array statement
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A function as source, and what its callers must know. Written buffers come first in its result, then checks."""
+
+    func: PrimFunc
+    name: str
+    source: str
+    names: Mapping[str, str]
+    optional: tuple[Buffer, ...]
+    static: frozenset[Var]
+    wide: bool
+    checks: tuple[Check, ...]
+    report: tuple[str, ...] = field(default=())
+    floats: Floats = DEFAULT_FLOATS
+    donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
+    precision: Precision = HIGHEST
+    assumptions: tuple[str, ...] = ()  # what it rests on, in words
+
+
+@exclusive
+def emit_function(
+    func: PrimFunc,
+    checks: bool = False,
+    target: Target = CPU,
+    donate: Donate = False,
+    keep_nan: bool = False,
+    floats: Floats = DEFAULT_FLOATS,
+    precision: Precision = HIGHEST,
+) -> Emitted:
+    """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
+
+    Where the function refines another, checks are those of that one, and so are derivatives, for which it is lowered
+    besides if they may be others.
+
+    `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays.
+    `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
+
+    Raises:
+        LowerError: `donate` names what is no written parameter.
+    """
+    written = func.as_written
+    refined = written is not func
+
+    def lowered(form: PrimFunc, checks: bool) -> _Emitter:
+        return _lowered(form, checks, target, Policy(floats, precision), keep_nan)
+
+    asked = demanded(func)
+    main = lowered(asked if checks and not refined else func, checks and not refined)
+    module = Module(main.piece())
+    rests = main.facts is not None and main.facts.used
+    asked = written if rests else asked  # array code may read what the program does not
+    checked = lowered(asked, True) if checks and refined else main
+    if checks and refined:
+        module.checks = checked.piece(only_checks=True)
+    if not same_derivatives(func) or (rests and has_derivatives(func)):
+        module.as_written = lowered(written, False).piece()
+    module.donated = main.donation(donate)
+    assumptions = assumptions_of(asked)
+    module.doc = main.docstring(module.donated, assumptions, module.as_written is not None, checks)
+    return Emitted(
+        main.given,
+        module.main.name,
+        module.text(),
+        main.parameter_names(),
+        tuple(b for b in main.given.buffers if b.name in {o.name for o in main.program.optional}),
+        frozenset(s for s in main.func.scalars if main.names.of(s) in module.static),
+        module.wide,
+        tuple(checked.program.checks) if checks else (),
+        (*main.report, *main.about_floats(), *main.program.notes),
+        floats,
+        module.donated,
+        precision,
+        assumptions,
+    )
+
+
+def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
+    """A program as a function that a module of another form can take its derivatives from."""
+    return _lowered(func, False, target, Policy(floats), keep_nan=False).piece()
+
+
+def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
+    plain = with_stages(without_bodies(func, policy.floats), target)
+    program = normalize(plain, checks, policy.floats, policy.precision)
+    unflatten(program)
+    work_in_place(program)
+    hoist_invariants(program)
+    read_past_values(program)
+    inline_values(program)
+    inline_windows(program)
+    schedule = laid_out(program, plan(program, target), target)
+    schedule = phased(program, with_turned_copies(program, schedule, target), target)
+    schedule = in_tiles(program, schedule, target)
+    return _Emitter(program, schedule, target, keep_nan, Facts(func, policy.floats))
+
+
+class _Emitter:
+    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool, facts: Facts) -> None:
+        self.target = target
+        self.keep_nan = keep_nan
+        self.program = program
+        self.translate = ExactTranslator if program.policy.exact else Translator
+        self.plan = schedule
+        self.func = program.func
+        self.given = self.func.with_origin(
+            lambda f: replace(f, params=tuple(program.flat.get(p.name, p) for p in f.params))
+        )
+        self.names = Names()
+        self.report: list[str] = []
+        self.helpers: set[str] = set()
+        self.static = schedule.static
+        self.pinned = pinned(schedule.nodes)
+        self.phase: Phase | None = None  # of the loop that is being written
+        self.shape_variables = frozenset(shape_vars(self.func))
+        self.expanded = self._expanded()
+        self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
+        self.readers = self._readers()
+        self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
+        self.facts = None if program.checks else facts  # a check may not rest on what it checks
+        self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
+
+    # The function.
+
+    def piece(self, *, only_checks: bool = False) -> Piece:
+        """Write the function; its results are the written buffers, then the verdicts of checks, or these alone."""
+        own = self.names.fresh(self.func.name)
+        for param in self.func.params:
+            self.names.of(param)
+        optional = self.program.optional
+        scope = Scope("    ")
+        for buffer in optional:
+            name = self.names.of(buffer)
+            code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
+            scope.absent[buffer] = f"{name} = {code} if {name} is None else {self._seen(buffer)}"
+        for check in self.program.checks:
+            scope.absent[check.buffer] = f"{self.names.of(check.buffer)} = jnp.bool_(True)"
+        self._create_locals(scope, self.locals)
+        self._nodes(self.plan.nodes, scope)
+        for buffer in self.locals:
+            scope.forget(buffer)
+        results = [*(() if only_checks else self.program.written), *(c.buffer for c in self.program.checks)]
+        for buffer in results:
+            scope.current(buffer)
+        returned = ", ".join(map(self._handed_back, results)) + ("," if len(results) == 1 else "")
+        scope.add(f"return ({returned})" if len(results) < 2 else f"return {returned}")
+        body = without_dead_lines(scope.lines)
+        return Piece(
+            own,
+            tuple(self.parameter_names().values()),
+            frozenset(map(self.names.of, optional)),
+            tuple(self.names.of(s) for s in self.func.scalars if s in self.static),
+            fitted([*self._prologue("\n".join(body)), *body]),
+            frozenset(self.helpers),
+            self._wide(),
+        )
+
+    def _seen(self, buffer: Buffer) -> str:
+        """A parameter with the dimensions that the program sees."""
+        name = self.names.of(buffer)
+        return f"{name}.reshape{self._shape(buffer)}" if buffer.name in self.program.flat else name
+
+    def _handed_back(self, buffer: Buffer) -> str:
+        """A result with the dimensions that callers see."""
+        name, flat = self.names.of(buffer), self.program.flat.get(buffer.name)
+        return name if flat is None else f"{name}.reshape{self._shape(flat)}"
+
+    def about_floats(self) -> list[str]:
+        """What a caller's words on floats have led to."""
+        policy = self.program.policy
+        notes = [f"withheld by the policy on floats: {form.what}" for form in policy.withheld]
+        forms = ("contraction", "convolution", "banded product")
+        products = any(form in line for line in self.report for form in forms)
+        if products and any(b.dtype is DType.FLOAT32 for b in self.func.buffers):
+            notes.append(f"products of float32 arrays are taken in precision {policy.precision}")
+        return notes
+
+    def parameter_names(self) -> dict[str, str]:
+        """Names in the source by those of the program."""
+        return {p.name: self.names.of(p) for p in self.func.params}
+
+    def donation(self, donate: Donate) -> tuple[str, ...]:
+        """Names of the parameters that are given away."""
+        buffers = donated_buffers(self.func, self.program.written, self.program.optional, donate)
+        return tuple(map(self.names.of, buffers))
+
+    def _wide(self) -> bool:
+        """Whether 64-bit types occur."""
+        dtypes = {p.dtype for p in self.func.params} | {b.dtype for b in self.program.depth}
+        dtypes |= {e.dtype for e in all_exprs(self.func.body)}
+        return any(d.bits == 64 for d in dtypes)
+
+    def docstring(
+        self, donated: tuple[str, ...], assumptions: Sequence[str], derived: bool, checked: bool
+    ) -> tuple[str, ...]:
+        """The contract of the call; `derived` says that derivatives are those of another function of the module."""
+        optional = self.program.optional
+        kinds: list[str] = []
+        for p in self.given.params:
+            shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
+            kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
+        written = ", ".join(self.names.of(b) for b in self.program.written)
+        how = f"in place of {', '.join(donated)}, whose arrays are gone then" if donated else "as new arrays"
+        lines = [f'    """Return ({written}{"," if len(self.program.written) == 1 else ""}) {how}.', ""]
+        lines += [f"    {kind}" for kind in kinds]
+        if optional:
+            left_out = ", ".join(self.names.of(b) for b in optional)
+            lines += ["", f"    May be left out (what is never written is then zero): {left_out}."]
+        if assumptions:
+            what = "what it checks" if checked else "what it does not check"
+            lines += ["", f"    Rests on {what}:", *(f"        {text}" for text in assumptions)]
+        if derived:
+            lines += ["", "    Its derivatives are those of the program as it was written."]
+        if self.program.policy.precision != HIGHEST:
+            lines += ["", f"    Products of float32 arrays are taken in precision {self.program.policy.precision}."]
+        in_place = self.donation(True)
+        if in_place and not donated:
+            lines += [
+                "",
+                f"    Updated in place, if callers can spare the arrays: donate_argnames={names(in_place)} of jit.",
+            ]
+        return (*lines, '    """')
+
+    def _prologue(self, body: str) -> list[str]:
+        """Lines that give sizes and scalars their values."""
+        lines: list[str] = []
+        for var in shape_vars(self.func):
+            lines.append(f"    {self.names.of(var)} = {self._size_from_arrays(var)}")
+        for scalar in self.func.scalars:
+            name = self.names.of(scalar)
+            if scalar not in self.static and re.search(rf"\b{name}\b", body):
+                lines.append(f"    {name} = jnp.asarray({name}, {dtype_code(scalar.dtype)})")
+        for buffer in self.func.buffers:
+            if buffer.name in self.program.flat and buffer not in self.program.optional:
+                lines.append(f"    {self.names.of(buffer)} = {self._seen(buffer)}")
+        return lines
+
+    def _size_from_arrays(self, var: Var) -> str:
+        """Solve a dimension for a shape variable."""
+        optional = {b.name for b in self.program.optional}
+        for buffer in sorted(self.given.buffers, key=lambda b: b.name in optional):
+            for d, dim in enumerate(buffer.shape):
+                form = linear(dim)
+                c = form.terms.get(var, 0)
+                if c and len(form.terms) == 1:
+                    code = f"{self.names.of(buffer)}.shape[{d}]"
+                    if form.const:
+                        code = f"({code} {'-' if form.const > 0 else '+'} {abs(form.const)})"
+                    return code if c == 1 else f"{code} // {c}"
+        raise LowerError(
+            "unknown-size",
+            f"the size {var.name} cannot be computed from the shapes of the parameters of {self.func.name}",
+            self.func.span,
+            help=f"make {var.name} a parameter, or a dimension of an input",
+        )
+
+    def _expanded(self) -> dict[Buffer, Buffer]:
+        """Locals with an axis for each loop that was distributed over their users."""
+        result: dict[Buffer, Buffer] = {}
+        for buffer, loops in self.plan.expanded.items():
+            extra = tuple(to_expr(self.plan.boxes[loop].extent, ZERO) for loop in loops)
+            result[buffer] = replace(buffer, shape=(*extra, *buffer.shape))
+        return result
+
+    def _readers(self) -> dict[Buffer, int]:
+        """How many statements read a buffer, besides those that write it."""
+        readers: dict[Buffer, int] = {}
+        for statement in (n.statement for n in inner_statements(self.plan.nodes)):
+            exprs = (statement.store.value, *statement.store.indices, *statement.guards)
+            for buffer in {load.buffer for e in exprs for load in loads(e)} - {statement.buffer}:
+                readers[buffer] = readers.get(buffer, 0) + 1
+        return readers
+
+    def _written_as(self, buffer: Buffer) -> Buffer:
+        return next((b for b, expanded in self.expanded.items() if expanded == buffer), buffer)
+
+    def _create_locals(self, scope: Scope, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
+            scope.absent[buffer] = f"{self.names.of(buffer)} = {code}"
+
+    def _shape(self, buffer: Buffer) -> str:
+        sizes = ", ".join(str(d.value) if isinstance(d, Const) else self._scalar(d) for d in buffer.shape)
+        return f"({sizes},)" if len(buffer.shape) == 1 else f"({sizes})"
+
+    def _scalar(self, expr: Expr, scope: Scope | None = None) -> str:
+        """An expression without array axes, as source."""
+
+        def load(node: Load) -> Value:
+            assert scope is not None
+            scope.current(node.buffer)
+            indices = ", ".join(translator.expr(i).code for i in node.indices)
+            name = self.names.of(node.buffer)
+            return Value(f"{name}[{indices}]" if indices else name)
+
+        def variable(var: Var) -> Value:
+            return Value(self.names.of(var), static=var in self.static, weak=True)
+
+        translator = self.translate((), load, variable, self.helpers)
+        return translator.expr(expr).code
+
+    # Statements and loops.
+
+    def _nodes(self, nodes: Iterable[Node], scope: Scope) -> None:
+        nodes = self._merged(nodes, scope)
+        resolved = [
+            replace(n, statement=self._resolved(n.statement)) if isinstance(n, ArrayStatement) else n for n in nodes
+        ]
+        apart = read_apart(resolved, self.plan.boxes, self.target)
+        for node, whole, behind in zip(nodes, resolved, apart, strict=True):
+            if isinstance(node, ArrayStatement):
+                assert isinstance(whole, ArrayStatement)
+                self._statement(node, whole.statement, scope, behind)
+            elif isinstance(node, Versions):
+                self._versions(node, scope)
+            else:
+                self._loop(node, scope)
+
+    def _merged(self, nodes: Iterable[Node], scope: Scope) -> list[Node]:
+        """Nodes with updates of one place, whose guards are borders, as one statement."""
+        if self.phase is not None:
+            return list(nodes)
+
+        def axes(node: ArrayStatement) -> list[Axis]:
+            boxes = [(loop.var, self.plan.boxes[loop]) for loop in node.axes]
+            return [Axis(var, box.low, box.extent) for var, box in boxes]
+
+        def outside(node: ArrayStatement, load: Load) -> bool:
+            return outside_unless(node.statement.guards, load, axes(node), scope.around)
+
+        def finite(node: ArrayStatement, e: Expr) -> bool:
+            return self.finite.throughout(e, axes(node), scope.around)
+
+        result, gone = merged(nodes, outside, finite, self.target, self.program.policy)
+        self.report += [f"{_describe(statement)}: with the statement before it" for statement in gone]
+        return result
+
+    def _bounds(self, scope: Scope, node: ArrayStatement) -> Bounds:
+        axes = {} if self.phase is None else self.phase.axes.get(node, {})
+        return Bounds(scope.around, self.static, self.shape_variables, frozenset(loop.var for loop in axes))
+
+    def _statement(self, node: ArrayStatement, resolved: Statement, scope: Scope, behind: frozenset[Buffer]) -> None:
+        """Write a node; `resolved` is its statement in terms of expanded locals, `behind` what it reads apart."""
+        statement = node.statement
+        axes = {loop.var for loop in node.axes}
+        guards: list[Expr] = []
+        boxes: list[Box] = []
+        for loop in statement.loops:
+            box = self._box(loop, node)
+            if loop.var in axes:
+                assert box is not None
+                boxes.append(box)
+            if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
+                guards += map(self._resolve_expr, own_bounds(loop))
+        if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
+            self.report.append(f"{_describe(statement)}: never executed")
+            return
+        job = make_job(resolved, node.axes, boxes, guards)
+        scan = None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
+        bounds = self._bounds(scope, node)
+        node = ArrayStatement(resolved, node.axes, scan)
+        passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
+        writer = StatementWriter(
+            job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
+            self.keep_nan, behind, passed_on, statement.position in self.pinned, self.facts,
+        )  # fmt: skip
+        writer.write()
+        self.helpers |= writer.helpers
+        over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
+        self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")
+
+    def _box(self, loop: Loop, node: ArrayStatement | None = None) -> Box | None:
+        """The static bounds of a loop, or of an axis of a statement, in this phase."""
+        box = self.plan.boxes.get(loop)
+        if self.phase is None or box is None:
+            return box
+        own = self.phase.axes.get(node, {}) if node is not None else {}
+        return own.get(loop) or self.phase.loops.get(loop, box)
+
+    def _boxed(self, loop: Loop, scope: Scope) -> bool:
+        """Whether a sequential loop runs over its box since its bounds depend on array axes."""
+        return loop.var in scope.boxed
+
+    def _resolved(self, statement: Statement) -> Statement:
+        """The statement with accesses to expanded locals completed."""
+        store = statement.store
+        buffer, indices = self._access(store.buffer, tuple(self._resolve_expr(i) for i in store.indices))
+        value = self._resolve_expr(store.value)
+        update = statement.update
+        return replace(
+            statement,
+            store=Store(buffer, indices, value, store.span),
+            guards=tuple(self._resolve_expr(g) for g in statement.guards),
+            update=None if update is None else (update[0], self._resolve_expr(update[1])),
+        )
+
+    def _resolve_expr(self, expr: Expr) -> Expr:
+        def one(e: Expr) -> Expr:
+            if isinstance(e, Load) and e.buffer in self.expanded:
+                buffer, indices = self._access(e.buffer, e.indices)
+                return Load(buffer, indices, e.span)
+            return e
+
+        return map_expr(expr, one)
+
+    def _access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        loops = self.plan.expanded.get(buffer)
+        if loops is None:
+            return buffer, indices
+        prefix = tuple(shifted(loop.var, self.plan.boxes[loop].low) for loop in loops)
+        return self.expanded[buffer], (*prefix, *indices)
+
+    def _loop(self, node: SequentialLoop, scope: Scope) -> None:
+        box = self._box(node.loop)
+        if box is not None and box.extent.is_const and box.extent.const <= 0:
+            self.report.append(f"loop {node.loop.var.name}: never executed")
+            return
+        inside = [n.statement for n in inner_statements(node.body)]
+        touched = {self.expanded.get(b, b) for s in inside for b in s.buffers()}
+        written = {self.expanded.get(s.buffer, s.buffer) for s in inside}
+        own = self._own_locals(inside, lambda loops: node.loop in loops)
+        for buffer in sorted(touched - own, key=lambda b: b.name):
+            scope.current(buffer)
+        carried = sorted(written - own, key=lambda b: self.names.of(b))
+        if not node.phases:
+            self._steps(node, scope, own, carried)
+            return
+        self.report.append(f"loop {node.loop.var.name} runs in {len(node.phases)} phases, each with its own extents")
+        at, texts, known = len(scope.lines), list[list[str]](), len(self.report)
+        for phase in node.phases:
+            self.phase = phase
+            with self.names.local():
+                self._phase(replace(node, body=phase.body), phase.sections, scope, own, carried)
+            texts.append(scope.lines[at:])
+            del scope.lines[at:]
+        self.phase = None
+        self.report[known:] = dict.fromkeys(self.report[known:])
+        scope.lines += folded(texts, [(p.low, p.stop) for p in node.phases], scope.indent, self.names)
+
+    def _phase(
+        self,
+        node: SequentialLoop,
+        sections: tuple[Section, ...],
+        scope: Scope,
+        own: set[Buffer],
+        carried: list[Buffer],
+    ) -> None:
+        """A phase of a loop, on sections of the buffers that have some."""
+        for s in sections:
+            scope.add(f"{self.names.of(s.part)} = {self.names.of(s.whole)}[{_slices(s)}]")
+        parts = {s.whole: s.part for s in sections}
+        self._steps(node, scope, own, [parts.get(b, b) for b in carried])
+        for s in sections:
+            whole = self.names.of(s.whole)
+            scope.add(f"{whole} = {whole}.at[{_slices(s)}].set({self.names.of(s.part)})")
+            scope.written(whole)
+
+    def _steps(self, node: SequentialLoop, scope: Scope, own: set[Buffer], carried: list[Buffer]) -> None:
+        """A loop, or a phase of one."""
+        loop = node.loop
+        child = scope.child()
+        child.loop_vars |= {loop.var}
+        child.defined = {n: c for n, c in scope.defined.items() if n != self.names.of(loop.var)}
+        low, high, ends = self._loop_bounds(node, scope, child)
+        self.report.append(f"loop {loop.var.name} stays a loop: {node.reason}")
+        self._body(node.body, own, child)
+        for buffer in carried:
+            scope.written(self.names.of(buffer))
+        if not child.lines or not carried:
+            return
+        variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
+        step = self.names.fresh(f"{variable}_step")
+        large = [self.names.of(b) for b in carried if _is_large(b)]
+        rows = handed_on(child.body(), large, variable, low, self.names.fresh)
+        state = ", ".join([*names, *rows.names])
+        single = "," not in state
+        scope.add(f"def {step}({variable}, {state if single else 'state'}):")
+        if not single:
+            scope.lines.append(f"{child.indent}{state} = state")
+        scope.lines += rows.lines
+        scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
+        result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
+        first = first if single else f"({first})"
+        together = self.phase is None and in_one_go(node, self.plan, self.target)
+        if together:
+            self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
+            scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first}, unroll=True)")
+        elif ends is not None and any(b.dtype.is_float for b in carried):
+            self.helpers |= {"with_all_given", "loop_between"}
+            scope.add(f"{result} = loop_between({low}, {high}, ({', '.join(ends)}), {step}, {first})")
+        else:
+            scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first})")
+
+    def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
+        """All lines of a nested function but its last, with locals that are its own."""
+        here = [b for b in self.locals if b in own]  # in the order of the program
+        self._create_locals(child, here)
+        self._nodes(nodes, child)
+        for buffer in here:
+            child.forget(buffer)
+        child.flush_all()
+
+    def _versions(self, node: Versions, scope: Scope) -> None:
+        """A choice at run time, of which only one side runs."""
+        sides = [(nodes, [n.statement for n in inner_statements(nodes)]) for nodes in (node.fast, node.exact)]
+        both = [s for _, inside in sides for s in inside]
+        own = self._own_locals(both, lambda loops: scope.loop_vars <= {o.var for o in loops})
+        touched = [{self.expanded.get(b, b) for s in inside for b in s.buffers()} for _, inside in sides]
+        for buffer in sorted((touched[0] | touched[1]) - own, key=lambda b: b.name):
+            scope.current(buffer)
+        test = self._scalar(self._resolve_expr(node.test), scope)
+        written = {self.expanded.get(s.buffer, s.buffer) for s in both}
+        carried = sorted(written - own, key=lambda b: self.names.of(b))
+        if not carried:
+            return
+        names, single = ", ".join(self.names.of(b) for b in carried), len(carried) == 1
+        self.report.append(f"two forms, chosen at run time: {node.reason}")
+        functions = [self.names.fresh(n) for n in ("fast", "exact")]
+        for function, (nodes, _), mine in zip(functions, sides, touched, strict=True):
+            child = scope.child()
+            self._body(nodes, own & mine, child)
+            scope.add(f"def {function}({names if single else 'state'}):")
+            if not single:
+                scope.lines.append(f"{child.indent}{names} = state")
+            scope.lines += [*child.body(), f"{child.indent}return {names}", ""]
+        for buffer in carried:
+            scope.written(self.names.of(buffer))
+        self.helpers |= {"with_all_given", "chosen"}
+        arguments = [test, *functions, names if single else f"({names})", *(["True"] if by_element(node) else [])]
+        scope.add(f"{names} = chosen({', '.join(arguments)})")
+
+    def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str, tuple[str, str] | None]:
+        """Source of the first and one-past-last value; records what is known of the variable inside.
+
+        If these are no numbers while tracing, then besides what they can ever be, if that is known.
+        """
+        loop = node.loop
+        if self.phase is not None and node.phases:
+            low, stop = self.phase.low, self.phase.stop
+            child.around[loop.var] = Box(number(low), number(stop - low), exact=True)
+            return str(low), str(stop), None
+        box = self._box(loop)
+        start, extent = self._resolve_expr(loop.start), self._resolve_expr(loop.extent)
+        known = scope.loop_vars | self.static | set(self.func.scalars)
+        stop = to_expr(linear(Binary("add", start, extent)), loop.var)
+        ends = None
+        if box is not None:
+            child.around[loop.var] = box
+            ends = self._scalar(to_expr(box.low, loop.var)), self._scalar(to_expr(box.low + box.extent, loop.var))
+        used = free_vars(start) | free_vars(extent)
+        if used <= known:
+            low, high = self._scalar(start, scope), self._scalar(stop, scope)
+            by_data = has_loads(start) or has_loads(extent)
+            taken = [self._scalar(g, scope) for g in self._around(node, known)] if by_data else []
+            if taken:  # where nothing is to be done they may be any numbers
+                high = f"jnp.where({' & '.join(f'({g})' for g in taken)}, {high}, {low})"
+            return low, high, None if used <= self.static and not by_data else ends
+        assert ends is not None
+        child.boxed = child.boxed | {loop.var}
+        return *ends, None
+
+    def _around(self, node: SequentialLoop, known: Collection[Var]) -> list[Expr]:
+        """Conditions of all that is done in a loop which hold for all of it or none."""
+        inside = [n.statement for n in inner_statements(node.body)]
+        changed = {s.buffer for s in inside}
+        return [
+            self._resolve_expr(g)
+            for g in inside[0].guards
+            if depends_on(g, inside[0].loops, self.program.depth) <= set(known)
+            and not any(load.buffer in changed for load in loads(g))
+            and all(any(g.same(h) for h in s.guards) for s in inside)
+        ]
+
+    def _own_locals(self, inside: list[Statement], own_copy: Callable[[tuple[Loop, ...]], bool]) -> set[Buffer]:
+        """Locals that only these statements know, where each iteration of loops for which that holds has its own."""
+        positions = {s.position for s in inside}
+        own: set[Buffer] = set()
+        for buffer, depth in self.program.depth.items():
+            users = users_of(buffer, self.program, self.plan)
+            if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
+                own.add(self.expanded.get(buffer, buffer))
+        return own
+
+
+def _is_large(buffer: Buffer) -> bool:
+    """Whether copying a buffer in each step of a loop takes longer than handing on rows of it."""
+    shape = [d.value for d in buffer.shape if isinstance(d, Const)]
+    return len(shape) == len(buffer.shape) > 1 and prod(shape) >= _LARGE
+
+
+def _slices(section: Section) -> str:
+    """Where a section is."""
+    return ", ".join(f"{low}:{stop}" for low, stop in section.ranges)
+
+
+def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
+    """The statement as a job over array axes."""
+    axes = tuple(Axis(loop.var, box.low, box.extent) for loop, box in zip(loops, boxes, strict=True))
+    store = statement.store
+    op, value = (None, store.value) if statement.update is None else statement.update
+    return Job(store.buffer, store.indices, value, op, (*guards, *statement.guards), axes)
+
+
+def to_text(expr: Expr) -> str:
+    """A dimension as text for documentation."""
+    if isinstance(expr, Const):
+        return str(expr.value)
+    return Translator((), lambda load: Value(load.buffer.name), lambda v: Value(v.name, static=True)).expr(expr).code
+
+
+def _describe(statement: Statement) -> str:
+    span = statement.store.span
+    where = "" if span is None else f" (line {span.line})"
+    kind = "update of" if statement.update is not None else "store to"
+    return f"{kind} {statement.buffer.name}{where}"

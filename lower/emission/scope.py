@@ -1,0 +1,290 @@
+"""The source under construction: lines, names, and what each buffer's Python variable holds at this point."""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from ir.nodes import Buffer, Var
+from lower.array.exact_values import EXACT_HELPERS
+from lower.array.job import Job
+from lower.array.reduction_start import Start
+from lower.array.values import Value
+from lower.nest.nodes import ArrayStatement, Box
+from lower.tensor.known import Known
+
+RESERVED = {
+    "jax",
+    "jnp",
+    "lax",
+    "np",
+    "functools",
+    "truncdiv",
+    "linear_scan",
+    "prefix_sums",
+    "windows",
+    "banded",
+    "doubling_sums",
+    "pairwise_sums",
+    "in_turn",
+    "filtered",
+    "filtered_in_blocks",
+    "differences",
+    "from_differences",
+    "response",
+    "response_in_parts",
+    "Fraction",
+    "reduce_ranges",
+    "reduce_rows",
+    "cholesky_factor",
+    "cholesky_factor_jvp",
+    "loop_between",
+    "loop_between_given",
+    "loop_between_jvp",
+    "chosen",
+    "with_all_given",
+    "chosen_of_two",
+    "chosen_of_two_jvp",
+    "first_best",
+    "last_best",
+    "state",
+    *EXACT_HELPERS,
+    *keyword.kwlist,
+    *dir(builtins),
+}
+
+
+class Names:
+    """Python names for buffers, variables and helpers: the author's where possible, all distinct."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._used = set(taken)
+        self._of: dict[object, str] = {}
+
+    def of(self, thing: Buffer | Var) -> str:
+        """The name of a buffer or variable. Variables of one name share it: loops that follow each other reuse it."""
+        key: object = ("buffer", thing.name) if isinstance(thing, Buffer) else ("var", thing.name)
+        if key not in self._of:
+            self._of[key] = self.fresh(thing.name)
+        return self._of[key]
+
+    @contextmanager
+    def local(self) -> Generator[None]:
+        """Names of helpers that are made meanwhile may be made again; buffers and variables keep theirs."""
+        before = set(self._used)
+        yield
+        self._used = before | set(self._of.values())
+
+    def fresh(self, wish: str) -> str:
+        """A new name close to `wish`."""
+        base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in wish) or "x"
+        if base[0].isdigit():
+            base = "_" + base
+        if base in RESERVED:
+            base += "_"
+        name, count = base, 1
+        while name in self._used:
+            count += 1
+            name = f"{base}_{count}"
+        self._used.add(name)
+        return name
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A store of a constant that is not written out yet: a reduction may start from it."""
+
+    place: str
+    value: Value
+    line: str
+    whole: bool
+
+
+@dataclass(slots=True)
+class Held:
+    """A store of array values that is not written out yet: what reads just these elements next takes the values.
+
+    One store at the end instead of several in between lets XLA update a buffer in place. `line` is the store where
+    nothing came between, to stand at `at`; `assign` gives the store of a named value. `late`, if it may be, gives the
+    store of a named `raw` value, to what the buffer then holds: where its mask is false, that stays. It may do what
+    several statements did, one after the other: `nodes`. `everywhere` stores to a part by a mask over the whole buffer.
+    """
+
+    place: str
+    job: Job
+    nodes: tuple[ArrayStatement, ...]
+    value: Value
+    at: int
+    line: str
+    assign: Callable[[Value], str]
+    number: int
+    raw: Value
+    late: Callable[[Value], str] | None
+    fresh: Callable[[], str]
+    everywhere: Callable[[Value], str] | None = None
+    named: Value | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it stores to all of a buffer but for a mask."""
+        return self.place.startswith("|")
+
+
+@dataclass(slots=True)
+class Scope:
+    """One function body. A loop body is a child scope: what it assigns is its own."""
+
+    indent: str
+    lines: list[str] = field(default_factory=list[str])
+    around: dict[Var, Box] = field(default_factory=dict[Var, Box])
+    loop_vars: frozenset[Var] = frozenset()
+    boxed: frozenset[Var] = frozenset()
+    defined: dict[str, str] = field(default_factory=dict[str, str])
+    fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
+    held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
+    parked: dict[Buffer, list[Held]] = field(default_factory=dict[Buffer, "list[Held]"])
+    starts: dict[Buffer, Start] = field(default_factory=dict[Buffer, Start])
+    known: dict[Buffer, Known] = field(default_factory=dict[Buffer, Known])
+    absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
+    outer: dict[str, str] = field(default_factory=dict[str, str])  # what names of the outer scope hold that change here
+    own: set[str] = field(default_factory=set[str])
+    wide: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    whole: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict[str, tuple[str, frozenset[str]]])
+    count: int = 0
+
+    def child(self) -> Scope:
+        """The body of a function in this one."""
+        defined = dict(self.defined)
+        return Scope(self.indent + "    ", [], dict(self.around), self.loop_vars, self.boxed, defined)
+
+    def written(self, name: str) -> None:
+        """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""
+        self.wide = {code: (wide, of) for code, (wide, of) in self.wide.items() if of != name}
+        self.whole = {n: (code, of) for n, (code, of) in self.whole.items() if n != name and name not in of}
+
+    def next(self) -> int:
+        """A number larger than all before."""
+        self.count += 1
+        return self.count
+
+    def add(self, line: str) -> None:
+        self.lines.append(self.indent + line)
+
+    def assigned_since(self, at: int, name: str) -> bool:
+        """Whether a line from `at` on may give a name another value."""
+        word = re.compile(rf"\b{name}\b")
+        return any(word.search(line.partition(" = ")[0]) for line in self.lines[at:])
+
+    def mentioned_since(self, at: int, name: str) -> bool:
+        """Whether a line from `at` on has a name in it."""
+        word = re.compile(rf"\b{name}\b")
+        return any(word.search(line) for line in self.lines[at:])
+
+    def define(self, name: str, code: str) -> str:
+        """Assign a helper array unless it holds that already."""
+        if self.defined.get(name) == code:
+            return name
+        if name in self.defined:  # what was said in terms of the old one ends here
+            self.flush_all()
+            if name not in self.own:
+                self.outer[name] = self.defined[name]
+            self.whole = {}
+            word = re.compile(rf"\b{name}\b")
+            self.defined = {n: c for n, c in self.defined.items() if not word.search(c)}
+        self.add(f"{name} = {code}")
+        self.defined[name] = code
+        self.own.add(name)
+        return name
+
+    def body(self) -> list[str]:
+        """All lines. A name that changes here is this function's own from its first line on."""
+        return [*(f"{self.indent}{name} = {code}" for name, code in self.outer.items()), *self.lines]
+
+    def hold(self, buffer: Buffer, fill: Fill) -> None:
+        """Keep a fill back until its buffer is read or stored to."""
+        self.fills[buffer] = fill
+
+    def insert(self, what: Held, line: str) -> None:
+        """Add a line where a store was held back; what was held back there later stays behind it."""
+        self._insert(what, line, ())
+
+    def _insert(self, what: Held, line: str, more: Iterable[Held]) -> None:
+        self.lines.insert(what.at, self.indent + line)
+        at, number = what.at, what.number
+        for held in (*more, *self.held.values(), *(h for several in self.parked.values() for h in several)):
+            held.at += (held.at, held.number) > (at, number)
+
+    def pending(self, buffer: Buffer) -> list[Held]:
+        """Stores to a buffer that are not written out, in order. All but the last are apart from each other."""
+        held = self.held.get(buffer)
+        return [*self.parked.get(buffer, ()), *([] if held is None else [held])]
+
+    def park(self, buffer: Buffer) -> None:
+        """Keep a held store back although another one comes, to other elements."""
+        self.parked.setdefault(buffer, []).append(self.held.pop(buffer))
+
+    def take(self, held: Held) -> Value:
+        """The values of a held store under a name, worked out where the store stood."""
+        if held.named is None:
+            held.named = Value(held.fresh(), held.value.axes)
+            self.insert(held, f"{held.named.code} = {held.value.code}")
+        return held.named
+
+    def forget(self, buffer: Buffer) -> None:
+        """Nobody looks at a buffer any more."""
+        for kept in (self.fills, self.held, self.parked):
+            kept.pop(buffer, None)
+
+    def flush_all(self) -> None:
+        """Write out all that is held back."""
+        for buffer in [*self.fills, *self.held, *self.parked]:
+            self.flush(buffer)
+
+    def flush(self, buffer: Buffer) -> None:
+        """Write out what is held back for a buffer."""
+        parked, held = self.parked.pop(buffer, None), self.held.pop(buffer, None)
+        if parked is not None:
+            self._write_late(parked, held)
+        elif held is not None and held.named is None:
+            self.insert(held, held.line)
+        elif held is not None and held.named is not None:
+            self.add(held.assign(held.named))
+        fill = self.fills.pop(buffer, None)
+        if parked or held is not None or fill is not None:
+            self.wide, self.whole = {}, {}
+        if fill is not None:
+            self.need(buffer, whole=fill.whole)
+            self.add(fill.line)
+
+    def _write_late(self, parked: list[Held], held: Held | None) -> None:
+        """Write stores to parts that are apart. Where one is to the whole buffer under a mask, others join its pass."""
+        stores = [*parked, *([] if held is None else [held])]
+        values: list[Value] = []
+        for k, h in enumerate(stores):
+            if h.named is None:
+                values.append(Value(h.fresh(), h.raw.axes))
+                self._insert(h, f"{values[-1].code} = {h.raw.code}", stores[k + 1 :])
+            else:
+                values.append(h.named)
+        one_pass = any(h.whole for h in stores)
+        for h, value in sorted(zip(stores, values, strict=True), key=lambda s: s[0].everywhere is None):
+            write = h.everywhere if one_pass and h.everywhere is not None else h.late
+            assert write is not None
+            self.add(write(value))
+
+    def need(self, buffer: Buffer, whole: bool = False) -> None:
+        """Make sure that the buffer's variable exists; not needed where it is `whole`ly assigned next."""
+        creation = self.absent.pop(buffer, None)
+        if creation is not None and not whole:
+            self.add(creation)
+
+    def current(self, buffer: Buffer) -> None:
+        """Make the buffer's variable hold its contents."""
+        if buffer in self.fills or buffer in self.held or buffer in self.parked:
+            self.flush(buffer)
+        else:
+            self.need(buffer)

@@ -1,0 +1,382 @@
+"""One statement as JAX source: its form, scans and picks. Its value is `ValueWriter`'s, its store `StoreWriter`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+from ir.nodes import Const, Expr, Load
+from ir.traverse import free_vars, loads, substitute_expr
+from lower.analysis.linear_forms import atom, to_expr
+from lower.array.access import Bounds, buffer_shape, find_view
+from lower.array.domain_extension import widened
+from lower.array.job import (
+    Job,
+    fuse_reductions,
+    settle,
+    split_quotients,
+    taps,
+    unrolled,
+)
+from lower.array.reduce import neutral, reduction
+from lower.array.values import POSTFIX, Value, aligned, dtype_code, ordered, typed, union
+from lower.array.views import Axis, Group, reads_data
+from lower.emission.rows import function_of
+from lower.emission.store import Place, StoreWriter
+from lower.emission.value_writer import COMBINERS, axis_names, update_class
+from lower.instructions.recurrence import counts_exactly
+from lower.instructions.scans import LONG, Extent, Form, form_of
+from lower.instructions.triangular_solve import triangular
+from lower.nest.nodes import Factor, Filter, Pick, Recurrence, Solve, Span
+from lower.tensor.known import Known
+
+
+class StatementWriter(StoreWriter):
+    """Writes one statement into a scope. `forms` says afterwards how, `helpers` which functions it calls."""
+
+    def write(self) -> None:
+        """Emit the statement, or nothing when it is never executed."""
+        self._write_form()
+        self.scope.written(self.name)
+        if self.whole:
+            self.scope.whole[self.name] = self.whole, frozenset(self.names.of(e.buffer) for e in loads(self.job.value))
+
+    def _write_form(self) -> None:
+        match self.node.scan:
+            case Recurrence() as scan:
+                self._scan(scan)
+            case Filter() as filters:
+                self._filter(filters)
+            case Pick() as pick:
+                self._pick(pick)
+            case Solve() as system:
+                self._solve(system)
+            case Factor() as factor:
+                self._factor(factor)
+            case Span() as span:
+                self._ranges(span)
+            case None:
+                self._plain()
+
+    def _plain(self) -> None:
+        job = settle(self.job, self.around, self.forms)
+        if job is None:
+            self.forms.append("never executed")
+            return
+        job = fuse_reductions(split_quotients(job, self.around), self.around)
+        wide = self._wide(job)
+        job = wide if wide is job or self._as_finite(wide, job) else job
+        chosen = taps(job, self.around)
+        if chosen:
+            self.forms.append(f"unrolled over {axis_names(chosen)}")
+        stored = {v for i in job.indices for v in free_vars(i)}
+        if any(axis.var in stored for axis in chosen):
+            for piece in unrolled(job, chosen):
+                settled = settle(piece, self.around, self.forms)
+                if settled is not None:
+                    self._emit(settled, ())
+        else:
+            self._emit(job, chosen)
+
+    def _wide(self, job: Job) -> Job:
+        """A job over whole dimensions, unless that parts it from a store in a loop that is held back for it."""
+        wide = widened(job, self.around)
+        if wide is job or not self.scope.loop_vars:
+            return wide
+        parted: list[set[Load]] = []
+        for form in (wide, job):
+            self._use(form)
+            read = {Load(form.buffer, form.indices), *(load for e in form.exprs() for load in loads(e))}
+            parted.append({load for load in read if self.scope.held.get(load.buffer) and self._pending(load)[0]})
+        return wide if parted[0] <= parted[1] else job
+
+    def _emit(self, job: Job, chosen: tuple[Axis, ...]) -> None:
+        self._use(self._ordered(job), chosen)
+        self.job = job = replace(self.job, value=self._without_choices(self.job.value))
+        taken = {a.var for a in chosen}
+        reduced = tuple(a for a in job.reduced() if a.var not in taken)
+        held = taken | {a.var for a in reduced}
+        outer = [g for g in job.guards if not free_vars(g) & held]
+        kept = [a for a in job.axes if a.var not in held]
+        started = None if chosen else self.recall.started(job, self.bounds, self._just_set)
+        if started is not None:
+            self._use(started)
+            job, reduced = started, started.reduced()
+        self._release()
+        self._survey(chosen)
+        alone = chosen or started is not None
+        self.results, self.base = [], None if alone else self.recall.joinable(job, kept, self._positions)
+        self.outside, self.covering = None if chosen or self.scope.loop_vars else outer, outer
+        value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
+        self.outside, self.covering = None, ()
+        if value is None:
+            self.forms.append("never executed")
+            return
+        if started is not None or self.base is not None:
+            self._use(replace(job, op=None, axes=tuple(kept)))
+        place = self._place(kept)
+        if place is None:
+            self._scatter(value, outer)
+        else:
+            known = None if outer or len(self.results) != 1 else self._as_known(place)
+            self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
+            self.recall.keep_start(job)
+            if known is not None:
+                self.recall.keep(job.buffer, known)
+
+    def _as_known(self, place: Place) -> Known | None:
+        """The value of a store as a term, if it is to a whole buffer and does not depend on what that held."""
+        op, fill = self.job.op, self.scope.fills.get(self.job.buffer)
+        zero = fill is not None and fill.value.code == neutral("add", self.job.buffer.dtype).code
+        fresh = op is None or (op == "add" and zero and fill is not None and fill.place == self._key(place, None))
+        whole = not place.turned and all(map(_all_of, place.view))
+        return self.recall.renamed(self.results[0], self.job.buffer, place.axes) if fresh and whole else None
+
+    def _release(self) -> None:
+        """Write out held stores of which this statement reads other elements too: a part would save nothing."""
+        for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
+            if self.scope.pending(load.buffer) and self._pending(load)[0]:
+                self.scope.flush(load.buffer)
+
+    def _pick(self, pick: Pick) -> None:
+        """A statement that stores where along axes a value is best."""
+        picked = {loop.var for loop in pick.loops}
+        along = tuple(a for a in self.job.axes if a.var in picked)
+        rest = tuple(a for a in self.job.axes if a.var not in picked)
+        self._use(replace(self.job, axes=(*rest, *along)))
+        self._release()
+        value, dtype = self.translator.expr(pick.value), pick.value.dtype
+        if pick.conditions:
+            mask = self._mask(pick.conditions)
+            assert mask is not None
+            value = self.translator.select(mask, value, neutral(pick.op, dtype), dtype)
+        rest = tuple(a for a in rest if a in value.axes)
+        axes, code = (*rest, *along), typed(value, dtype).code
+        if axes != value.axes:
+            code = f"jnp.broadcast_to({aligned(typed(value, dtype), axes).code}, ({self._extents(axes)},))"
+        if len(along) > 1:
+            flat = ", ".join([*(self.accessor.size(a.extent) for a in rest), "-1"])
+            strong = axes != value.axes or value.strength >= POSTFIX
+            code = f"{code}.reshape({flat})" if strong else f"({code}).reshape({flat})"
+        which = "last_best" if pick.last else "first_best"
+        self.helpers.add(which)
+        code = f"{which}(jnp.{pick.op}, {code})"
+        self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
+        self._note(f"arg{pick.op} over {axis_names(along)}")
+        self._put(Value(code, rest, POSTFIX), ())
+
+    def _ranges(self, scan: Span) -> None:
+        """An update that combines ranges along an axis, one for each position of the axes that decide on them."""
+        job, dtype = self._ordered(self.job), self.job.buffer.dtype
+        assert job.op is not None
+        op, nothing = update_class(job.op), neutral(update_class(job.op), dtype)
+        deciding = tuple(a for a in job.axes if a.var in scan.deciding)
+        (along,) = (a for a in job.axes if a.var == scan.loop.var)
+        rest = tuple(a for a in job.axes if a.var not in scan.deciding and a is not along)
+        self._use(replace(job, axes=(*deciding, along, *rest)))
+        self._release()
+        own = {a.var for a in (along, *rest)}
+        inside = [g for g in job.guards if free_vars(g) & own]
+        outside = [g for g in job.guards if not free_vars(g) & own]
+        low, stop = (self._bound(e, along) for e in (scan.start, scan.stop))
+        ranged = union(deciding, low.axes, stop.axes)
+        starts, stops = (aligned(b, ranged).code for b in (low, stop))
+        if scan.by_row:
+            term = function_of(scan.term, inside, op, (*deciding, along), self.names, self.scope, self.translator)
+            axes = (along,)
+            more = f"{term}, {starts}, {stops}, {self.accessor.size(along.extent)}, {typed(nothing, dtype).code}"
+            self.helpers |= {"reduce_rows", "reduce_ranges", "prefix_sums"}
+            code = f"reduce_rows({COMBINERS[op]}, {more})"
+        else:
+            summed = {a.var for a in rest if a in job.reduced()}
+            terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
+            axes = (along, *(a for a in terms.axes if a is not along))
+            if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
+                terms = Value(f"jnp.broadcast_to({terms.code}, ({self._extents(axes)},))", axes)
+            self.helpers.add("reduce_ranges")
+            more = f"{typed(terms, dtype).code}, {starts}, {stops}, {nothing.code}"
+            code = f"reduce_ranges({COMBINERS[op]}, {more})"
+        value = Value(code, (*ranged, *axes[1:]), POSTFIX)
+        self._note(f"{op} over ranges of {along.var.name}")
+        self._use(replace(self.job, axes=(*deciding, *rest)))
+        for factor in scan.factors:
+            value = self.translator.binary("mul", value, self.translator.expr(factor), dtype)
+        if scan.factors:  # of a range without positions the program reads none
+            some = self.translator.binary("lt", low, stop, scan.start.dtype)
+            value = self.translator.select(some, value, nothing, dtype)
+        later = tuple(a for a in deciding if a in job.reduced())
+        masks = [g for g in outside if free_vars(g) & {a.var for a in later}]
+        if later or masks:
+            value = reduction(op, value, self._mask(masks), later, dtype, self.translator, self.accessor.size)
+        kept = tuple(a for a in job.axes if a not in job.reduced() and a is not along)
+        self._use(replace(job, axes=kept, guards=()))
+        value = ordered(value.code if value.strength >= POSTFIX else f"({value.code})", value.axes, kept)
+        self._put(value, [g for g in outside if g not in masks])
+
+    def _bound(self, bound: Expr, along: Axis) -> Value:
+        """A bound of ranges as a position of an axis."""
+        form = self.bounds.linear(bound) - along.low
+        return typed(self.translator.expr(to_expr(form, bound)), bound.dtype)
+
+    def _scan(self, scan: Recurrence) -> None:
+        """A statement that continues along an axis what it stored before."""
+        self._use(self._ordered(self.job))
+        axis = next(a for a in self.job.axes if a.var == scan.loop.var)
+        guards = self.job.guards
+        self._release()
+        form, value = self._continued(scan, axis)
+        kind = scan.op if scan.factor is None else "linear"
+        self._note(f"{kind} scan over {axis.var.name}{'' if form == 'associative' else f' ({form})'}")
+        self._put(value, guards)
+
+    def _filter(self, scan: Filter) -> None:
+        """A statement that continues along an axis several elements that it stored before."""
+        self._use(self._ordered(self.job))
+        axis = next(a for a in self.job.axes if a.var == scan.loop.var)
+        guards, dtype = self.job.guards, self.job.buffer.dtype
+        self._release()
+        low = {axis.var: to_expr(axis.low, axis.var)}
+        before = [self.translator.expr(substitute_expr(p, low)) for p in scan.previous]
+        known = all(isinstance(f, Const) for f in scan.factors)
+        respond = "response" if known else "response_in_parts"
+        factors = [v.code if known else typed(v, dtype).code for v in map(self.translator.expr, scan.factors)]
+        term = self.translator.expr(scan.term)
+        axes = union(self.translator.order, (axis,), *(p.axes for p in (*before, term)))
+        others = tuple(a for a in axes if a is not axis)
+        first = ", ".join(aligned(typed(b, dtype), others).code for b in before)
+        where = f", axis={along}" if (along := axes.index(axis)) else ""
+        self.helpers |= {"filtered", "differences", respond, "filtered_in_blocks"}
+        self._note(f"filter of order {len(factors)} over {axis.var.name}")
+        parts = f"[{', '.join(factors)}], [{first}], {self._spread(term, axes)}{where}"
+        code = f"filtered_in_blocks({respond}, {parts})"
+        self._put(Value(code, axes, POSTFIX), guards)
+
+    def _solve(self, system: Solve) -> None:
+        """A statement that stores the solution of a triangular system."""
+        self._use(self._wide(self.job))
+        self._release()
+        row = next(a for a in self.job.axes if a.var == system.loop.var)
+        column = Axis(system.column, row.low, row.extent)
+        matrix, job = system.matrix, self.job
+        if system.backward:  # along its places, not its steps
+            values = {a.var: to_expr(row.low * 2 + row.extent - 1 - atom(a.var), a.var) for a in (row, column)}
+            matrix = Load(matrix.buffer, tuple(substitute_expr(i, values) for i in matrix.indices))
+            job = replace(job, indices=tuple(substitute_expr(i, values) for i in job.indices))
+        self._use(replace(job, axes=(row, column)))
+        square = self.translator.expr(matrix)
+        turned = square.plain is None
+        code = f"{square.code}.T" if turned else square.code
+        self._use(self._ordered(job))
+        right = self.translator.expr(Load(job.buffer, self.job.indices))
+        self._note(f"triangular system over {row.var.name}")
+        options = f"lower={turned == system.backward}" + (", unit_diagonal=True" if system.unit else "")
+        value = triangular(code, right, row, turned, options, self._extents)
+        self._put(value, self.job.guards)
+
+    def _factor(self, factor: Factor) -> None:
+        """A statement that stores the Cholesky factor of a matrix, or of one for each position of other axes."""
+        self._release()
+        inner = [next(a for a in self.job.axes if a.var == loop.var) for loop in (factor.row, factor.column)]
+        axes = (*(a for a in self.job.axes if a not in inner), *inner)
+        self._use(replace(self.job, axes=axes))
+        square = self._spread(self.translator.expr(self.job.value), axes)
+        self.helpers.add("cholesky_factor")
+        self._note(f"Cholesky factor over {axis_names(inner)}")
+        self._use(self._ordered(self.job))
+        self._put(ordered(f"cholesky_factor({square})", axes, self.job.axes), self.job.guards)
+
+    def _continued(self, scan: Recurrence, axis: Axis) -> tuple[Form, Value]:
+        """The values of a recurrence along an axis, from the element before the first, and the form they take."""
+        dtype = self.job.buffer.dtype
+        low = to_expr(axis.low, axis.var)
+        first = self.translator.expr(substitute_expr(scan.previous, {axis.var: low}))
+        given = (scan.term,) if scan.factor is None else (scan.factor, scan.term)
+        parts = [self.translator.expr(e) for e in given]
+        axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *parts)))
+        along = axes.index(axis)
+        form = form_of(scan, self._extent(axes, along), self.target)
+        where = f", axis={along}" if along else ""
+        term = self._spread(parts[-1], axes)
+        if form in ("in turn", "doubling"):
+            before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
+            if form == "doubling":
+                self.helpers.add("doubling_sums")
+                return form, Value(f"doubling_sums({term}, {parts[0].code}, {before}{where})", axes, POSTFIX)
+            self.helpers.add("in_turn")
+            combine, terms = COMBINERS[scan.op], f"({term},)"
+            if isinstance(scan.factor, Const):
+                combine = f"lambda last, term: {parts[0].code} * last + term"
+            elif scan.factor is not None:
+                combine = "lambda last, factor, term: factor * last + term"
+                terms = f"({self._spread(parts[0], axes)}, {term})"
+            return form, Value(f"in_turn({combine}, {before}, {terms}{where})", axes, POSTFIX)
+        if scan.factor is None:
+            code = f"lax.associative_scan({COMBINERS[scan.op]}, {term}{where})"
+            if form == "blocks":
+                self.helpers.add("prefix_sums")
+                code = f"prefix_sums({term})"
+            elif self._counted_in_blocks(scan, axis, along == len(axes) - 1):
+                self.helpers.add("prefix_sums")
+                code = f"prefix_sums({term}.astype(jnp.float32)).astype({dtype_code(dtype)})"
+            return form, self._combine(scan.op, first, Value(code, axes, POSTFIX))
+        if isinstance(scan.factor, Const) and dtype.is_float:
+            self.helpers.add("pairwise_sums")
+            before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
+            return form, Value(f"pairwise_sums({term}, {parts[0].code}, {before}{where})", axes, POSTFIX)
+        self.helpers.add("linear_scan")
+        products, sums = self.names.fresh("products"), self.names.fresh("sums")
+        self.scope.add(f"{products}, {sums} = linear_scan({self._spread(parts[0], axes)}, {term}{where})")
+        grown = self.translator.binary("mul", Value(products, axes), first, dtype)
+        return form, self.translator.binary("add", grown, Value(sums, axes), dtype)
+
+    def _counted_in_blocks(self, scan: Recurrence, axis: Axis, innermost: bool) -> bool:
+        """Whether sums of integers are exact in float32, which has fast products, and many enough."""
+        long = axis.extent.is_const and axis.extent.const >= LONG
+        return scan.op == "add" and innermost and long and counts_exactly(scan.term, axis.extent.const)
+
+    def _spread(self, value: Value, axes: tuple[Axis, ...]) -> str:
+        """A value over all of these axes."""
+        code = aligned(typed(value, self.job.buffer.dtype), axes).code
+        if value.axes == axes:
+            return code
+        return f"jnp.broadcast_to({code}, ({self._extents(axes) + (',' if len(axes) == 1 else '')}))"
+
+    def _extent(self, axes: Sequence[Axis], along: int) -> Extent:
+        sizes = [float(a.extent.const) if a.extent.is_const else self.target.default_extent for a in axes]
+        rows = prod(sizes) / max(sizes[along], 1.0)
+        return Extent(sizes[along], rows, along == len(axes) - 1, bool(self.scope.loop_vars))
+
+    def _ordered(self, job: Job) -> Job:
+        """Axes in the order in which the store lays them out; reductions last, or first where arrays have them so."""
+        bounds = self.around.with_axes(job.axes)
+        reduced = job.reduced()
+        kept = [a for a in job.axes if a not in reduced]
+        view = find_view(buffer_shape(job.buffer, bounds), job.indices, kept, bounds)
+        if view is not None:
+            stored = [a for g in view for a in g.axes]
+            kept = [*(a for a in kept if a not in stored), *stored]
+        first = job.op in ("min", "max") and self._leading(job, reduced, kept, bounds)
+        return replace(job, axes=(*reduced, *kept) if first else (*kept, *reduced))
+
+    def _leading(self, job: Job, reduced: Sequence[Axis], kept: Sequence[Axis], bounds: Bounds) -> bool:
+        """Whether all arrays with axes of both kinds have those that are reduced further out in memory.
+
+        An extreme of several arrays that are turned for it is worked out element by element, far apart.
+        """
+        found: list[bool] = []
+        for load in dict.fromkeys(load for e in job.exprs() for load in loads(e)):
+            view = find_view(buffer_shape(load.buffer, bounds), load.indices, job.axes, bounds)
+            axes = [a for g in view for a in g.axes] if view is not None else []
+            places = [[d for d, a in enumerate(axes) if a in some] for some in (reduced, kept)]
+            if all(places):
+                found.append(max(places[0]) < min(places[1]))
+        return bool(found) and all(found)
+
+
+def _all_of(g: Group) -> bool:
+    """Whether all of a dimension is taken, by one axis or as its only element."""
+    if not g.axes:
+        return g.dims == 1 and g.size.equals(1)
+    (axis,) = g.axes[:1]
+    return g.dims == 1 and len(g.axes) == 1 and axis.low.equals(0) and axis.extent.equals(g.size)

@@ -1,0 +1,460 @@
+"""Stores as JAX source: the place in the buffer, updates in place, masks, scatters; which stores are held back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from ir.analysis.dependence import UpdateOp
+from ir.dtypes import DType
+from ir.nodes import Expr, Load, Var, const
+from ir.traverse import loads
+from lower.analysis.linear_forms import Linear, number
+from lower.array.access import find_view, indexed
+from lower.array.reduce import neutral
+from lower.array.values import POSTFIX, Value, aligned, dtype_code, ordered, typed, union
+from lower.array.views import Axis, Group, in_blocks, overhang, reads_data
+from lower.emission.scope import Fill, Held
+from lower.emission.value_writer import ValueWriter, axis_names, update_class
+from lower.nest.nodes import ArrayStatement
+
+_MOST = 4  # of so many parts of an array all but one are almost all
+_METHODS: dict[UpdateOp, str] = {
+    "add": "add",
+    "sub": "add",
+    "mul": "multiply",
+    "min": "min",
+    "max": "max",
+    "and": "min",
+    "or": "max",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The part of a buffer that is stored to: `marks` index it, and are empty for the whole.
+
+    Where it begins may be known only as it runs: then `starts` has a position for each dimension.
+    """
+
+    marks: str
+    view: tuple[Group, ...]
+    starts: tuple[str, ...] = ()
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Axes in the order of the buffer's dimensions."""
+        return tuple(a for g in self.view for a in g.axes)
+
+    @property
+    def turned(self) -> tuple[int, ...]:
+        """Dimensions that run backward."""
+        return tuple(d for d, f in enumerate(f for g in self.view for f in g.flipped) if f)
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the whole buffer, with an axis for each dimension, in order."""
+        alone = bool(self.view) and all(g.dims == 1 and len(g.axes) == 1 for g in self.view)
+        return alone and not (self.marks or self.turned)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether several axes share a dimension."""
+        return any(len(g.axes) > 1 for g in self.view)
+
+
+class StoreWriter(ValueWriter):
+    """Writes the values of a statement to its place in the buffer."""
+
+    def _put(self, value: Value, guards: Sequence[Expr]) -> None:
+        """Store a value to the place of the job, along all of its axes, where guards hold."""
+        place = self._place(self.job.axes)
+        if place is None:
+            self._scatter(value, guards)
+        else:
+            self._store(value, place, self._mask(guards), steady=not any(map(reads_data, guards)))
+
+    def _place(self, kept: Sequence[Axis]) -> Place | None:
+        """The slice that the kept axes cover, or None when it takes index arrays."""
+        if not self.shape:
+            return None if kept else Place("", ())
+        view = find_view(self.shape, self.job.indices, kept, self.bounds)
+        if view is None or sum(len(g.axes) for g in view) != len(kept):
+            return None
+        view = in_blocks(view) or view
+        marks: list[str] = []
+        moving = False
+        for g in view:
+            if g.axes:
+                inside = overhang(g, self.bounds.at_least, self.bounds.at_most) == (0, 0)
+                slack = any(not a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True))
+                moving = moving or not self.accessor.is_static(g.start)
+                if not inside or slack:
+                    return None
+            elif g.dims > 1 or g.start.has_loads():
+                return None
+            marks.append(self.accessor.mark(g, g.start, g.size))
+        if moving:
+            starts = tuple(self.accessor.size(g.start) for g in view)
+            return Place(indexed("", marks), tuple(view), starts) if self.accessor.moves(view) else None
+        # all of a buffer is assigned, also backward: XLA:CPU dies of reading it backward where it is stored by `.at[:]`
+        whole = all(g.axes and g.step == 1 and g.start.equals(0) and g.span.equals(g.size) for g in view)
+        return Place("" if whole else indexed("", marks) or "[:]", tuple(view))
+
+    def _store(self, value: Value, place: Place, mask: Value | None, steady: bool) -> None:
+        buffer, op = self.job.buffer, self.job.op
+        self._form(place, mask)
+        self.scope.starts.pop(buffer, None)
+        key = self._key(place, mask)
+        before = self.scope.held.get(buffer)
+        masked = not place.marks and mask is not None
+        replaced, base = self._replaced(place, masked, steady, needed=op is not None or mask is not None)
+        nodes = before.nodes if replaced and before is not None and mask is not None else ()
+        beside = buffer in self.scope.parked
+        if base is not None:
+            value = value if op is None else self._combine(op, base, value)
+            value = value if mask is None else self.translator.select(mask, value, base, buffer.dtype)
+            return self._write(value, place, None, "set", steady, nodes)
+        start = None if replaced or beside else self._take_fill(key, whole=not place.marks and mask is None)
+        method = "set"
+        if op is None:
+            # A constant is held back: a reduction may start from it.
+            if place.plain and mask is None and len(value.axes) == len(place.axes):
+                self.whole = value.code
+            if value.static and steady and not beside:
+                return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
+        elif start is not None:
+            if op == "sub" and start.code in ("0", "0.0"):
+                value = self._negated(value)
+            elif start.code != neutral(op, buffer.dtype).code:
+                value = self._combine(op, start, value)
+        elif self._in_place(place) and mask is None:
+            self._current(beside)
+            value, method = self._negated(value) if op == "sub" else value, _METHODS[op]
+        else:
+            self._current(beside)
+            value = self._combine(op, self._old(place), value)
+        if place.marks or mask is not None:
+            self._current(beside)
+        else:
+            self.scope.need(buffer, whole=True)
+        return self._write(value, place, mask, method, steady)
+
+    def _current(self, beside: bool) -> None:
+        """Make the buffer's variable hold its contents, but for stores held back `beside` which this one comes."""
+        if beside:
+            self.scope.need(self.job.buffer)
+        else:
+            self.scope.current(self.job.buffer)
+
+    def _in_place(self, place: Place) -> bool:
+        """Whether a method of `.at` can update a place."""
+        return bool(place.marks) and all(g.dims == 1 for g in place.view) and not (place.turned or place.starts)
+
+    def _replaced(self, place: Place, masked: bool, steady: bool, needed: bool) -> tuple[bool, Value | None]:
+        """Whether a held store is to just this place, whose values are then in hand, if they are needed.
+
+        Other stores that are held back are written out, unless all of them are to other elements.
+        """
+        buffer = self.job.buffer
+        stores = self.scope.pending(buffer)
+        if not stores:
+            return False, None
+        held = stores[-1]
+        if buffer not in self.scope.held:
+            if not (steady and all(map(self._beside, stores))):
+                self.scope.flush(buffer)
+            return False, None
+        if len(stores) > 1 or held.place != self._key(place, None) or not self._just_held(held, self.job.indices):
+            # a pass over all of the buffer is needed anyway: these stores may share it
+            one_pass = masked or any(h.whole for h in stores)
+            late = self.scope.loop_vars and steady and held.late is not None and held.everywhere is not None
+            if one_pass and late and all(map(self._beside, stores)):
+                self.scope.park(buffer)
+            else:
+                self.scope.flush(buffer)
+            return False, None
+        base = ordered(*self._taken(held), self.translator.order) if needed else None
+        del self.scope.held[buffer]
+        return True, base
+
+    def _beside(self, held: Held) -> bool:
+        """Whether this statement stores to none of the elements that a held store does."""
+        store = self.node.statement.store
+        return self._spared(held, Load(store.buffer, store.indices))
+
+    def _write(
+        self,
+        value: Value,
+        place: Place,
+        mask: Value | None,
+        method: str,
+        steady: bool,
+        nodes: tuple[ArrayStatement, ...] = (),
+    ) -> None:
+        """Store values by a method of `.at`; a store to a part of a buffer is held back: what the part then holds.
+
+        Within loops so is a store under a mask, which may be `steady`: true or false whatever the data.
+        """
+        line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
+        masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 0
+        # a row that is only copied is stored at once: XLA would copy a buffer of which others are read before that
+        copied = isinstance(self.job.value, Load) and self.job.op is None and bool(self._starts(place))
+        if not self.shape or copied or not (place.marks or masked):
+            if self.job.buffer in self.scope.parked:  # what they leave as it is this one may change
+                self.scope.flush(self.job.buffer)
+            self.scope.add(line)
+            return
+        if method != "set":
+            op = self.job.op
+            assert op is not None
+            value = self._combine(update_class(op), self._old(place), value)
+        raw = value = typed(value, self.job.buffer.dtype)
+        if mask is not None:
+            value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
+
+        def assign(values: Value) -> str:
+            return self._assignment(place, values, None)
+
+        def late(values: Value) -> str:
+            return self._assignment(place, values, mask)
+
+        def fresh() -> str:
+            return self.names.fresh(f"new_{self.job.buffer.name}")
+
+        job = replace(self.job, axes=place.axes, guards=())
+        at, number, key = len(self.scope.lines), self.scope.next(), self._key(place, None)
+        self.scope.held[job.buffer] = Held(
+            key, job, (*nodes, self.node), value, at, line, assign, number, raw, late if steady else None, fresh
+        )
+        if not place.starts and all(map(_row_or_all, place.view)):
+            self.scope.held[job.buffer].everywhere = lambda values: self._everywhere(place, values, mask)
+
+    def _everywhere(self, place: Place, value: Value, mask: Value | None) -> str:
+        """The line that stores to rows and columns of a buffer by a mask over all of it."""
+        axes: list[Axis] = []
+        masks = [] if mask is None else [mask]
+        for g in place.view:
+            points = Axis(Var(f"{self.name}_{len(axes)}", DType.INT32), number(0), g.size)
+            axes += g.axes or (points,)
+            if not g.axes:
+                code = f"(jnp.arange({self.accessor.size(g.size)}) == {self.accessor.size(g.start)})"
+                masks.append(Value(code, (points,)))
+        where = " & ".join(aligned(m, tuple(axes)).at(POSTFIX if len(masks) > 1 else 0) for m in masks)
+        value = aligned(typed(value, self.job.buffer.dtype), tuple(axes))
+        return (
+            f"{self.name} = jnp.where({where}, {value.code}, {self.name})" if masks else f"{self.name} = {value.code}"
+        )
+
+    def _form(self, place: Place, mask: Value | None) -> None:
+        kind = "element" if self.shape and not place.axes else "slice" if place.marks else "whole array"
+        self._note(kind if mask is None else f"{kind} under a mask")
+
+    def _key(self, place: Place, mask: Value | None) -> str:
+        dims = (f"{g.dims}" if g.dims == 1 else f"{g.dims}:{self.accessor.size(g.size)}" for g in place.view)
+        merged = " ".join(dims) if place.marks else ""
+        return f"{place.marks}|{merged}|{'' if mask is None else mask.code}"
+
+    def _take_fill(self, key: str, whole: bool) -> Value | None:
+        """The constant that a held-back fill has for exactly this place; any other fill is written out."""
+        buffer = self.job.buffer
+        fill = self.scope.fills.get(buffer)
+        if fill is None:
+            return None
+        if self.job.op is not None and fill.place == key:
+            del self.scope.fills[buffer]
+            return fill.value
+        if self.job.op is None and (whole or fill.place == key):
+            del self.scope.fills[buffer]  # overwritten before anybody read it
+        else:
+            self.scope.flush(buffer)
+        return None
+
+    def _negated(self, value: Value) -> Value:
+        return self.translator.negated(typed(value, self.job.buffer.dtype), self.job.buffer.dtype)
+
+    def _old(self, place: Place) -> Value:
+        """The present content of a place."""
+        code = self.name if not place.marks else f"{self.accessor.merged(self.name, place.view)}{place.marks}"
+        if place.starts:
+            return self.accessor.window(self.name, place.view)
+        if place.grouped or (not place.marks and any(g.dims > 1 for g in place.view)):
+            code = f"{code}.reshape({self._extents(place.axes)})"
+        if place.turned:
+            code = f"jnp.flip({code}, {place.turned})"
+        return Value(code, place.axes, POSTFIX)
+
+    def _assignment(self, place: Place, value: Value, mask: Value | None) -> str:
+        """The line that stores `value`, where `mask` holds, at a place."""
+        if mask is not None:
+            value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
+        if mask is None and self._in_one_pass(place, value):
+            return self._one_pass(place, value)
+        if place.marks:
+            return self._set(place, value, "set")
+        value = typed(value, self.job.buffer.dtype) if value.axes or not self.shape else value
+        if self.shape:
+            return f"{self.name} = {self._laid_out(place, value, fill=True)}"
+        return f"{self.name} = {value.code}"
+
+    def _in_one_pass(self, place: Place, value: Value) -> bool:
+        """Whether a store to almost all of an array in a loop goes through all of it, with a choice for each element.
+
+        XLA:CPU stores to a part in place, but on one core.
+        """
+        view, dtype = place.view, self.job.buffer.dtype
+        plain = len(view) > 1 and all(g.dims == 1 and len(g.axes) == 1 and g.coefs == (1,) for g in view)
+        sizes = [n.const for g in view for n in (g.size, g.start, g.span) if n.is_const]
+        if not (self.scope.loop_vars and place.marks and plain and len(sizes) == 3 * len(view)):
+            return False
+        stored = {a.var for a in place.axes}
+        others = [load for e in self.job.exprs() for load in loads(e) if load.buffer == self.job.buffer]
+        own = all(all(map(Expr.same, load.indices, self.job.indices)) for load in others)
+        if place.turned or place.starts or not own or {a.var for a in self.job.axes} != stored:
+            return False
+        elements, part = prod(g.size.const for g in view), prod(g.span.const for g in view)
+        every = len(value.axes) == len(place.axes) and dtype is not DType.BOOL
+        return every and elements >= self.target.one_pass and part * _MOST >= elements * (_MOST - 1)
+
+    def _one_pass(self, place: Place, value: Value) -> str:
+        """The line that stores to a part of a buffer by a mask over all of it, and the mask before it."""
+        sizes = [(g.size.const, g.start.const, g.start.const + g.span.const) for g in place.view]
+        inside: list[str] = []
+        for d, (n, low, stop) in enumerate(sizes):
+            if (low, stop) != (0, n):
+                within = f"(jnp.arange({n}) >= {low}) & (jnp.arange({n}) < {stop})"
+                inside.append(f"({within}).reshape({(1,) * d + (n,) + (1,) * (len(sizes) - 1 - d)})")
+        pads = ", ".join(f"({low}, {n - stop})" for n, low, stop in sizes)
+        code = " & ".join(inside)
+        known = next((name for name, held in self.scope.defined.items() if held == code), None)
+        name = known or self.scope.define(self.names.fresh("inside"), code)
+        wide = f"jnp.pad({self._laid_out(place, value, fill=False)}, ({pads}))"
+        return f"{self.name} = jnp.where({name}, {wide}, {self.name})"
+
+    def _set(self, place: Place, value: Value, method: str) -> str:
+        merged = self.accessor.merged(self.name, place.view)
+        places = place.starts or (self._starts(place) if method == "set" else ())
+        if places:
+            starts = ", ".join(places) + ("," if len(places) == 1 else "")
+            value = typed(value, self.job.buffer.dtype)
+            return f"{self.name} = lax.dynamic_update_slice({self.name}, {self._window(place, value)}, ({starts}))"
+        line = f"{self.name} = {merged}.at{place.marks}.{method}({self._laid_out(place, value, fill=False)})"
+        if merged != self.name:
+            line += f".reshape({', '.join(self.accessor.size(s) for s in self.shape)})"
+        return line
+
+    def _starts(self, place: Place) -> tuple[str, ...]:
+        """Where a part of a buffer begins at a position that is known only as it runs, and surely inside.
+
+        Measured on CPU, a step of a loop over rows that stores so takes half as long as with `.at[...].set`.
+        """
+        rows = [g for g in place.view if not g.axes and not self.accessor.is_static(g.start)]
+        plain = all(g.dims == 1 and len(g.axes) < 2 and g.step == 1 and not any(g.flipped) for g in place.view)
+        if not (rows and place.axes and plain and all(map(self.accessor.inside, rows))):
+            return ()
+        return tuple(self.accessor.size(g.start) for g in place.view)
+
+    def _window(self, place: Place, value: Value) -> str:
+        """A value with all dimensions of a place, which a window is stored by."""
+        if len(value.axes) < len(place.axes):
+            spread = f"jnp.broadcast_to({self._laid_out(place, value, fill=False)}, ({self._extents(place.axes)},))"
+            value = Value(spread, place.axes, POSTFIX)
+        new = Value(self._laid_out(place, value, fill=False), place.axes, value.strength)
+        if len(place.axes) == len(place.view):
+            return new.code
+        return f"{new.at(POSTFIX)}.reshape({', '.join(self.accessor.size(g.span) for g in place.view)})"
+
+    def _laid_out(self, place: Place, value: Value, fill: bool) -> str:
+        """A value in the layout of the place: broadcast where needed (always with `fill`), turned, axes merged."""
+        if not value.axes:
+            return self._full(value) if fill else value.code
+        plain = not place.turned and not place.grouped and not fill
+        if plain:
+            return aligned(value, place.axes).code
+        code = value.code
+        if len(value.axes) < len(place.axes):
+            shape = self._extents(place.axes) + ("," if len(place.axes) == 1 else "")
+            code = f"jnp.broadcast_to({aligned(value, place.axes).code}, ({shape}))"
+        if place.turned:
+            code = f"jnp.flip({code}, {place.turned})"
+        if place.grouped or (fill and any(g.dims > 1 for g in place.view)):
+            sizes = [s for g in place.view for s in ([_count(g)] if g.axes else [])] if not fill else self.shape
+            whole = code if code != value.code or value.strength >= POSTFIX else f"({code})"
+            code = f"{whole}.reshape({', '.join(self.accessor.size(s) for s in sizes)})"
+        return code
+
+    def _full(self, value: Value) -> str:
+        shape = ", ".join(self.accessor.size(s) for s in self.shape) + ("," if len(self.shape) == 1 else "")
+        dtype = dtype_code(self.job.buffer.dtype)
+        if value.code in ("0", "0.0", "False"):
+            return f"jnp.zeros(({shape}), {dtype})"
+        return f"jnp.full(({shape}), {value.code}, {dtype})"
+
+    def _scatter(self, value: Value, guards: Sequence[Expr]) -> None:
+        """Store through index arrays. A masked-out position points past the end, where the store is dropped."""
+        op, buffer = self.job.op, self.job.buffer
+        self.scope.current(buffer)
+        self.scope.starts.pop(buffer, None)
+        base, shape, indices = self.name, self.shape, self.job.indices
+        if not shape:
+            base, shape, indices = f"{self.name}.reshape(1)", [number(1)], (const(0, DType.INT32),)
+        mask = self._mask(guards)
+        index, axes = self.accessor.scatter_index(shape, indices, mask)
+        if op == "sub":
+            value = self._negated(value)
+        every = union(self.job.axes, axes, value.axes)
+        rows = self._rows(shape, indices, mask)
+        if rows is not None:
+            index, every = rows
+            axes = every
+            value = ordered(value.at(POSTFIX), value.axes, [a for a in every if a in value.axes])
+        code = aligned(value, every).code
+        if len(every) > len(axes):
+            extents = self._extents(every) + ("," if len(every) == 1 else "")
+            single = [
+                Value(*self.accessor.scatter_index([size], [i], mask if k == 0 else None))
+                for k, (size, i) in enumerate(zip(shape, indices, strict=True))
+            ]
+            spread = f"jnp.broadcast_to({aligned(single[0], every).code}, ({extents}))"
+            index = ", ".join([spread, *(aligned(v, every).code for v in single[1:])])
+        drop = ', mode="drop"' if mask is not None or any(reads_data(i) for i in indices) else ""
+        method = "set" if op is None else _METHODS[op]
+        line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
+        self.scope.add(line if self.shape else line + ".reshape(())")
+        self._note("element" if not every else f"scatter over {axis_names(every)}")
+
+    def _rows(
+        self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
+    ) -> tuple[str, tuple[Axis, ...]] | None:
+        """Index list of a store of whole rows, whose places alone are data, and its axes; None if it is no such.
+
+        One index for each row takes a fraction of what one for each element does.
+        """
+        whole: list[Axis] = []
+        while len(whole) < len(shape) - 1:
+            d = len(shape) - 1 - len(whole)
+            view = find_view([shape[d]], [indices[d]], self.job.axes, self.bounds)
+            if view is None or len(view) != 1 or len(view[0].axes) != 1 or not _row_or_all(view[0]):
+                break
+            whole.insert(0, view[0].axes[0])
+        if not whole:
+            return None
+        first = len(shape) - len(whole)
+        index, axes = self.accessor.scatter_index(shape[:first], indices[:first], mask)
+        every = (*axes, *whole)
+        apart = len({a.var for a in every}) == len(every) and {a.var for a in every} == {a.var for a in self.job.axes}
+        return (index, every) if apart else None
+
+
+def _row_or_all(g: Group) -> bool:
+    """Whether all of a dimension is taken by one axis, or one position of it."""
+    whole = len(g.axes) == 1 and g.step == 1 and g.start.equals(0) and g.span.equals(g.size)
+    return g.dims == 1 and (whole or not g.axes) and not any(g.flipped)
+
+
+def _count(g: Group) -> Linear:
+    total = g.axes[0].extent
+    for block in g.blocks:
+        total = total * block
+    return total

@@ -1,0 +1,619 @@
+"""The value of one statement as JAX source: loads, masks, reductions and windows over its array axes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+from math import copysign, prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import UpdateOp, may_meet
+from ir.dtypes import DType
+from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
+from ir.traverse import factors, free_vars, loads, map_expr
+from lower.analysis.deciding import cheaper
+from lower.analysis.freedoms import HIGHEST, MASKED, Policy
+from lower.analysis.linear_forms import number
+from lower.array.access import Accessor, Bounds, buffer_shape, find_view
+from lower.array.exact_values import ExactTranslator
+from lower.array.finiteness import Finite, outside_unless
+from lower.array.integer_facts import Facts
+from lower.array.job import (
+    MAX_SLICES,
+    MAX_TAPS,
+    Job,
+    outer_steps,
+    unrolled,
+    verdict,
+)
+from lower.array.padded_reads import Copy, alone, padded_reads
+from lower.array.reduce import neutral, reduction
+from lower.array.values import ATOM, POSTFIX, Translator, Value, dtype_code, ordered, typed
+from lower.array.views import Axis, contiguous, reads_data
+from lower.emission.available_expressions import Recall
+from lower.emission.scope import Held, Names, Scope
+from lower.instructions.convolution import Convolution, Form, convolution, leading
+from lower.instructions.sliding_windows import Separated, separated
+from lower.nest.if_conversion import conjunction
+from lower.nest.nodes import ArrayStatement, Box
+from lower.restructure.statement_fusion import vanishes
+from lower.tensor.known import Known
+from lower.tensor.write import SumWriter, sums_as_terms
+
+COMBINERS: dict[UpdateOp, str] = {
+    "add": "jnp.add",
+    "mul": "jnp.multiply",
+    "min": "jnp.minimum",
+    "max": "jnp.maximum",
+    "and": "jnp.logical_and",
+    "or": "jnp.logical_or",
+}
+LONG_MASK = 36  # characters from which a mask gets a name
+
+
+class ValueWriter:
+    """Writes the value of one statement over the axes that are kept; `StatementWriter` stores it."""
+
+    def __init__(
+        self,
+        job: Job,
+        node: ArrayStatement,
+        around: Bounds,
+        scope: Scope,
+        names: Names,
+        finite: Finite,
+        target: Target,
+        policy: Policy,
+        only: Collection[Buffer] = (),
+        keep_nan: bool = False,
+        behind: Collection[Buffer] = (),
+        passed_on: bool = False,
+        pinned: bool = False,
+        facts: Facts | None = None,
+    ) -> None:
+        self.facts = facts
+        self.behind = behind  # buffers that are read behind a barrier
+        self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
+        self.target = target
+        self.policy = policy
+        self.keep_nan = keep_nan
+        self.finite = finite
+        self.recall = Recall(scope, names, only)
+        self.results: list[Known] = []
+        self.base: Known | None = None
+        self.outside: Sequence[Expr] | None = None  # guards that the store is under, where sums may be cut by them
+        self.covering: Sequence[Expr] = ()  # guards of the store, under which alone the value counts
+        self.node = node
+        self.copies: dict[str, str] = {}
+        self.spared: dict[tuple[int, Load], bool] = {}
+        self.scope = scope
+        self.names = names
+        self.around = around
+        self.forms: list[str] = []
+        self.helpers: set[str] = set()
+        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
+        self.pinned = pinned  # whether arrays that it reads turned are turned before anything else is done
+        self.apart = frozenset[Var]()  # axes whose positions are written one by one
+        self._use(job)
+
+    def _use(self, job: Job, apart: Collection[Axis] = ()) -> None:
+        """Write this job from here on; the positions of axes that stand `apart` are written one by one."""
+        self.job = job
+        self.bounds = self.around.with_axes(job.axes)
+        order = tuple(a for a in job.axes if a not in apart)
+        translate = ExactTranslator if self.policy.exact else Translator
+        self.translator = translate(
+            order, self._load, self._variable, self.helpers, True, self.policy.precision, self._at_least
+        )
+        self.accessor = Accessor(order, self.bounds, self.translator)
+        self.accessor.named = self._bordered
+        self.shape = buffer_shape(job.buffer, self.bounds)
+        self.name = self.names.of(job.buffer)
+
+    def _at_least(self, expr: Expr, number: int) -> bool:
+        """Whether an integer is no less than a number at all positions."""
+        low = self.bounds.at_least(self.bounds.linear(expr))
+        if low is not None and low >= number:
+            return True
+        return self.facts is not None and self.facts.at_least(expr, number, self.job.axes, self.around.boxes)
+
+    def _survey(self, chosen: Sequence[Axis]) -> None:
+        """How far accesses of this statement leave each buffer, so that it is padded once for all."""
+        for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
+            times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
+            shape = buffer_shape(load.buffer, self.bounds)
+            self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)
+        self.accessor.alone = self._padded_alone(chosen)
+
+    def _padded_alone(self, chosen: Sequence[Axis]) -> set[str]:
+        """Buffers of which each read is rather padded by itself: none if sums or other statements come between.
+
+        XLA fuses a statement into what reads its result, once for each place that is read, unless that leaves the
+        function or the step of a loop; padded reads are then worked out one by one before.
+        """
+        kept = [a for a in self.job.axes if a not in chosen]
+        summed = set(self.job.reduced()) - set(chosen)
+        if summed or not kept or self.node.scan is not None or self.passed_on or not self.accessor.widths:
+            return set()
+        if prod(a.extent.const for a in chosen) > MAX_TAPS:
+            return set()
+        found = padded_reads(self.job, chosen, self.bounds, self.accessor, self.names.of)
+        found = {code: f for code, f in found.items() if f.separable and self._arrived(f.buffer)}
+        copies = [Copy(f.elements, f.bytes, bool(self.scope.loop_vars)) for f in found.values()]
+        reads = [r for f in found.values() for r in f.reads]
+        places = prod(float(a.extent.const if a.extent.is_const else self.target.default_extent) for a in kept)
+        return set(found) if found and alone(reads, places, len(kept), copies, self.target) else set()
+
+    def _arrived(self, buffer: Buffer) -> bool:
+        """Whether a buffer came into this function or step as it is: it is in memory, and padding it takes a pass."""
+        s = self.scope
+        waits = bool(s.pending(buffer)) or buffer in s.fills or buffer in s.absent
+        return not waits and not s.assigned_since(0, self.names.of(buffer))
+
+    def _bordered(self, name: str, code: str, reads: int, elements: float) -> str:
+        """A name for a padded buffer, which statements share until one stores to the buffer.
+
+        Where many read it, it is kept: fused into each of them it would ask for each element whether it is padding.
+        """
+        known = self.scope.wide.get(code)
+        if known is not None:
+            return known[0]
+        t = self.target
+        kept = cheaper("padded copy kept", elements * (t.store + t.load) + t.kernel, elements * reads * t.padded_read)
+        wide = self.names.fresh(f"wide_{name}")
+        self.scope.add(f"{wide} = lax.optimization_barrier({code})" if kept else f"{wide} = {code}")
+        self.scope.wide[code] = wide, name
+        return wide
+
+    def _spared(self, held: Held, load: Load) -> bool:
+        """Whether a load reads nothing of what a held store writes; asked once of each load."""
+        key = held.number, load
+        if key not in self.spared:
+            self.spared[key] = all(separate_parts(node, self.node, load) for node in held.nodes)
+        return self.spared[key]
+
+    def _load(self, load: Load) -> Value:
+        value = self._loaded(load)
+        if load.buffer not in self.behind:
+            return value
+        if value.code not in self.copies:
+            self.copies[value.code] = self._behind_barrier(self.names.of(load.buffer), value.code)
+        return replace(value, code=self.copies[value.code], strength=ATOM, plain=None)
+
+    def _behind_barrier(self, name: str, code: str) -> str:
+        """A name for the same values, which the compiler takes for others. Barriers of one value are one: they nest."""
+        while True:
+            code = f"lax.optimization_barrier({code})"
+            if code not in self.scope.wide:
+                break
+            code = self.scope.wide[code][0]
+        apart = self.names.fresh(f"{name}_apart")
+        self.scope.add(f"{apart} = {code}")
+        self.scope.wide[code] = apart, name
+        return apart
+
+    def _loaded(self, load: Load) -> Value:
+        first, held = self._pending(load)
+        if held is not None:
+            return ordered(*self._taken(held), self.translator.order)
+        if first:
+            self.scope.current(load.buffer)
+        shape = buffer_shape(load.buffer, self.bounds)
+        value = self.accessor.load(self.names.of(load.buffer), shape, load.indices)
+        if not self.pinned or value.plain is None:
+            return value
+        return Value(f"lax.optimization_barrier({value.code})", value.axes, POSTFIX)
+
+    def _pending(self, load: Load) -> tuple[bool, Held | None]:
+        """Whether what is held back must be written before a load reads it, or the store that has just its elements."""
+        stores = self.scope.pending(load.buffer)
+        if load.buffer in self.scope.fills or not stores:
+            return True, None
+        if len(stores) == 1 and self._just_held(stores[0], load.indices):
+            return False, stores[0]
+        seen = [h for h in stores if not self._spared(h, load)]
+        if len(seen) == 1 and self._just_held(seen[0], load.indices):
+            return False, seen[0]
+        return bool(seen), None
+
+    def _taken(self, held: Held) -> tuple[str, tuple[Axis, ...]]:
+        """The values of a held store, and their axes."""
+        value = self.scope.take(held)
+        return value.code, value.axes
+
+    def _just_held(self, held: Held, indices: tuple[Expr, ...]) -> bool:
+        """Whether a held store has all elements at `indices`, over axes of this statement."""
+        return self._just_set(held.job, indices)
+
+    def _just_set(self, job: Job, indices: tuple[Expr, ...]) -> bool:
+        """Whether a job stores to just the elements at `indices`, over axes of this statement."""
+        same = len(indices) == len(job.indices) and all(map(Expr.same, indices, job.indices))
+        if not same:
+            return False
+        mine = {a.var: a for a in self.job.axes}
+        return all(
+            a.var in mine and a.low.equals(mine[a.var].low) and a.extent.equals(mine[a.var].extent)
+            for a in job.axes
+            if any(a.var in free_vars(i) for i in indices)
+        )
+
+    def _variable(self, var: Var) -> Value:
+        axis = next((a for a in self.job.axes if a.var == var), None)
+        name = self.names.of(var)
+        if axis is None:
+            static = var in self.around.static
+            return Value(name, static=static, weak=static or var in self.scope.loop_vars | self.apart)
+        self.scope.define(name, self._positions(axis))
+        return Value(name, (axis,))
+
+    def _positions(self, axis: Axis) -> str:
+        low = "" if axis.low.equals(0) and axis.var not in self.around.cut else f"{self.accessor.size(axis.low)}, "
+        stop = self.accessor.size(axis.low + axis.extent)
+        return f"jnp.arange({low}{stop}, dtype=jnp.{axis.var.dtype})"
+
+    def _value(self, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]) -> Value | None:
+        """What is stored, or combined with the old content, over the kept axes; None when it never is."""
+        op = None if self.job.op is None else update_class(self.job.op)
+        apart = None
+        if op is not None and chosen:
+            job = replace(self.job, guards=tuple(guards))
+            apart = separated(job, chosen, self.bounds, self.target)
+        if apart is not None:
+            return self._separated(op, apart, reduced, chosen)
+        found = convolution(self.job, chosen, self.bounds) if op == "add" and chosen else None
+        if found is not None and self._open(guards, hidden_in=self.job.value) == []:
+            form = found.form(self.target, banded=found.one_filter and self._numbers_throughout(found))
+            if form is Form.BANDED:
+                return self._banded(found, chosen)
+            if form is Form.LIBRARY:
+                return self._convolved(found, chosen)
+            if form is Form.SLICES and reduced:
+                chosen, reduced = (*reduced, *chosen), ()
+                self._use(self.job, chosen)
+                self._survey(chosen)
+        if prod(a.extent.const for a in chosen) > MAX_TAPS:
+            return self._long_window(op, guards, reduced, chosen)
+        total: Value | None = None
+        for piece in unrolled(replace(self.job, guards=tuple(guards)), chosen):
+            part = self._part(op, piece.value, piece.guards, reduced)
+            if chosen and part is not None and self._holds(op, part):
+                continue
+            if total is None or part is None:
+                total = part if total is None else total
+            else:
+                assert op is not None
+                total = self._combine(op, total, part)
+        return total
+
+    def _separated(
+        self, op: UpdateOp | None, apart: Separated, reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]
+    ) -> Value | None:
+        """Windows along one axis after the other."""
+        assert op is not None
+        job, done = self.job, {w.tap for w in apart.windows}
+        rest = tuple(a for a in chosen if a not in done)
+        self._use(apart.job, rest)
+        self._survey(rest)
+        value = self._value(apart.job.guards, reduced, rest)
+        if value is not None:
+            value = typed(value, self.job.buffer.dtype)
+        for w in () if value is None else apart.windows:
+            assert value is not None
+            names = [a.var for a in value.axes]
+            at = names.index(w.joint.var)
+            more = f", dilation={w.dilation}" * (w.dilation > 1) + f", stride={w.stride}" * (w.stride > 1)
+            code = f"windows({COMBINERS[op]}, {value.code}, {self.accessor.size(w.tap.extent)}, {at}{more})"
+            value = Value(code, (*value.axes[:at], w.kept, *value.axes[at + 1 :]))
+            self.helpers.add("windows")
+        self._note(f"windows over {axis_names([w.tap for w in apart.windows])}")
+        self._use(job, chosen)
+        self._survey(chosen)
+        return value
+
+    def _long_window(
+        self, op: UpdateOp | None, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]
+    ) -> Value | None:
+        """Many positions of a window: a Python loop while tracing, which XLA fuses, inside of a loop for more."""
+        assert op is not None
+        steps, taps = outer_steps(chosen, MAX_TAPS if reduced else MAX_SLICES)
+        around, job, dtype = self.around, self.job, self.job.buffer.dtype
+        boxes = {a.var: Box(a.low, a.extent, exact=True) for a in chosen}
+        static = around.static | {a.var for a in taps}
+        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
+        self.apart = frozenset(boxes)
+        self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables, around.cut)
+        self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
+        self.bounds = self.accessor.bounds = self.around.with_axes(self.job.axes)
+        part = self._part(op, job.value, guards, reduced)
+        if part is not None:
+            part = self._over_taps(op, typed(part, dtype), taps)
+            part = self._over_steps(op, part, steps, unroll=not (taps or reduced))
+        self.apart, self.around, self.job = frozenset[Var](), around, job
+        self.bounds = self.accessor.bounds = around.with_axes(job.axes)
+        return part
+
+    def _over_taps(self, op: UpdateOp, part: Value, taps: Sequence[Axis]) -> Value:
+        """Values for all positions of axes, which are Python numbers, combined."""
+        if not taps:
+            return part
+        ranges = [(self.names.of(a.var), a.low.const, a.low.const + a.extent.const) for a in taps]
+        loops = " ".join(f"for {name} in range({f'{low}, ' * bool(low)}{stop})" for name, low, stop in ranges)
+        if op == "add":
+            return Value(f"sum({part.code} {loops})", part.axes)
+        return Value(f"functools.reduce({COMBINERS[op]}, ({part.code} {loops}))", part.axes)
+
+    def _over_steps(self, op: UpdateOp, part: Value, steps: Sequence[Axis], unroll: bool) -> Value:
+        """Values for all positions of axes combined by loops, innermost last."""
+        dtype = self.job.buffer.dtype
+        shape = f"({self._extents(part.axes)}{',' if len(part.axes) == 1 else ''})"
+        for k, axis in enumerate(reversed(steps)):
+            name = self.names.of(axis.var)
+            step, total = self.names.fresh(f"{name}_step"), self.names.fresh("total")
+            start = typed(neutral(op, dtype), dtype).code if not part.axes else None
+            start = start or f"jnp.full({shape}, {neutral(op, dtype).code}, {dtype_code(dtype)})"
+            combined = self._combine(op, Value(total, part.axes), part)
+            more = ", unroll=8" if unroll and k == 0 else ""
+            low, stop = axis.low.const, axis.low.const + axis.extent.const
+            code = f"lax.fori_loop({low}, {stop}, {step}, {start}{more})"
+            inner = f"lambda {name}, {total}: {combined.code}"
+            part = Value(code.replace(step, inner, 1), part.axes)
+        return part
+
+    def _open(self, guards: Sequence[Expr], hidden_in: Expr | None = None) -> list[Expr] | None:
+        """Guards that hold at some positions only, but for those that a summand hides; None where one never holds."""
+        verdicts = [verdict(g, self.bounds) for g in guards]
+        open_ = [g for g, v in zip(guards, verdicts, strict=True) if v is None]
+        hidden = hidden_in is not None and open_ and self._hides_itself("add", hidden_in, open_)
+        return None if False in verdicts else [] if hidden else open_
+
+    def _holds(self, op: UpdateOp | None, part: Value) -> bool:
+        """Whether the buffer was made of just these values, which a minimum or maximum need not look at again."""
+        held = self.scope.whole.get(self.name)
+        if op not in ("min", "max") or held is None or held[0] != part.code:
+            return False
+        view = find_view(self.shape, self.job.indices, part.axes, self.bounds)
+        return view is not None and contiguous(view) and all(g.step == 1 and len(g.axes) == 1 for g in view)
+
+    def _numbers_throughout(self, what: Convolution) -> bool:
+        """Whether all elements of the image along its window are numbers."""
+        (window,) = what.windows
+        indices = list(what.image.indices)
+        for d, (index, size) in enumerate(zip(indices, what.image.buffer.shape, strict=True)):
+            if window.joint.var in free_vars(index):
+                indices[d] = window.joint.var
+                along = Axis(window.joint.var, number(0), self.bounds.linear(size))
+                whole = Load(what.image.buffer, tuple(indices), what.image.span)
+                return self.finite.throughout(whole, (*what.batch, along), self.around.boxes)
+        return False
+
+    def _banded(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
+        """A convolution with one filter as products of blocks."""
+        job, codes = self.job, list[str]()
+        for load, axes in ((what.image, what.image_axes), (what.kernel, what.kernel_axes)):
+            self._use(replace(job, axes=axes, guards=()))
+            codes.append(self.translator.expr(load).code)
+        self._use(job, chosen)
+        self.helpers.add("banded")
+        precision = "" if self.policy.precision == HIGHEST else f', precision="{self.policy.precision}"'
+        self._note("banded product")
+        return ordered(f"banded({', '.join(codes)}, {what.width}{precision})", what.axes, self.translator.order)
+
+    def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
+        """A convolution by the library's function."""
+        job, dtype = self.job, self.job.buffer.dtype
+        codes: list[str] = []
+        padding = '"VALID"'
+        image, kernel = (what.image, what.image_axes, what.batch), (what.kernel, what.kernel_axes, what.outs)
+        for load, axes, first in (image, kernel):
+            self._use(replace(job, axes=axes, guards=()))
+            bare = self._unpadded(what) if load is what.image else None
+            value = self.translator.expr(load) if bare is None else bare[0]
+            padding = padding if bare is None else str(bare[1])
+            codes.append(value.at(POSTFIX) + self._merged(first, what.channels, value.axes))
+        narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
+        options = [*codes, _tuple(w.stride for w in what.windows), padding]
+        if any(w.dilation > 1 for w in what.windows):
+            options.append(f"rhs_dilation={_tuple(w.dilation for w in what.windows)}")
+        if dtype is DType.FLOAT32:
+            options.append(f'precision="{self.policy.precision}"')
+        if narrow:
+            options.append("preferred_element_type=jnp.float32")
+        code = f"lax.conv_general_dilated({', '.join(options)})"
+        code += f".astype({dtype_code(dtype)})" if narrow else ""
+        self._use(job, chosen)
+        if len(what.batch) > 1 or len(what.outs) > 1:
+            code += f".reshape({self._extents(what.axes)})"
+        elif not (what.batch and what.outs):
+            code += "[" + ", ".join(":" if axes else "0" for axes in (what.batch, what.outs)).removesuffix(", :") + "]"
+        self._note("convolution")
+        return ordered(code, what.axes, self.translator.order)
+
+    def _unpadded(self, what: Convolution) -> tuple[Value, list[tuple[int, int]]] | None:
+        """The image of a convolution and the zeros around it, which the library adds as it reads, or None."""
+        load = what.image
+        first, held = self._pending(load)
+        shape = buffer_shape(load.buffer, self.bounds)
+        if held is not None:
+            return None
+        found = self.accessor.unpadded(self.names.of(load.buffer), shape, load.indices)
+        if found is None or any(max(found[1].get(a.var, (0, 0))) for a in (*what.batch, *what.channels)):
+            return None
+        if first:
+            self.scope.current(load.buffer)
+        return found[0], [found[1][w.joint.var] for w in what.windows]
+
+    def _merged(self, first: Sequence[Axis], channels: Sequence[Axis], axes: Sequence[Axis]) -> str:
+        """What gives an array one axis for its first ones and one for its channels."""
+        if len(first) <= 1 and len(channels) <= 1:
+            return leading(len(first), len(channels))
+        sizes = [prod(a.extent.const for a in group) for group in (first, channels)]
+        return f".reshape({', '.join(map(str, sizes))}, {self._extents(axes[len(first) + len(channels) :])})"
+
+    def _part(
+        self, op: UpdateOp | None, value: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]
+    ) -> Value | None:
+        """What one position of the chosen axes contributes; None where that is nothing."""
+        open_ = self._open(guards)
+        if open_ is None:
+            return None
+        hidden = op is not None and open_ and self._hides_itself(op, value, open_)
+        if op is not None and op != "add" and hidden:
+            self.accessor.fill = neutral(op, self.job.buffer.dtype).code
+        part = self._reduced(op, value, () if hidden else open_, reduced)
+        self.accessor.fill = ""
+        return part
+
+    def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
+        mask = self._mask(guards)
+        with self.translator.under(lambda: self._mask([*self.covering, *guards])):
+            return self._under_mask(op, expr, guards, mask, reduced)
+
+    def _under_mask(
+        self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], mask: Value | None, reduced: tuple[Axis, ...]
+    ) -> Value:
+        writer = SumWriter(
+            self.translator,
+            self._finite,
+            self.accessor.size,
+            self.target,
+            self._named,
+            self._known,
+            self.names.fresh,
+            self.outside,
+            self.policy.floats,
+        )
+        if op is None:
+            inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()
+            if not any(known is not None and known.only for known in inlined):
+                return self.translator.expr(expr)
+            value = writer.value(expr)
+            self.results.append(writer.result)
+            return value
+        if reduced and sums_as_terms(op, expr.dtype):
+            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced, self.base)
+            self.results.append(writer.result)
+            for form in writer.forms:
+                self._note(f"{form} over {axis_names(reduced)}")
+            return value
+        if reduced:
+            self._note(f"{op} reduction over {axis_names(reduced)}")
+        value = self.translator.expr(expr)
+        function = "with_nan" if self.keep_nan and op in ("min", "max") and expr.dtype.is_float else ""
+        self.helpers |= {function} - {""}
+        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size, function)
+
+    def _known(self, load: Load) -> Known | None:
+        return self.recall.loaded(load, self.job)
+
+    def _named(self, code: str, wish: str) -> str:
+        """A name for a part of the value that is used more than once."""
+        name = self.names.fresh(wish)
+        self.scope.add(f"{name} = {code}")
+        return name
+
+    def _hides_itself(self, op: UpdateOp, value: Expr, guards: Sequence[Expr]) -> bool:
+        """Whether a value changes nothing wherever a guard does not hold, since what it loads is padded there.
+
+        A product is zero where one of its factors is; anything else must be the padded load.
+        """
+        if op != "add":
+            return isinstance(value, Load) and self._padded_unless(guards, value)
+        parts = factors(value)
+        for load in parts:
+            others = isinstance(load, Load) and all(f == load or self._finite(f) for f in parts)
+            if (
+                others
+                and isinstance(load, Load)
+                and (self._padded_unless(guards, load) or self._zero_unless(guards, load))
+            ):
+                return True
+        return False
+
+    def _zero_unless(self, guards: Sequence[Expr], load: Load) -> bool:
+        """Whether what a load finds is known to be zero wherever one of the guards does not hold."""
+        if self.facts is None or not self.policy.may(MASKED, load.dtype):
+            return False
+        return self.facts.is_number(load, const(0, load.dtype), guards, self.job.axes, self.around.boxes)
+
+    def _without_choices(self, value: Expr) -> Expr:
+        """A value without choices of zero that padding makes: `2 * A[i - 1] if i > 0 else 0`."""
+
+        def one(e: Expr) -> Expr:
+            match e:
+                case Select(cond=cond, then=then, other=Const(value=number)) if _is_zero(number):
+                    free = all(self._pending(load)[1] is None for load in loads(then))
+                    gone = free and vanishes(then, lambda load: self._padded_unless((cond,), load), self._finite)
+                    return then if gone else e
+                case _:
+                    return e
+
+        allowed = self.job.op in (None, "add", "sub") and self.policy.may(MASKED, value.dtype)
+        return map_expr(value, one) if allowed else value
+
+    def _padded_unless(self, guards: Sequence[Expr], load: Load) -> bool:
+        """Whether what a load finds is padding wherever one of the guards does not hold."""
+        padded = self.accessor.pads(buffer_shape(load.buffer, self.bounds), load.indices)
+        return padded and outside_unless(guards, load, self.job.axes, self.around.boxes)
+
+    def _finite(self, factor: Expr) -> bool:
+        """Whether a factor is a number at all positions."""
+        return self.finite.throughout(factor, self.job.axes, self.around.boxes)
+
+    def _as_finite(self, wide: Job, job: Job) -> bool:
+        """Whether what a sum reads with more positions is as certainly a number, so that masks can go to one factor."""
+        boxes = self.around.boxes
+        return job.op is None or all(
+            self.finite.throughout(load, wide.axes, boxes) or not self.finite.throughout(load, job.axes, boxes)
+            for load in set(loads(job.value))
+        )
+
+    def _note(self, form: str) -> None:
+        if form not in self.forms:
+            self.forms.append(form)
+
+    def _combine(self, op: UpdateOp, a: Value, b: Value) -> Value:
+        return self.translator.binary(op, a, b, self.job.buffer.dtype)
+
+    def _mask(self, guards: Sequence[Expr]) -> Value | None:
+        """The conjunction of guards; a long one gets a name."""
+        if not guards:
+            return None
+        total = self.translator.expr(guards[0])
+        for guard in guards[1:]:
+            total = self.translator.binary("and", total, self.translator.expr(guard), DType.BOOL)
+        if (
+            any(free_vars(g) & self.apart for g in guards)
+            or len(total.code) < LONG_MASK
+            or not total.axes
+            or any(reads_data(g) for g in guards)
+        ):
+            return total
+        known = [name for name, code in self.scope.defined.items() if code == total.code]
+        name = known[0] if known else self.names.fresh("mask")
+        return Value(self.scope.define(name, total.code), total.axes, ATOM)
+
+    def _extents(self, axes: Sequence[Axis]) -> str:
+        return ", ".join(self.accessor.size(a.extent) for a in axes)
+
+
+def _is_zero(number: bool | int | float) -> bool:
+    return number == 0 and copysign(1.0, number) > 0
+
+
+def separate_parts(writer: ArrayStatement, reader: ArrayStatement, load: Load) -> bool:
+    """Whether a statement never reads by `load` what another, between the same steps of loops, writes."""
+    axes = {*writer.axes, *reader.axes}
+    around = [loop for loop in writer.statement.loops if loop not in axes]
+    return not may_meet(writer.statement, reader.statement, load, around)
+
+
+def _tuple(numbers: Iterable[int]) -> str:
+    return str(tuple(numbers))
+
+
+def update_class(op: UpdateOp) -> UpdateOp:
+    return "add" if op == "sub" else op
+
+
+def axis_names(axes: Sequence[Axis]) -> str:
+    return ", ".join(a.var.name for a in axes)

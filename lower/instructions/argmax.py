@@ -1,0 +1,170 @@
+"""Loops that look for the largest or smallest of many values, and keep where it was.
+
+`if x > best: best = x; at = i; ...` is an argmax and what is kept of the place it gives: the first of equal values for
+`>` and `<`, the last for `>=` and `<=`. A search may run over several loops, go through some elements only, and compare
+with the value at the best place so far. Values are numbers by the policy on floats, so every comparison has an outcome.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from math import prod
+
+from ir.analysis.dependence import Loop, Statement, UpdateOp
+from ir.dtypes import DType
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
+from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from lower.analysis.linear_forms import to_expr
+from lower.nest.if_conversion import conjuncts
+from lower.nest.nodes import Box, Fresh, Pick
+from lower.storage.array_expansion import recorded
+
+_OF: dict[str, tuple[UpdateOp, bool]] = {
+    "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),
+}  # fmt: skip
+_TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+# Two passes over the values: XLA's own argmax on a CPU takes ten times as long.
+FIRST_BEST = '''
+def first_best(best, x):
+    """The first position along the last axis at which x is the best of it: jnp.max or jnp.min."""
+    at = jnp.arange(x.shape[-1], dtype=jnp.int32)
+    return jnp.min(jnp.where(x == best(x, axis=-1, keepdims=True), at, x.shape[-1] - 1), axis=-1)
+'''
+LAST_BEST = '''
+def last_best(best, x):
+    """The last position along the last axis at which x is the best of it: jnp.max or jnp.min."""
+    at = jnp.arange(x.shape[-1], dtype=jnp.int32)
+    return jnp.max(jnp.where(x == best(x, axis=-1, keepdims=True), at, 0), axis=-1)
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Statements in place of loops: `where` stores at which iteration the best value is to `place`, `then` compares
+    it with what was there and keeps it. `first` stores what locals hold in every iteration to `arrays`."""
+
+    first: list[Statement]
+    where: Statement
+    pick: Pick
+    then: list[Statement]
+    place: Buffer
+    arrays: list[Buffer]
+
+
+def selection(
+    group: Sequence[Statement],
+    loops: Sequence[Loop],
+    boxes: Sequence[Box],
+    depth: Mapping[Buffer, int],
+    new: Fresh,
+) -> Selected | None:
+    """Statements that do what loops around `group` do; None if it is no such search.
+
+    `depth` is how many loops around a local have a copy of it for each iteration.
+    """
+    around = group[0].loops[: len(group[0].loops) - len(loops)]
+    if len(group) < 2 or any(s.loops != (*around, *loops) for s in group):
+        return None
+    if not all(b.extent.is_const and b.extent.const > 0 for b in boxes):
+        return None
+    test, *kept = sorted(group, key=lambda s: s.position)
+    if test.guards or test.store.indices:
+        return None
+    inner = {b for b, d in depth.items() if d > len(around)} - {test.buffer}
+    if any(s.buffer in inner for s in kept):
+        return None  # each iteration has its own best
+    arrays = recorded([test, *kept], loops, boxes, inner, new)
+    if arrays is None:
+        return None
+    test, *kept = arrays.statements
+    written = {s.buffer for s in kept}
+    compared = _comparison(test, kept, loops)
+    if compared is None or any(loop.var.dtype is not DType.INT32 for loop in loops):
+        return None
+    op, value, others = compared
+    flag = Load(test.buffer, test.store.indices)
+    extra = kept[0].guards[:-1]
+    if not all(_keeps(s, loops, flag, extra, written) for s in kept):
+        return None
+    if not any(loop.var in free_vars(value) for loop in loops) or _twice(kept):
+        return None
+    which, last = _OF[op]
+    some = (*others, *extra)
+    if any(load.buffer in written for e in some for load in loads(e)) or (some and last and value.dtype.is_integer):
+        return None  # what is left out counts as the worst number, which an integer may be
+    place = Buffer(new.name(f"{loops[-1].var.name}_best"), (), DType.INT32, "local")
+    there = dict(_positions(loops, boxes, Load(place, ())))
+
+    def at_best(s: Statement) -> Statement:
+        store = replace(s.store, value=substitute_expr(s.store.value, there))
+        guards = tuple(substitute_expr(g, there) for g in s.guards)
+        return replace(s, loops=around, guards=guards, store=store, update=None)
+
+    where = Statement(new.position(), test.loops, (), Store(place, (), value))
+    pick = Pick(tuple(loops), which, last, value, some)
+    return Selected(arrays.first, where, pick, [at_best(s) for s in (test, *kept)], place, arrays.arrays)
+
+
+def _positions(loops: Sequence[Loop], boxes: Sequence[Box], place: Expr) -> Iterator[tuple[Var, Expr]]:
+    """The variables of nested loops at one of their iterations, counted from 0."""
+    for k, (loop, box) in enumerate(zip(loops, boxes, strict=True)):
+        inner = prod(b.extent.const for b in boxes[k + 1 :])
+        step = place if inner == 1 else Binary("floordiv", place, const(inner, DType.INT32))
+        if k > 0:
+            step = Binary("floormod", step, const(box.extent.const, DType.INT32))
+        low = to_expr(box.low, loop.var)
+        yield loop.var, step if box.low.equals(0) else Binary("add", low, step)
+
+
+def _comparison(
+    test: Statement, kept: Sequence[Statement], loops: Sequence[Loop]
+) -> tuple[str, Expr, tuple[Expr, ...]] | None:
+    """The comparison that a statement stores, alone or with other conditions: operator, value, and the others."""
+    conditions = conjuncts(test.store.value)
+    written = {s.buffer for s in kept}
+    found: list[tuple[str, Expr, Expr]] = []
+    for c in conditions:
+        if isinstance(c, Binary) and c.op in _OF:
+            for op, value, best in ((c.op, c.lhs, c.rhs), (_TURNED[c.op], c.rhs, c.lhs)):
+                if not any(load.buffer in written for load in loads(value)) and _best(best, value, kept, loops):
+                    found.append((op, value, c))
+    if len(found) != 1:
+        return None
+    op, value, comparison = found[0]
+    return op, value, tuple(c for c in conditions if c is not comparison)
+
+
+def _best(best: Expr, value: Expr, kept: Sequence[Statement], loops: Sequence[Loop]) -> bool:
+    """Whether an expression is the best value so far, which is kept itself, or read where it was."""
+    for s in kept:
+        if s.store.value.same(value) and best.same(Load(s.buffer, s.store.indices)):
+            return True
+    at = {loop.var: Load(s.buffer, s.store.indices) for loop in loops for s in kept if s.store.value.same(loop.var)}
+    return len(at) == len(loops) and best.same(substitute_expr(value, at))
+
+
+def _keeps(
+    statement: Statement, loops: Sequence[Loop], flag: Load, extra: Sequence[Expr], written: set[Buffer]
+) -> bool:
+    """Whether a statement stores, where the comparison holds, to one place what depends on nothing that is kept."""
+    store = statement.store
+    *first, last = statement.guards or (flag, store.value)
+    if not last.same(flag) or len(first) != len(extra) or not all(map(Expr.same, first, extra)):
+        return False
+    exprs = (store.value, *store.indices)
+    free = not any(load.buffer in written or load.buffer == flag.buffer for e in exprs for load in loads(e))
+    return free and all(free_vars(i).isdisjoint(loop.var for loop in loops) and not has_loads(i) for i in store.indices)
+
+
+def _twice(kept: Sequence[Statement]) -> bool:
+    """Whether two statements may store to one element."""
+    return any(
+        a.buffer == b.buffer and not any(map(_differ, a.store.indices, b.store.indices))
+        for a, b in combinations(kept, 2)
+    )
+
+
+def _differ(a: Expr, b: Expr) -> bool:
+    return isinstance(a, Const) and isinstance(b, Const) and a.value != b.value

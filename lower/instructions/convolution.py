@@ -1,0 +1,185 @@
+"""Convolutions: sums of products of an image and a filter, where positions of the filter only shift the image.
+
+Any rank, stride, dilation and direction; batches and channels are any axes of the image alone, of the filter alone, and
+of both. Owns how one is recognised and what its forms cost, not how they are written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.nodes import Binary, Expr, Load
+from ir.traverse import free_vars, substitute_expr
+from lower.analysis.deciding import cheapest
+from lower.analysis.linear_forms import to_expr
+from lower.array.access import Bounds
+from lower.array.job import MAX_SLICES, Job
+from lower.array.views import Axis
+from lower.instructions.sliding_windows import Sliding, joined, sliding_tap
+
+
+class Form(Enum):
+    """How a convolution is computed."""
+
+    LIBRARY = "convolution"
+    PRODUCTS = "products"  # a contraction over channels for each position of the filter
+    SLICES = "slices"  # all positions and channels one by one
+    BANDED = "banded product"  # blocks of the image times a matrix with the filter along its diagonal
+
+
+BANDED = '''
+def banded(x, w, width, precision="highest"):
+    """Sums of w[k] * x[..., i + k] over k: blocks of x times matrices with w along their diagonals."""
+    size, last = w.shape[0], x.shape[-1] - w.shape[0] + 1
+    steps, blocks = -(-(size - 1) // width) + 1, -(-last // width)
+    outer = [(0, 0)] * (x.ndim - 1)
+    rows = jnp.pad(x, [*outer, (0, (blocks + steps - 1) * width - x.shape[-1])]).reshape(*x.shape[:-1], -1, width)
+    at = jnp.arange(steps * width)[:, None] - jnp.arange(width)
+    band = jnp.where((at >= 0) & (at < size), w[jnp.clip(at, 0, size - 1)], 0).reshape(steps, width, width)
+    sums = sum(jnp.dot(rows[..., k : k + blocks, :], band[k], precision=precision) for k in range(steps))
+    return sums.reshape(*x.shape[:-1], -1)[..., :last]
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """`sum of image * filter`; `image` is over batch, channels and the joint axes of `windows`, `kernel` over outs,
+    channels and taps."""
+
+    image: Load
+    kernel: Load
+    batch: tuple[Axis, ...]
+    outs: tuple[Axis, ...]
+    channels: tuple[Axis, ...]
+    windows: tuple[Sliding, ...]
+    floats: bool
+
+    @property
+    def image_axes(self) -> tuple[Axis, ...]:
+        return (*self.batch, *self.channels, *(w.joint for w in self.windows))
+
+    @property
+    def kernel_axes(self) -> tuple[Axis, ...]:
+        return (*self.outs, *self.channels, *(w.tap for w in self.windows))
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Axes of the result."""
+        return (*self.batch, *self.outs, *(w.kept for w in self.windows))
+
+    @property
+    def one_filter(self) -> bool:
+        """Whether one filter slides by single elements along one axis."""
+        steps = [(w.stride, w.dilation) for w in self.windows]
+        return steps == [(1, 1)] and not (self.outs or self.channels) and self.floats
+
+    @property
+    def width(self) -> int:
+        """Of the blocks of a banded product: a quarter of the filter makes little waste and few products."""
+        return min(max(1 << (self.windows[0].tap.extent.const // 4).bit_length(), 32), 256)
+
+    def form(self, target: Target, banded: bool) -> Form:
+        """The cheapest form on a target; `banded` says whether zeros may be multiplied with the image."""
+        prices = self.prices(target)
+        if not banded:
+            prices.pop(Form.BANDED, None)
+        return cheapest("convolution", prices)
+
+    def prices(self, target: Target) -> dict[Form, float]:
+        """What each form costs; the library's functions are made for floats."""
+        t = target
+        n, o, c = (_positions(axes, t) for axes in (self.batch, self.outs, self.channels))
+        places = n * _positions([w.kept for w in self.windows], t)
+        taps = _positions([w.tap for w in self.windows], t)
+        work = places * o * c * taps
+        product = t.contraction if self.floats else t.load + t.arith
+        patches = places * (t.convolution_position + c * taps * t.convolution_patch)
+        copies = places * (o + c) * t.convolution_patch
+        result = {Form.PRODUCTS: work * product + taps * (copies + t.kernel)}
+        if self.floats:
+            result[Form.LIBRARY] = patches + work * product + t.kernel
+        if self.one_filter:
+            blocks = (taps + 2 * self.width) * t.banded_contraction
+            result[Form.BANDED] = places * blocks + (3 + taps / self.width) * t.kernel
+        if c * taps <= MAX_SLICES:
+            result[Form.SLICES] = work * (t.load + t.arith) + t.kernel
+        elif c == 1:
+            result[Form.SLICES] = work * (2 * t.load + t.arith + t.store)
+        return result
+
+
+def _positions(axes: Sequence[Axis], target: Target) -> float:
+    return prod(float(a.extent.const) if a.extent.is_const else float(target.default_extent) for a in axes)
+
+
+def convolution(job: Job, chosen: Sequence[Axis], bounds: Bounds) -> Convolution | None:
+    """A sum over the chosen axes, which are windows, and other reduced ones as a convolution, or None."""
+    value = job.value
+    if not (isinstance(value, Binary) and value.op == "mul" and job.op in ("add", "sub")):
+        return None
+    if not (isinstance(value.lhs, Load) and isinstance(value.rhs, Load)):
+        return None
+    for image, kernel in ((value.rhs, value.lhs), (value.lhs, value.rhs)):
+        found = _recognised(job, image, kernel, chosen, bounds)
+        if found is not None:
+            return found
+    return None
+
+
+def _recognised(job: Job, image: Load, kernel: Load, chosen: Sequence[Axis], bounds: Bounds) -> Convolution | None:
+    reduced = job.reduced()
+    kept = [a for a in job.axes if a not in reduced]
+    shifted: Expr = image
+    windows: list[Sliding] = []
+    part = replace(job, value=image, guards=())
+    for tap in chosen:
+        if _backward(part, tap, bounds):
+            turned = {tap.var: to_expr(tap.low * 2 + tap.extent - 1, tap.var)}
+            turned = {tap.var: Binary("sub", turned[tap.var], tap.var)}
+            part = replace(part, value=substitute_expr(part.value, turned))
+            kernel = Load(kernel.buffer, tuple(substitute_expr(i, turned) for i in kernel.indices), kernel.span)
+        sliding = sliding_tap(part, tap, bounds)
+        next_part = None if sliding is None else joined(part, sliding, bounds)
+        if sliding is None or next_part is None:
+            return None
+        windows.append(sliding)
+        part = next_part
+    shifted = part.value
+    assert isinstance(shifted, Load)
+    inside, weights = free_vars(shifted), free_vars(kernel)
+    partners = [w.kept for w in windows]
+    others = [a for a in kept if a not in partners]
+    batch = tuple(a for a in others if a.var in inside)
+    outs = tuple(a for a in others if a.var in weights)
+    channels = tuple(a for a in reduced if a not in chosen)
+    taps_there = all(w.tap.var in weights and w.kept.var not in weights for w in windows)
+    joints_there = all(w.joint.var in inside for w in windows) and not any(
+        a.var in inside for a in (*chosen, *partners)
+    )
+    shared = all(a.var in inside and a.var in weights for a in channels)
+    if any(len(group) > 1 and not all(a.extent.is_const for a in group) for group in (batch, outs, channels)):
+        return None  # they are merged to one axis
+    if not (taps_there and joints_there and shared) or len(batch) + len(outs) != len(others) or set(batch) & set(outs):
+        return None
+    return Convolution(shifted, kernel, batch, outs, channels, tuple(windows), job.value.dtype.is_float)
+
+
+def _backward(job: Job, tap: Axis, bounds: Bounds) -> bool:
+    """Whether an image is read backward as a tap goes forward."""
+    value = job.value
+    assert isinstance(value, Load)
+    for index in value.indices:
+        form = bounds.linear(index)
+        if form.terms.get(tap.var, 0) < 0:
+            return True
+    return False
+
+
+def leading(before: int, after: int) -> str:
+    """How an array gets one axis for its batches and one for its channels, as an index; empty where it has both."""
+    marks = [":" if before else "None", ":" if after else "None"]
+    return "" if before and after else f"[{', '.join(marks).removesuffix(', :')}]"

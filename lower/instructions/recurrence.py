@@ -1,0 +1,283 @@
+"""Loops in which each iteration continues the last: prefix sums, running extremes, linear recurrences.
+
+`X[i] = X[i-1] op e` is a scan (Blelloch, Prefix sums and their applications, 1990), and so is `X[i] = a * X[i-1] + b`,
+since composing such steps is associative. An accumulator `s = s op e` whose values are used on the way becomes one once
+it has a place for each iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ir.analysis.dependence import Loop, Statement, common_loops, dependences
+from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
+from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
+from lower.analysis.linear_forms import Linear, atom, linear, to_expr
+from lower.array.reduce import neutral_number
+from lower.nest.if_conversion import conjunction
+from lower.nest.nodes import Box, Fresh, Recurrence
+from lower.nest.normalize import read_by_bounds, split_update
+from lower.storage.array_expansion import depends_on
+
+
+def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) -> Recurrence | None:
+    """How a statement continues what its last iteration of a loop stored; None if it is not of these kinds.
+
+    `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b.
+    """
+    store = statement.store
+    before = substitute_expr_all(store.indices, loop.var, Binary("sub", loop.var, const(1, loop.var.dtype)))
+    own = [load for load in loads(store.value) if load.buffer == store.buffer]
+    last = [load for load in own if same_place(load.indices, before)]
+    around = (*store.indices, *statement.guards)
+    if not last or any(load.buffer == store.buffer for e in around for load in loads(e)):
+        return None
+    if any(loop.var in free_vars(g) or has_loads(g) for g in statement.guards) or not steps_alike(
+        statement, loop, private
+    ):
+        return None
+    previous = last[0]
+    stepping = any(moves(i, loop.var) for i in store.indices)
+    if not stepping or continues_besides(statement, loop, [previous], private):
+        return None
+    found = split_update(store.value, previous)
+    if found is not None and not has_load(found[1], previous):
+        op, term = found
+        term = Unary("neg", term) if op == "sub" else term
+        return Recurrence(loop, "add" if op == "sub" else op, term, None, previous)
+    form = line(store.value, previous)
+    if form is None or form[0] is None or not _tame(form[0]):
+        return None
+    zero = const(0, store.value.dtype)
+    return Recurrence(loop, "add", zero if form[1] is None else form[1], form[0], previous)
+
+
+def counts_exactly(term: Expr, times: int) -> bool:
+    """Whether all sums of `times` such integers are exact as float32: of those that a condition picks from two."""
+    match term:
+        case Select(then=Const(value=a), other=Const(value=b)):
+            return term.dtype.is_integer and times * max(abs(a), abs(b)) <= 2**24
+        case Const(value=a):
+            return term.dtype.is_integer and times * abs(a) <= 2**24
+        case _:
+            return False
+
+
+def substitute_expr_all(exprs: Sequence[Expr], var: Var, value: Expr) -> tuple[Expr, ...]:
+    """Expressions with another value of a variable."""
+    return tuple(substitute_expr(e, {var: value}) for e in exprs)
+
+
+def moves(index: Expr, var: Var) -> bool:
+    """Whether each value of a variable makes another index."""
+    form = linear(index)
+    return var in form.terms and all(a == var or var not in free_vars(a) for a in form.terms)
+
+
+def steps_alike(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) -> bool:
+    """Whether the bounds of a statement's other loops are the same in all iterations of a loop: in a triangle, what its
+    first step continues is elsewhere for each row."""
+    bounds = (e for o in statement.loops for e in (o.start, o.extent))
+    return not any(loop.var in depends_on(e, statement.loops, private) for e in bounds)
+
+
+def same_place(a: Sequence[Expr], b: Sequence[Expr]) -> bool:
+    """Whether two accesses are to one element."""
+    return all(linear(x).equals(linear(y)) for x, y in zip(a, b, strict=True))
+
+
+def continues_besides(
+    statement: Statement, loop: Loop, previous: Sequence[Load], private: Mapping[Buffer, int]
+) -> bool:
+    """Whether a statement reads what an earlier iteration of a loop stored otherwise than by `previous`."""
+    nothing = const(0, statement.store.value.dtype)
+
+    def one(e: Expr) -> Expr:
+        return nothing if isinstance(e, Load) and any(e.same(p) for p in previous) else e
+
+    rest = map_expr(statement.store.value, one)
+    if not _reads(rest, statement.buffer):
+        return False
+    store = replace(statement.store, value=rest)
+    level = statement.loops.index(loop)
+    found = dependences([replace(statement, store=store, update=None)], private)
+    return any(d.kind == "flow" and d.level == level for d in found)
+
+
+def _reads(expr: Expr, buffer: Buffer) -> bool:
+    return any(load.buffer == buffer for load in loads(expr))
+
+
+def _tame(factor: Expr) -> bool:
+    """Whether products of a factor never leave the numbers: a sequential run need not form them."""
+    return factor.dtype.is_integer or (isinstance(factor, Const) and abs(factor.value) <= 1)
+
+
+def line(expr: Expr, x: Load) -> tuple[Expr | None, Expr | None] | None:
+    """`expr` as `a * x + b`, None for parts that are zero; None if it is no such form."""
+    if expr.same(x):
+        return const(1, expr.dtype), None
+    if not has_load(expr, x):
+        return None, expr
+    match expr:
+        case Unary(op="neg", operand=operand):
+            inner = line(operand, x)
+            return None if inner is None else (_negated(inner[0]), _negated(inner[1]))
+        case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
+            a, b = line(lhs, x), line(rhs, x)
+            return None if a is None or b is None else (_sum(op, a[0], b[0]), _sum(op, a[1], b[1]))
+        case Binary(op="div", lhs=lhs, rhs=rhs) if not has_load(rhs, x):
+            form = line(lhs, x)
+            return None if form is None else (_over(form[0], rhs), _over(form[1], rhs))
+        case Binary(op="mul", lhs=lhs, rhs=rhs):
+            factor, inner = (lhs, rhs) if not has_load(lhs, x) else (rhs, lhs)
+            form = line(inner, x)
+            if form is None or has_load(factor, x):
+                return None
+            return _times(factor, form[0]), _times(factor, form[1])
+        case _:
+            return None
+
+
+def _negated(e: Expr | None) -> Expr | None:
+    if isinstance(e, Const):
+        return const(-e.value, e.dtype)
+    return None if e is None else Unary("neg", e)
+
+
+def _sum(op: Literal["add", "sub"], a: Expr | None, b: Expr | None) -> Expr | None:
+    if b is None:
+        return a
+    return (b if op == "add" else _negated(b)) if a is None else Binary(op, a, b)
+
+
+def _over(e: Expr | None, divisor: Expr) -> Expr | None:
+    if isinstance(e, Const) and isinstance(divisor, Const) and divisor.value:
+        return const(e.value / divisor.value, e.dtype)
+    return None if e is None else Binary("div", e, divisor)
+
+
+def _times(factor: Expr, e: Expr | None) -> Expr | None:
+    if isinstance(e, Const) and e.value == 1:
+        return factor
+    if isinstance(e, Const) and isinstance(factor, Const) and e.dtype.is_float:
+        return const(e.value * factor.value, e.dtype)
+    return None if e is None else Binary("mul", factor, e)
+
+
+@dataclass(frozen=True, slots=True)
+class Unrolled:
+    """Statements in which an accumulator has a place for each iteration: `first` fills the place before the loop,
+    `last` stores what the loop leaves. It grows in iterations in which all of `grows` hold, if that is known. One that
+    is `guarded` is left alone in some iterations, and the program may never read what it held before."""
+
+    statements: list[Statement]
+    array: Buffer
+    first: Statement
+    last: Statement
+    grows: tuple[Expr, ...] | None
+    guarded: bool
+
+    def numbers(self, statement: Statement, level: int) -> bool:
+        """Whether a statement stores to another place in each iteration of its loop at `level`: to one that is counted
+        on whenever it stores, as where what passes a test is put side by side."""
+        inner = {o.var for o in statement.loops[level:]}
+        if self.grows is None or not all(any(g.same(h) for h in statement.guards) for g in self.grows):
+            return False
+        for index in statement.store.indices:
+            form = linear(index)
+            counted = [a for a in form.terms if isinstance(a, Load) and a.buffer == self.array]
+            rest = form.without(counted)
+            if len(counted) == 1 and not rest.has_loads() and rest.vars().isdisjoint(inner):
+                return not _reads(statement.store.value, statement.buffer)
+        return False
+
+
+def with_history(
+    group: Sequence[Statement],
+    buffer: Buffer,
+    loop: Loop,
+    box: Box,
+    private: Mapping[Buffer, int],
+    new: Fresh,
+) -> Unrolled | None:
+    """Give a buffer that one statement of a group accumulates into a place for each iteration of `loop`.
+
+    All of the group must access it at one place, which may only depend on loops that all of them share. `private[b]` is
+    as for `recurrence`.
+    """
+    users = [s for s in group if buffer in s.buffers()]
+    writers = [s for s in users if s.buffer == buffer]
+    if len(writers) != 1 or len(users) < 2 or buffer in read_by_bounds(group):
+        return None
+    writer = writers[0]
+    place = writer.store.indices
+    shared = min(common_loops(writer, s) for s in users)
+    names = {v for i in place for v in free_vars(i)}
+    inner = {o.var for o in writer.loops[shared:]}
+    level = writer.loops.index(loop)
+    own = writer.loops[level:]
+    if loop.var in names or names & inner or any(map(has_loads, place)):
+        return None
+    if any(o is not loop and o.var not in names for o in own) or not steps_alike(writer, loop, private):
+        return None  # a sum within the iteration, or places that depend on it
+    accesses = [load for s in users for load in s.reads() if load.buffer == buffer]
+    if not all(len(a.indices) == len(place) and all(map(Expr.same, a.indices, place)) for a in accesses):
+        return None
+    step = atom(loop.var) - box.low
+    array = Buffer(
+        new.name(buffer.name), (to_expr(box.extent + 1, loop.var), *buffer.shape), buffer.dtype, buffer.scope
+    )
+
+    def at(when: Linear) -> Load:
+        return Load(array, (to_expr(when, loop.var), *place))
+
+    def seen(e: Expr, when: Linear) -> Expr:
+        return map_expr(e, lambda x: at(when) if isinstance(x, Load) and x.buffer == buffer else x)
+
+    statements: list[Statement] = []
+    for s in group:
+        if s is writer:
+            value = _continued(s, at(step))
+            if value is None:
+                return None
+            statements.append(replace(s, guards=(), store=Store(array, at(step + 1).indices, value), update=None))
+        else:
+            when = step + 1 if s.position > writer.position else step
+            store = Store(
+                s.buffer, tuple(seen(i, when) for i in s.store.indices), seen(s.store.value, when), s.store.span
+            )
+            update = None if s.update is None else (s.update[0], seen(s.update[1], when))
+            statements.append(replace(s, guards=tuple(seen(g, when) for g in s.guards), store=store, update=update))
+    around = tuple(o for k, o in enumerate(writer.loops[:shared]) if k < level or (o is not loop and o.var in names))
+    first = Statement(new.position(), around, (), Store(array, at(Linear({})).indices, Load(buffer, place)))
+    last = Statement(new.position(), around, (), Store(buffer, place, at(box.extent)))
+    return Unrolled(statements, array, first, last, writer.guards if _counts(writer) else None, bool(writer.guards))
+
+
+def _counts(writer: Statement) -> bool:
+    """Whether an accumulator moves one way by a fixed number whenever it is stored to."""
+    match writer.update:
+        case ("add" | "sub", Const(value=step)):
+            return step != 0 and writer.buffer.dtype.is_signed
+        case _:
+            return False
+
+
+def _continued(writer: Statement, previous: Load) -> Expr | None:
+    """What an accumulator holds after an iteration, from what it held before."""
+    own = Load(writer.buffer, writer.store.indices)
+
+    def one(e: Expr) -> Expr:
+        return previous if isinstance(e, Load) and e.same(own) else e
+
+    value = map_expr(writer.store.value, one)
+    if not writer.guards:
+        return value
+    if writer.update is None or any(_reads(g, writer.buffer) for g in writer.guards):
+        return None
+    op, term = writer.update
+    nothing = const(neutral_number(op, term.dtype), term.dtype)
+    return Binary(op, previous, Select(conjunction(writer.guards), map_expr(term, one), nothing))

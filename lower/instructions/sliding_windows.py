@@ -1,0 +1,155 @@
+"""Windows that slide along axes: `max over r of e(s*x + d*r)`, a window of each axis after the other.
+
+A window over several axes is one of windows along each. A long window is put together from shorter ones of which each
+serves several (`WINDOWS`). Which is cheaper than to combine all its positions is a question of prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import gcd, prod
+
+from egraph_rules.cost import Target
+from ir.nodes import Binary, Expr, Load, Var, const
+from ir.traverse import free_vars, loads, map_expr
+from lower.analysis.deciding import cheaper
+from lower.analysis.linear_forms import Linear, atom, to_expr
+from lower.array.access import Bounds
+from lower.array.job import Job
+from lower.array.views import Axis
+
+WINDOWS = '''
+def windows(combine, x, size, axis, dilation=1, stride=1):
+    """All windows of `size` elements along an axis, combined: each of four shorter ones, and what these leave."""
+    quarter = size // 4
+    parts = [(x, k) for k in range(4 * quarter, size)]
+    if quarter:
+        shorter = windows(combine, x, quarter, axis, dilation) if quarter > 1 else x
+        parts = [(shorter, k * quarter) for k in range(4)] + parts
+    last = x.shape[axis] - dilation * (size - 1)
+    slices = [lax.slice_in_dim(a, dilation * k, dilation * k + last, stride, axis) for a, k in parts]
+    return lax.optimization_barrier(functools.reduce(combine, slices))
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """A tap axis whose positions only shift a kept one: all accesses depend on `stride * kept + dilation * tap`."""
+
+    tap: Axis
+    kept: Axis
+    stride: int
+    dilation: int
+    joint: Axis  # of the positions stride * kept + dilation * tap
+
+
+@dataclass(frozen=True, slots=True)
+class Separated:
+    """A job over joint axes, whose values are then combined in windows, one axis after the other."""
+
+    job: Job
+    windows: tuple[Sliding, ...]
+
+
+def separated(job: Job, chosen: Sequence[Axis], bounds: Bounds, target: Target) -> Separated | None:
+    """The job as windows along single axes, if that is cheaper than all positions of the chosen axes."""
+    found: list[Sliding] = []
+    result = job
+    for tap in chosen:
+        sliding = sliding_tap(result, tap, bounds)
+        shorter = None if sliding is None else joined(result, sliding, bounds)
+        if sliding is not None and shorter is not None:
+            found.append(sliding)
+            result = shorter
+    taps = {w.tap for w in found}
+    inside = {v for load in loads(result.value) for v in free_vars(load)}
+    if not found or any(w.joint.var not in inside for w in found):
+        return None
+    together = prod(_count(a, target) for a in chosen) * _count_all(job, target) * (target.load + target.arith)
+    others = prod(_count(a, target) for a in chosen if a not in taps)
+    one_by_one = _passes(result, found, others, target)
+    return Separated(result, tuple(found)) if cheaper("windows one by one", one_by_one, together) else None
+
+
+def _count(axis: Axis, target: Target) -> float:
+    return float(axis.extent.const) if axis.extent.is_const else float(target.default_extent)
+
+
+def _count_all(job: Job, target: Target) -> float:
+    """Positions of the axes that are kept."""
+    reduced = job.reduced()
+    return prod(_count(a, target) for a in job.axes if a not in reduced)
+
+
+def _passes(job: Job, found: Sequence[Sliding], others: float, target: Target) -> float:
+    """The price of windows along one axis after the other, each of which shortens its axis."""
+    each = target.load + target.arith
+    joints = {w.joint for w in found}
+    reduced = job.reduced()
+    kept = prod(_count(a, target) for a in job.axes if a not in joints and a not in reduced)
+    lengths = [_count(w.joint, target) for w in found]
+    total = 0.0 if others == 1 else others * kept * prod(lengths) * each
+    for k, window in enumerate(found):
+        size = int(_count(window.tap, target))
+        while size // 4 > 1:
+            total += kept * prod(lengths) * ((4 + size % 4) * each + target.store) + target.kernel
+            size //= 4
+        lengths[k] = _count(window.kept, target)
+        total += kept * prod(lengths) * (size * each + target.store) + target.kernel
+    return total
+
+
+def sliding_tap(job: Job, tap: Axis, bounds: Bounds) -> Sliding | None:
+    """How a tap shifts one kept axis wherever it occurs, or None."""
+    kept = {a.var: a for a in job.axes if a not in job.reduced()}
+    for e in (job.value, *job.guards):
+        for load in loads(e):
+            for index in load.indices:
+                form = bounds.linear(index)
+                d = form.terms.get(tap.var, 0)
+                partners = [(kept[v], c) for v, c in form.terms.items() if isinstance(v, Var) and v in kept]
+                if d == 0:
+                    continue
+                if len(partners) != 1 or partners[0][1] * d < 0:
+                    return None
+                axis, s = partners[0]
+                shared = gcd(s, d)
+                stride, dilation = abs(s) // shared, abs(d) // shared
+                low = axis.low * stride + tap.low * dilation
+                extent = (axis.extent - 1) * stride + (tap.extent - 1) * dilation + 1
+                joint = Axis(Var(f"{axis.var.name}_{tap.var.name}", axis.var.dtype), low, extent)
+                taken = joint.var in bounds.boxes or any(a.var == joint.var for a in job.axes)
+                return None if taken else Sliding(tap, axis, stride, dilation, joint)
+    return None
+
+
+def joined(job: Job, sliding: Sliding, bounds: Bounds) -> Job | None:
+    """The job over the joint axis in place of the kept one and the tap; None where it depends on them otherwise."""
+
+    def form(old: Linear) -> Linear | None:
+        s, d = old.terms.get(sliding.kept.var, 0), old.terms.get(sliding.tap.var, 0)
+        if s * sliding.dilation != d * sliding.stride or s % sliding.stride:
+            return None
+        rest = old.without((sliding.kept.var, sliding.tap.var))
+        return rest + atom(sliding.joint.var) * (s // sliding.stride) if s else rest
+
+    def one(e: Expr) -> Expr:
+        if isinstance(e, Load):
+            forms = [form(bounds.linear(i)) for i in e.indices]
+            indices = [i if f is None else to_expr(f, i) for f, i in zip(forms, e.indices, strict=True)]
+            return Load(e.buffer, tuple(indices), e.span)
+        if isinstance(e, Binary) and e.op in ("lt", "le", "gt", "ge", "eq", "ne") and e.lhs.dtype.is_signed:
+            difference = form(bounds.linear(e.lhs) - bounds.linear(e.rhs))
+            if difference is not None:
+                return Binary(e.op, to_expr(difference, e.lhs), const(0, e.lhs.dtype))
+        return e
+
+    value, guards = map_expr(job.value, one), tuple(map_expr(g, one) for g in job.guards)
+    both = {sliding.kept.var, sliding.tap.var}
+    if any(free_vars(e) & both for e in (value, *guards)):
+        return None
+    axes = tuple(sliding.joint if a is sliding.kept else a for a in job.axes if a is not sliding.tap)
+    # The place of the store says which axes are kept, and the joint one is.
+    indices = tuple(map_expr(i, lambda e: sliding.joint.var if e == sliding.kept.var else e) for i in job.indices)
+    return replace(job, value=value, guards=guards, axes=axes, indices=indices)

@@ -1,0 +1,194 @@
+"""Stores under conditions that they change themselves: `if v < x: x = v`, with v from other elements of the buffer.
+
+A condition is taken before the branch runs, which in general takes a local that holds it. Where all is evaluated before
+the one store that changes it, a choice between the new and the old value says the same, and dependences see what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Literal
+
+from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
+from ir.traverse import has_load, has_loads, loads, map_expr, nesting, node_count, substitute, walk_expr
+from lower.analysis.freedoms import CHOICE_AS_EXTREME, Policy
+from lower.analysis.linear_forms import linear
+
+_LARGE, _DEEP = 256, 48  # expressions in one that has a name of its own, and how deeply they are nested
+
+_EXTREMES: dict[str, tuple[Literal["min", "max"], Literal["min", "max"]]] = {
+    "lt": ("min", "max"),
+    "le": ("min", "max"),
+    "gt": ("max", "min"),
+    "ge": ("max", "min"),
+}
+
+
+def is_short(expr: Expr) -> bool:
+    """Whether an expression may be evaluated in several places, for all the work there is in it."""
+    return node_count(expr) <= 16
+
+
+def is_large(expr: Expr) -> bool:
+    """Whether an expression is too large or too deep to be a part of others: it gets a name in source.
+
+    Python reads 200 brackets within each other, and what is put in place of several names may double each time.
+    """
+    return node_count(expr) > _LARGE or nesting(expr) > _DEEP
+
+
+def conjunction(conditions: Sequence[Expr]) -> Expr:
+    """All of some conditions, of which there is at least one."""
+    return reduce(lambda a, b: Binary("and", a, b), conditions)
+
+
+def conjuncts(cond: Expr) -> tuple[Expr, ...]:
+    """The conditions of which one is the conjunction."""
+    if isinstance(cond, Binary) and cond.op == "and":
+        return (*conjuncts(cond.lhs), *conjuncts(cond.rhs))
+    return () if isinstance(cond, Const) and cond.value else (cond,)
+
+
+def as_extreme(value: Expr, policy: Policy) -> Expr:
+    """The smaller or larger of two numbers where a comparison of them selects one."""
+    if not policy.may(CHOICE_AS_EXTREME, value.dtype):
+        return value
+    match value:
+        case Select(cond=Binary(op=op, lhs=a, rhs=b), then=x, other=y) if op in _EXTREMES:
+            smaller, larger = _EXTREMES[op]
+            if x.same(a) and y.same(b):
+                return Binary(smaller, a, b)
+            if x.same(b) and y.same(a):
+                return Binary(larger, a, b)
+        case _:
+            pass
+    return value
+
+
+def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
+    """Statements for a branch, or names around one, without a condition to be taken before: stores that choose.
+
+    None for other statements, and where nothing that decides depends on other elements of what is stored to: a branch
+    says more to those who look for the best element. If nothing but that element is kept, it is an extreme.
+    """
+    inside = stmt
+    while isinstance(inside, Let):
+        inside = inside.body
+    if not isinstance(inside, If):
+        return None
+    branch, named = _without_names(stmt)
+    if not isinstance(branch, If) or not (isinstance(branch.other, Seq) and not branch.other.stmts):
+        return None
+    stores = _ordered(branch)
+    if stores is None:
+        return None
+    *first, last = stores
+    if any(s.buffer in named for s in first):
+        return None  # a name holds what was there before
+    own = Load(last.buffer, last.indices)
+    parts = conjuncts(branch.cond)
+    data = [c for c in parts if last.buffer in _read(c)]
+    here = all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond))
+    if here and (first or not data or _stays(Select(conjunction(data), last.value, own), policy)):
+        return None
+    if parts[-len(data) :] != tuple(data) or not _evaluates(data[0], own):
+        return None  # the choice would read an element that the branch does not
+    value = Select(conjunction(data), last.value, own)
+    chosen = replace(last, value=value if first else as_extreme(value, policy))
+    plain = parts[: -len(data)]
+    late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
+    early = (If(branch.cond, s, branch.other, branch.span) for s in first)
+    return (*early, late)
+
+
+def _stays(choice: Select, policy: Policy) -> bool:
+    return isinstance(as_extreme(choice, policy), Select)
+
+
+def as_one_store(branch: If) -> Stmt:
+    """One store of a choice where both sides of a branch on data store to one place: `if c: X = a else: X = b`.
+
+    A condition on places stays a branch: which elements are accessed follows from it.
+    """
+    then, other = (as_one_store(s) if isinstance(s, If) else s for s in (branch.then, branch.other))
+    if not (isinstance(then, Store) and isinstance(other, Store)) or then.buffer != other.buffer:
+        return branch
+    same = len(then.indices) == len(other.indices) and all(map(Expr.same, then.indices, other.indices))
+    if not same or not has_loads(branch.cond) or any(isinstance(s.value, Undef) for s in (then, other)):
+        return branch
+    return replace(then, value=Select(branch.cond, then.value, other.value))
+
+
+def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
+    """One store of a choice for a store and one under a condition on data that replaces it: `X = a`, `if c: X = b`.
+
+    None where it is no such pair, or the second may look at what the first has stored other than by its place.
+    """
+    if not (isinstance(first, Store) and isinstance(second, If) and isinstance(second.then, Store)):
+        return None
+    later = second.then
+    if not (isinstance(second.other, Seq) and not second.other.stmts and has_loads(second.cond)):
+        return None
+    same = later.buffer == first.buffer and all(map(Expr.same, first.indices, later.indices))
+    if not same or any(isinstance(s.value, Undef) for s in (first, later)) or first.buffer in _read(*first.indices):
+        return None
+    own = Load(first.buffer, first.indices)
+    others = [load for e in (second.cond, later.value) for load in loads(e) if load.buffer == first.buffer]
+    if not all(load.same(own) or _elsewhere(load, own) for load in others) or not is_short(first.value):
+        return None
+
+    def one(e: Expr) -> Expr:
+        return first.value if isinstance(e, Load) and e.same(own) else e
+
+    cond, value = map_expr(second.cond, one), map_expr(later.value, one)
+    return replace(later, value=Select(cond, value, first.value))
+
+
+def _elsewhere(load: Load, own: Load) -> bool:
+    """Whether a load never reads an element that another does, in the same iteration."""
+    pairs = zip(load.indices, own.indices, strict=True)
+    apart = [linear(a) - linear(b) for a, b in pairs]
+    return any(d.is_const and d.const != 0 for d in apart)
+
+
+def _without_names(stmt: Stmt) -> tuple[Stmt, set[Buffer]]:
+    """A statement with short values in place of their names, outermost ones only, and what these values read."""
+    named: set[Buffer] = set()
+    while isinstance(stmt, Let) and is_short(stmt.value):
+        named |= _read(stmt.value)
+        stmt = substitute(stmt.body, {stmt.var: stmt.value})
+    return stmt, named
+
+
+def _ordered(branch: If) -> list[Store] | None:
+    """The stores of a branch, the only one to what the condition reads last; None where that is another program."""
+    stmts = branch.then.stmts if isinstance(branch.then, Seq) else (branch.then,)
+    stores = [s for s in stmts if isinstance(s, Store)]
+    late = [k for k, s in enumerate(stores) if s.buffer in _read(branch.cond)]
+    if len(stores) < len(stmts) or len(late) != 1:
+        return None
+    last = stores[late[0]]
+    if not all(_commute(last, s) for s in stores[late[0] + 1 :]):
+        return None
+    return [*(s for s in stores if s is not last), last]
+
+
+def _read(*exprs: Expr) -> set[Buffer]:
+    return {load.buffer for e in exprs for load in loads(e)}
+
+
+def _commute(a: Store, b: Store) -> bool:
+    return (
+        a.buffer != b.buffer
+        and a.buffer not in _read(b.value, *b.indices)
+        and b.buffer not in _read(a.value, *a.indices)
+    )
+
+
+def _evaluates(cond: Expr, own: Load) -> bool:
+    """Whether a comparison reads an element whatever its other operands are."""
+    parts = list(walk_expr(cond))
+    lazy = any(isinstance(e, Select) or (isinstance(e, Binary) and e.op in ("and", "or")) for e in parts)
+    return not lazy and has_load(cond, own)

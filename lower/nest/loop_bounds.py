@@ -1,0 +1,90 @@
+"""Static bounds of loops, and what must be known to name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ir import presburger
+from ir.analysis.dependence import Loop
+from ir.nodes import Binary, Var, const
+from ir.traverse import free_vars, shape_vars
+from lower.analysis.linear_forms import Bound, linear, number
+from lower.nest.nodes import (
+    Box,
+    extreme,
+)
+from lower.nest.normalize import Program
+
+
+def static_names(program: Program) -> frozenset[Var]:
+    """Scalars that must be Python integers while tracing: those in shapes and loop bounds."""
+    scalars = set(program.func.scalars)
+    used: set[Var] = set()
+    for statement in program.statements:
+        for loop in statement.loops:
+            used |= free_vars(loop.start) | free_vars(loop.extent)
+    for buffer in (*program.func.buffers, *program.depth):
+        for dim in buffer.shape:
+            used |= free_vars(dim)
+    named = {v for v in used if v in scalars and v.dtype.is_integer}
+    return frozenset(named | set(shape_vars(program.func)))
+
+
+def loop_boxes(program: Program, static: frozenset[Var], given: Mapping[Loop, Box] | None = None) -> dict[Loop, Box]:
+    """Static bounds of every loop that has them, or for which they are `given`."""
+    boxes: dict[Loop, Box] = dict(given or {})
+    for statement in program.statements:
+        around: dict[Var, Box] = {}
+        for loop in statement.loops:
+            if loop not in boxes:
+                box = _box(loop, around, static, program)
+                if box is not None:
+                    box = _tight(box, statement.loops[: statement.loops.index(loop) + 1])
+                    boxes[loop] = box
+            if loop in boxes:
+                around[loop.var] = boxes[loop]
+    return boxes
+
+
+def _box(loop: Loop, around: Mapping[Var, Box], static: frozenset[Var], program: Program) -> Box | None:
+    def ranges(var: Var) -> tuple[Bound, Bound]:
+        return var_range(var, around, program)
+
+    start = linear(loop.start, ranges)
+    stop = start + linear(loop.extent, ranges)
+    low = extreme(start, around, static, ranges, upper=False)
+    high = extreme(stop, around, static, ranges, upper=True)
+    if low is None or high is None:
+        return None
+    return Box(low, high - low, exact=low.equals(start) and high.equals(stop))
+
+
+def _tight(box: Box, loops: Sequence[Loop]) -> Box:
+    """The box of the last of nested loops, from all of their bounds at once where one has a quotient or a rest.
+
+    In `2 - i % 2` the parts `i` and `i // 2` vary together, which bounds of each alone do not tell.
+    """
+    loop, low, stop = loops[-1], box.low, box.low + box.extent
+    forms = linear(loop.start), linear(loop.extent)
+    parts = any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for form in forms for e in form.terms)
+    names = {o.var.name for o in loops}
+    if not (parts and low.is_const and stop.is_const) or len(names) < len(loops):
+        return box
+    around = [Loop(loop.var, const(low.const, loop.var.dtype), const(box.extent.const, loop.var.dtype)), *loops]
+    region = presburger.always()
+    for o in around:
+        region = region.intersect(presburger.loop_domain(o.var, o.start, o.extent).may)
+    found = presburger.within_budget(lambda: presburger.extremes(region, loop.var.name), None)
+    if found is None:
+        return box
+    return Box(number(found[0]), number(found[1] + 1 - found[0]), exact=False)
+
+
+def var_range(var: Var, around: Mapping[Var, Box], program: Program) -> tuple[Bound, Bound]:
+    """Constant bounds of a loop or shape variable."""
+    box = around.get(var)
+    if box is None:
+        return (0, None) if var in shape_vars(program.func) else (None, None)
+    low = box.low.const if box.low.is_const else None
+    stop = box.low + box.extent
+    return low, stop.const - 1 if stop.is_const else None

@@ -1,0 +1,528 @@
+"""From a function to guarded stores in loops, the form that dependence analysis and emission work on.
+
+Lets become plain statements, branches become guards, assumptions and stores of undef are erased. A value that
+must be taken once, before a statement changes what it reads, becomes a local buffer of rank 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never, cast
+
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
+from ir.blocks import lower_blocks
+from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.nodes import (
+    NEGATED,
+    TRUE,
+    Alloc,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    has_load,
+    has_loads,
+    loads,
+    map_expr,
+    nesting,
+    shape_vars,
+    walk_expr,
+)
+from lower.analysis.freedoms import EXTREMES, HIGHEST, UPDATES, Policy, Precision
+from lower.nest.if_conversion import as_choices, as_extreme, as_one_store, conjuncts, is_large, overwritten
+from lower.nest.linear_combinations import collected
+
+_DEEPEST = 120  # levels of a value that is one expression in source; sums of 100 terms are
+
+_UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition to test at run time: `buffer` (rank 0) holds whether it always held."""
+
+    buffer: Buffer
+    node: Assert | Assume
+
+
+@dataclass(slots=True)
+class Program:
+    """A function in normal form. `depth[b]` is how many loops around local buffer b have a copy for each iteration.
+
+    `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
+    those that lie in memory as their parameter does. `flat` has, by their names, parameters as callers give them, where
+    the program sees them with more dimensions. `policy` says which freedoms its forms may take. `source` is the program
+    as it was written, where this is another.
+    """
+
+    func: PrimFunc
+    policy: Policy = field(default_factory=Policy)
+    statements: list[Statement] = field(default_factory=list[Statement])
+    depth: dict[Buffer, int] = field(default_factory=dict[Buffer, int])
+    checks: list[Check] = field(default_factory=list[Check])
+    notes: list[str] = field(default_factory=list[str])
+    names: set[str] = field(default_factory=set[str])
+    tiles: set[Buffer] = field(default_factory=set[Buffer])
+    raw: set[Buffer] = field(default_factory=set[Buffer])
+    flat: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
+    source: Program | None = None
+
+    @property
+    def floats(self) -> Floats:
+        """The freedoms that are granted."""
+        return self.policy.floats
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing has yet."""
+        fresh, count = name, 1
+        while fresh in self.names:
+            count += 1
+            fresh = f"{name}_{count}"
+        self.names.add(fresh)
+        return fresh
+
+    def copied(self) -> tuple[dict[Buffer, int], set[Buffer], set[Buffer]]:
+        """What plans change, to be restored."""
+        return dict(self.depth), set(self.tiles), set(self.raw)
+
+    def restore(self, kept: tuple[dict[Buffer, int], set[Buffer], set[Buffer]]) -> None:
+        """Forget the locals of a plan that was not taken."""
+        self.depth.clear()
+        self.depth.update(kept[0])
+        self.tiles, self.raw = set(kept[1]), set(kept[2])
+
+    @property
+    def written(self) -> tuple[Buffer, ...]:
+        """Parameters that are stored to in the program as it was written, in order."""
+        if self.source is not None:
+            return self._own(self.source.written)
+        stored = buffers_written(self.func.body)  # where they have the dimensions that callers see
+        return tuple(b for b in self.func.buffers if self.flat.get(b.name, b) in stored)
+
+    @property
+    def optional(self) -> tuple[Buffer, ...]:
+        """Those of them that are never read before they are written: callers may leave them out."""
+        if self.source is not None:
+            return self._own(self.source.optional)
+        return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
+
+    def _own(self, buffers: Iterable[Buffer]) -> tuple[Buffer, ...]:
+        """The parameters of these names."""
+        names = {b.name for b in buffers}
+        return tuple(b for b in self.func.buffers if b.name in names)
+
+
+def normalize(
+    func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS, precision: Precision = HIGHEST
+) -> Program:
+    """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
+    source = None if func.origin is None else normalize(func.origin, floats=floats)
+    program = Program(func, Policy(floats, precision), source=source)
+    _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
+    _drop_single_positions(program)
+    while True:  # a copy for each iteration may have several lives in it
+        before = dict(program.depth)
+        _split_lifetimes(program)
+        _privatise(program)
+        if program.depth == before:
+            return program
+
+
+class _Builder:
+    def __init__(self, program: Program, checks: bool) -> None:
+        self.program = program
+        self.checks = checks
+        func = program.func
+        program.names |= {p.name for p in func.params} | {v.name for v in shape_vars(func)}
+
+    def visit(
+        self,
+        stmt: Stmt,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        values: Mapping[Var, Expr],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        """Append the statements of `stmt`. `values` replaces variables, `buffers` renames local buffers."""
+
+        def expr(e: Expr) -> Expr:
+            return _rewrite(e, values, buffers)
+
+        def go(s: Stmt) -> None:
+            self.visit(s, loops, guards, values, buffers)
+
+        choices = as_choices(stmt, self.program.policy)
+        if choices is not None:
+            for choice in choices:
+                go(choice)
+            return
+        match cast(AnyStmt, stmt):
+            case Store() as s:
+                self._store(s, loops, guards, tuple(map(expr, s.indices)), expr(s.value), buffers)
+            case Seq(stmts=stmts):
+                for s in _joined(stmts):
+                    go(s)
+            case If() as s:
+                one = as_one_store(s)
+                if one is not s:
+                    go(one)
+                else:
+                    self._branch(s, loops, guards, values, buffers)
+            case For() as s:
+                self._loop(s, loops, guards, values, buffers)
+            case Let(var=var, value=value, body=body):
+                bound = self._bind(var, expr(value), body, loops, guards, buffers)
+                self.visit(body, loops, guards, {**values, var: bound}, buffers)
+            case Alloc(buffer=buffer, body=body):
+                local = replace(buffer, name=self.program.fresh(buffer.name), shape=tuple(map(expr, buffer.shape)))
+                self.program.depth[local] = len(loops)
+                self.visit(body, loops, guards, values, {**buffers, buffer: local})
+            case Assume(cond=cond) | Assert(cond=cond) as s:
+                self._check(s, expr(cond), loops, guards)
+            case Evaluate():
+                pass
+            case Block():
+                raise TypeError("blocks are lowered before")
+            case other:
+                assert_never(other)
+
+    def _store(
+        self,
+        node: Store,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        indices: tuple[Expr, ...],
+        value: Expr,
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        if isinstance(value, Undef):
+            return
+        if nesting(value) > _DEEPEST:
+            value = map_expr(value, lambda e: self._freeze(e, "part", set(), loops, guards, always=is_large(e)))
+        policy = self.program.policy
+        value = collected(value, policy) if value.dtype.is_float else as_extreme(value, policy)
+        store = Store(buffers.get(node.buffer, node.buffer), indices, value, node.span)
+        if value.same(Load(store.buffer, indices)):
+            return
+        position = len(self.program.statements)
+        self.program.statements.append(
+            Statement(position, loops, guards, store, update_of(store, guards, loops, policy))
+        )
+
+    def _loop(
+        self,
+        node: For,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        values: Mapping[Var, Expr],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        written = {buffers.get(b, b) for b in buffers_written(node.body)}
+        start, extent = (
+            self._freeze(_rewrite(e, values, buffers), f"{node.var.name}_{what}", written, loops, guards)
+            for e, what in ((node.start, "start"), (node.extent, "extent"))
+        )
+        if isinstance(extent, Const) and extent.value <= 0:
+            return
+        if isinstance(extent, Const) and extent.value == 1 and not has_loads(start):
+            self.visit(node.body, loops, guards, {**values, node.var: start}, buffers)
+            return
+        loop = Loop(node.var, start, extent, node.kind)
+        self.visit(node.body, (*loops, loop), guards, values, buffers)
+
+    def _branch(
+        self,
+        node: If,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        values: Mapping[Var, Expr],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        written = {buffers.get(b, b) for b in buffers_written(node)}
+        cond = self._freeze(_rewrite(node.cond, values, buffers), "taken", written, loops, guards)
+        if not (isinstance(cond, Const) and not cond.value):
+            self.visit(node.then, loops, (*guards, *conjuncts(cond)), values, buffers)
+        if not (isinstance(cond, Const) and cond.value):
+            self.visit(node.other, loops, (*guards, *conjuncts(negate(cond))), values, buffers)
+
+    def _bind(
+        self,
+        var: Var,
+        value: Expr,
+        body: Stmt,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> Expr:
+        """What stands for a let: its value where that cannot change, or a local buffer that holds it."""
+        written = {buffers.get(b, b) for b in buffers_written(body)}
+        uses = sum(1 for e in all_exprs(body) if isinstance(e, Var) and e == var)
+        plain = not var.dtype.is_float or uses <= 1 or all(isinstance(e, (Const, Var)) for e in walk_expr(value))
+        return self._freeze(value, var.name, written, loops, guards, always=not plain or is_large(value))
+
+    def _freeze(
+        self,
+        value: Expr,
+        name: str,
+        written: set[Buffer],
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        always: bool = False,
+    ) -> Expr:
+        """`value`, or a local that holds it when its loads would change (or `always`)."""
+        if not always and all(load.buffer not in written for load in loads(value)):
+            return value
+        local = Buffer(self.program.fresh(name), (), value.dtype, "local")
+        self.program.depth[local] = len(loops)
+        position = len(self.program.statements)
+        self.program.statements.append(Statement(position, loops, (), Store(local, (), value), None))
+        return Load(local, ())
+
+    def _check(self, node: Assert | Assume, cond: Expr, loops: tuple[Loop, ...], guards: tuple[Expr, ...]) -> None:
+        if not self.checks:
+            if isinstance(node, Assert):
+                where = "" if node.span is None else f" ({node.span})"
+                self.program.notes.append(
+                    f"assert{where}: not checked in the compiled kernel; compile with checks=True"
+                )
+            return
+        cond = map_expr(cond, _trust_undef)
+        if isinstance(cond, Const) and cond.value:
+            return
+        flag = Buffer(self.program.fresh("check"), (), DType.BOOL)
+        self.program.checks.append(Check(flag, node))
+        position = len(self.program.statements)
+        store = Store(flag, (), Binary("and", Load(flag, ()), cond), node.span)
+        self.program.statements.append(Statement(position, loops, guards, store, ("and", cond)))
+
+
+def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:
+    """Statements in order, with one store for each that the next one replaces where data say so."""
+    found: list[Stmt] = []
+    for s in stmts:
+        one = overwritten(found[-1], s) if found else None
+        if one is None:
+            found.append(s)
+        else:
+            found[-1] = one
+    return found
+
+
+def _rewrite(expr: Expr, values: Mapping[Var, Expr], buffers: Mapping[Buffer, Buffer]) -> Expr:
+    if not values and not buffers:
+        return expr
+
+    def one(e: Expr) -> Expr:
+        if isinstance(e, Var):
+            return values.get(e, e)
+        if isinstance(e, Load) and e.buffer in buffers:
+            return replace(e, buffer=buffers[e.buffer])
+        return e
+
+    return map_expr(expr, one)
+
+
+def _trust_undef(expr: Expr) -> Expr:
+    """`A[i] == undef` permits reading: as a condition it holds."""
+    if isinstance(expr, Binary) and expr.op == "eq" and (isinstance(expr.lhs, Undef) or isinstance(expr.rhs, Undef)):
+        return TRUE
+    if (
+        isinstance(expr, Binary)
+        and expr.op == "or"
+        and any(isinstance(e, Const) and e.value for e in (expr.lhs, expr.rhs))
+    ):
+        return TRUE
+    return expr
+
+
+def negate(cond: Expr) -> Expr:
+    """`not cond`, pushed into integer comparisons and connectives."""
+    match cond:
+        case Const(value=value):
+            return Const(not value, DType.BOOL)
+        case Unary(op="not", operand=a):
+            return a
+        case Binary(op="and", lhs=a, rhs=b):
+            return Binary("or", negate(a), negate(b))
+        case Binary(op="or", lhs=a, rhs=b):
+            return Binary("and", negate(a), negate(b))
+        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and not a.dtype.is_float:
+            return Binary(NEGATED[op], a, b)
+        case _:
+            return Unary("not", cond)
+
+
+def update_of(
+    store: Store, guards: tuple[Expr, ...], loops: tuple[Loop, ...], policy: Policy
+) -> tuple[UpdateOp, Expr] | None:
+    """The operator and the rest of `B[f] = B[f] op rest`, when nothing else in it reads that element.
+
+    Reads of other elements of B are dependences like any other; only a place, a guard or a bound may not depend on B.
+    None too where it may not be combined in another order.
+    """
+    own = Load(store.buffer, store.indices)
+    found = split_update(store.value, own)
+    if found is None or has_load(found[1], own):
+        return None
+    if not policy.may(EXTREMES if found[0] in ("min", "max") else UPDATES, store.value.dtype):
+        return None
+    around = (*store.indices, *guards, *(e for loop in loops for e in (loop.start, loop.extent)))
+    return None if any(load.buffer == store.buffer for e in around for load in loads(e)) else found
+
+
+def split_update(value: Expr, own: Load) -> tuple[UpdateOp, Expr] | None:
+    """The operator and the rest of `own op rest`; None if a value is no such form."""
+    if not isinstance(value, Binary) or value.op not in _UPDATES:
+        return None
+    op = _UPDATES[value.op]
+    if value.lhs.same(own):
+        return op, value.rhs
+    if op == "sub":
+        # (own + a) - b and the like: only the left spine holds the accumulator.
+        inner = split_update(value.lhs, own)
+        if inner is not None and inner[0] == "sub":
+            return "sub", Binary("add", inner[1], value.rhs)
+        if inner is not None and inner[0] == "add":
+            return "add", Binary("sub", inner[1], value.rhs)
+        return None
+    if value.rhs.same(own):
+        return op, value.lhs
+    for side, rest in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
+        inner = split_update(side, own)
+        if inner is None:
+            continue
+        if inner[0] == op:
+            return op, Binary(value.op, inner[1], rest)
+        if op == "add" and inner[0] == "sub":
+            return "add", Binary("sub", rest, inner[1])
+    return None
+
+
+def _drop_single_positions(program: Program) -> None:
+    """Leave out dimensions of locals that have one position: a buffer of one element is a variable."""
+    fixed = read_by_bounds(program.statements)
+    for buffer, depth in list(program.depth.items()):
+        kept = [d for d, size in enumerate(buffer.shape) if not (isinstance(size, Const) and size.value == 1)]
+        if len(kept) == len(buffer.shape) or buffer in fixed:
+            continue
+        slim = replace(buffer, shape=tuple(buffer.shape[d] for d in kept))
+        del program.depth[buffer]
+        program.depth[slim] = depth
+        program.statements[:] = [
+            relocated(s, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
+            if buffer in s.buffers()
+            else s
+            for s in program.statements
+        ]
+
+
+def _split_lifetimes(program: Program) -> None:
+    """A buffer of its own for each part of the program that writes a local before it reads it."""
+    fixed = read_by_bounds(program.statements)
+    for buffer, depth in [(b, d) for b, d in program.depth.items() if b not in fixed]:
+        lives: list[list[Statement]] = []
+        for part in _parts([s for s in program.statements if buffer in s.buffers()], depth):
+            if not lives or not reads_before_writing(part, buffer, depth):
+                lives.append(part)
+            elif not reads_before_writing(lives[-1] + part, buffer, depth):
+                lives[-1] += part
+            else:  # it may read what any part before it wrote
+                lives = [[s for life in lives for s in life] + part]
+        for k, life in enumerate(lives[1:], 2):
+            own = replace(buffer, name=program.fresh(f"{buffer.name}_{k}"))
+            program.depth[own] = depth
+            for s in life:
+                program.statements[s.position] = moved(s, buffer, own)
+
+
+def _parts(statements: list[Statement], depth: int) -> list[list[Statement]]:
+    """Statements by the loop that holds them, inside of `depth` loops."""
+    parts: list[list[Statement]] = []
+    for s in statements:
+        if parts and len(s.loops) > depth and s.loops[: depth + 1] == parts[-1][0].loops[: depth + 1]:
+            parts[-1].append(s)
+        else:
+            parts.append([s])
+    return parts
+
+
+def mapped(statement: Statement, change: Callable[[Expr], Expr]) -> Statement:
+    """The statement with all its expressions changed; its loops stay."""
+    store, update = statement.store, statement.update
+    return replace(
+        statement,
+        guards=tuple(map(change, statement.guards)),
+        store=Store(store.buffer, tuple(map(change, store.indices)), change(store.value), store.span),
+        update=None if update is None else (update[0], change(update[1])),
+    )
+
+
+def read_by_bounds(statements: Iterable[Statement]) -> frozenset[Buffer]:
+    """Buffers that bounds of loops read. Loops stay when statements move, so these buffers must stay what they are."""
+    bounds = {e for s in statements for o in s.loops for e in (o.start, o.extent)}
+    return frozenset(load.buffer for e in bounds for load in loads(e))
+
+
+def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...] = ()) -> Statement:
+    """The statement with another buffer in place of a local: `new[*place, ...]`."""
+    return relocated(statement, old, new, lambda indices: (*place, *indices))
+
+
+def relocated(
+    statement: Statement, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
+) -> Statement:
+    """The statement with another buffer in place of one, and elements of it at other places."""
+    changed = mapped(statement, lambda e: relocated_expr(e, old, new, place))
+    store = changed.store
+    if store.buffer != old:
+        return changed
+    return replace(changed, store=Store(new, place(store.indices), store.value, store.span))
+
+
+def relocated_expr(expr: Expr, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Expr:
+    """An expression with another buffer in place of one, and elements of it at other places."""
+
+    def one(e: Expr) -> Expr:
+        return Load(new, place(e.indices), e.span) if isinstance(e, Load) and e.buffer == old else e
+
+    return map_expr(expr, one)
+
+
+def _privatise(program: Program) -> None:
+    """Give each iteration its own copy of a local that every iteration writes before it reads."""
+    for buffer, depth in list(program.depth.items()):
+        users = [s for s in program.statements if buffer in s.buffers()]
+        if not users:
+            del program.depth[buffer]
+            continue
+        # Where each iteration already has its own elements, a copy would only add an axis.
+        deps = [d for d in dependences(users, {}, only=buffer) if not d.commuting]
+        held = {d.level for d in deps if d.level is not None}
+        shared = min(common_loops(users[0], s) for s in users)
+        deepest = min(shared, max((level + 1 for level in held), default=0))
+        for candidate in range(deepest, depth, -1):
+            if candidate - 1 in held and not reads_before_writing(users, buffer, candidate):
+                program.depth[buffer] = candidate
+                break

@@ -1,0 +1,1 @@
+"""Pallas kernels for what XLA does badly, and when one is worth having."""

@@ -1,0 +1,86 @@
+"""Whether a program becomes a Pallas kernel: the price of that form against the price of XLA's, for a target.
+
+XLA fuses a mask into its reduction, so a reduction costs what it moves. Stages cost what the plan's estimate says: XLA
+reads every operand of every stage, and a store to a part of an array takes another pass over it. The TPU compiler's
+estimates for nine programs are 0.9 to 1.2 times that; where dimensions do not fill their tiles, both forms cost more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from egraph_rules.cost import TPU, Target
+from ir.analysis.dependence import Loop
+from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.nodes import PrimFunc
+from ir.traverse import free_vars
+from lower.analysis.freedoms import PALLAS, Policy
+from lower.analysis.linear_forms import linear
+from lower.array.calls import without_bodies
+from lower.nest.element_prices import extent
+from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop, Versions
+from lower.nest.normalize import normalize
+from lower.pallas.forms import MARGIN, PALLAS_TARGETS, PallasForm, find_form, xla_bytes
+from lower.pallas.programs import flatten
+from lower.restructure.estimate import estimate
+from lower.restructure.plan import plan
+
+ELEMENT = 4  # bytes of the elements in whose units prices are
+# Of an operation in a kernel of ours, where shifted reads keep the units busy that XLA's fusions leave to arithmetic:
+# 1024 lanes a cycle, of which an element moved takes 0.0093.
+OPERATION = {TPU.name: 0.105}
+
+
+def preferred(func: PrimFunc, target: Target, floats: Floats = DEFAULT_FLOATS) -> tuple[PallasForm | None, str]:
+    """The Pallas form of a program where that is much cheaper on a target, and why it is or is not taken.
+
+    The reason is empty for targets that have no such forms.
+    """
+    if target.name in PALLAS_TARGETS and not Policy(floats).may(PALLAS, DType.FLOAT32):
+        return None, "no Pallas kernel: the policy on floats withholds freedoms that it takes"
+    form = find_form(func, target)
+    if isinstance(form, str):
+        return None, f"no Pallas kernel: {form}" if target.name in PALLAS_TARGETS else ""
+    ours, theirs = pallas_price(form, target), xla_price(form, target)
+    prices = f"its price is {ours:,.0f}, that of XLA's form {theirs:,.0f}"
+    if ours < MARGIN * theirs:
+        return form, f"a Pallas kernel: {prices}"
+    return None, f"no Pallas kernel: {prices}, and it must be below {MARGIN} of that"
+
+
+def pallas_price(form: PallasForm, target: Target) -> float:
+    """Elements that the form's kernels move, what they compute, and their launches."""
+    work = OPERATION.get(target.name, target.arith) * form.operations
+    return target.load * form.moved / ELEMENT + work + form.repeat * target.kernel
+
+
+def xla_price(form: PallasForm, target: Target) -> float:
+    """What XLA's form of the same program costs."""
+    if form.kind == "reduction":
+        return target.load * xla_bytes(flatten(form.func, target)) / ELEMENT + target.kernel
+    schedule = plan(normalize(without_bodies(form.func)), target)
+    stores = _partial_stores(schedule.nodes, schedule.boxes, target, 1.0)
+    return estimate(schedule.nodes, schedule.boxes, target) + stores
+
+
+def _partial_stores(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float) -> float:
+    """The price of passes over arrays of which only a part is stored to."""
+    total = 0.0
+    for node in nodes:
+        if isinstance(node, SequentialLoop):
+            total += _partial_stores(node.body, boxes, target, steps * extent(boxes.get(node.loop), target))
+        elif isinstance(node, Versions):
+            total += _partial_stores(node.fast, boxes, target, steps)
+        elif node.axes:
+            total += steps * target.store_slice * _passed_over(node, boxes, target)
+    return total
+
+
+def _passed_over(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
+    store = node.statement.store
+    used = {v for i in store.indices for v in free_vars(i)}
+    written = prod(extent(boxes.get(loop), target) for loop in node.axes if loop.var in used)
+    whole = prod(linear(d).const for d in store.buffer.shape)
+    return float(whole) if written < whole else 0.0

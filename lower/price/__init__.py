@@ -1,0 +1,1 @@
+"""What a program costs as the array code that it becomes, and the search by that price."""

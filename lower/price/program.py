@@ -1,0 +1,106 @@
+"""The price of a program as a whole: that of the array code which lowering makes of it.
+
+Prices of a search add up over statements, so they cannot see what becomes of a nest: a slice, a padded copy, a gather,
+a product of arrays, a scatter, or a loop that stays one. This one reads it off the array code itself: the program is
+lowered as it will run, JAX traces it to operations on arrays (nothing is compiled), and those are priced. So it cannot
+disagree with lowering about what a nest becomes. `egraph_rules.optimize` ranks its best programs by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import jax
+import numpy as np
+
+from egraph_rules.cost import CPU, Target
+from ir.errors import InterpretError, LoopsatError
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.inputs import leading_assumptions
+from ir.machine import Machine
+from ir.nodes import Assume, Buffer, Expr, PrimFunc, Var
+from ir.specialize import specialize
+from ir.traverse import free_vars, has_loads, shape_vars, walk
+from lower.emission.function import emit_function
+from lower.price.array_code import ArrayPrices
+
+SIZES = (256, 240, 252, 320, 64, 60, 16, 12, 8, 4, 1024, 1000)  # of which one is taken for symbolic sizes
+
+
+def program_price(
+    func: PrimFunc,
+    target: Target = CPU,
+    floats: Floats = DEFAULT_FLOATS,
+    sizes: Mapping[str, int] | None = None,
+) -> float:
+    """The price of one run of a program on a target, in the units of its table, launches and temporaries included.
+
+    `sizes` are values of symbolic sizes; those that are not given are a few hundred each, as assumptions leave room.
+
+    Raises:
+        LowerError: the program cannot be lowered.
+    """
+    known = usual_sizes(func) if sizes is None else sizes
+    alone = replace(func)  # without what it refines, which kernels keep for derivatives and checks
+    bound = specialize(alone, {name: n for name, n in known.items() if name in _sizes(func)})
+    emitted = emit_function(bound, target=target, floats=floats)
+    namespace: dict[str, Any] = {}
+    exec(emitted.source, namespace)  # our own text, made above
+    jitted = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
+    optional = {b.name for b in emitted.optional}
+    with jax.enable_x64(emitted.wide):  # pyright: ignore[reportCallIssue]
+        arguments = {
+            emitted.names[p.name]: jax.ShapeDtypeStruct(() if isinstance(p, Var) else _shape(p), p.dtype.numpy)
+            for p in bound.params
+            if p.name not in optional
+        }
+        closed = jitted.trace(**arguments).jaxpr
+    return ArrayPrices(target).program(closed)
+
+
+def pricing(source: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Callable[[PrimFunc], float]:
+    """The price of programs that equal `source`, all for the same sizes: what `optimize` takes as `whole`.
+
+    A program that cannot be lowered has an infinite price.
+    """
+    sizes = usual_sizes(source)
+
+    def price(func: PrimFunc) -> float:
+        try:
+            return program_price(func, target, floats, sizes)
+        except LoopsatError:
+            return float("inf")
+
+    return price
+
+
+def usual_sizes(func: PrimFunc) -> dict[str, int]:
+    """Values of symbolic sizes and integer parameters: the first of `SIZES`, for all, that assumptions leave."""
+    names = _sizes(func)
+    claims = _claims(func, {*names.values()}) if names else []
+    for size in SIZES:
+        values = {var: min(size, int(var.dtype.max)) for var in names.values()}
+        machine = Machine(True, np.random.default_rng(0))
+        machine.scalars.update(values)
+        with suppress(InterpretError):
+            if all(machine.holds(claim) for claim in claims):
+                return {var.name: n for var, n in values.items()}
+    return {name: min(SIZES[0], int(var.dtype.max)) for name, var in names.items()}
+
+
+def _sizes(func: PrimFunc) -> dict[str, Var]:
+    return {v.name: v for v in (*shape_vars(func), *(s for s in func.scalars if s.dtype.is_integer))}
+
+
+def _claims(func: PrimFunc, sizes: set[Var]) -> list[Expr]:
+    """What is assumed of sizes alone."""
+    assumed = (s.cond for claim in leading_assumptions(func.body) for s in walk(claim) if isinstance(s, Assume))
+    return [c for c in assumed if free_vars(c) <= sizes and not has_loads(c)]
+
+
+def _shape(buffer: Buffer) -> tuple[int, ...]:
+    machine = Machine(True, np.random.default_rng(0))
+    return machine.shape(buffer)

@@ -1,0 +1,518 @@
+"""Forms that loops may have instead of running in order: each is found by a module of its own, and priced here."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Dependence, Loop, Statement, dependences
+from ir.nodes import Buffer, Expr, Load, Var
+from ir.traverse import free_vars, map_expr, shape_vars
+from lower.analysis.components import components
+from lower.analysis.deciding import cheaper, cheapest
+from lower.analysis.digits import keeps_digits
+from lower.analysis.freedoms import EXPANDED, EXTREMES, FACTORS, FILTERS, SCANS, SEARCHES, Form
+from lower.instructions.argmax import Selected, selection
+from lower.instructions.cholesky import factored
+from lower.instructions.cholesky_recognition import factorization, takes_roots
+from lower.instructions.deferred_updates import may_delay
+from lower.instructions.filters import WIDTH, filtering
+from lower.instructions.recurrence import Unrolled, recurrence, same_place, with_history
+from lower.nest.loop_bounds import static_names
+from lower.nest.nodes import (
+    ArrayStatement,
+    Box,
+    Filter,
+    Fresh,
+    Node,
+    Pick,
+    Recurrence,
+    Scan,
+    SequentialLoop,
+    Versions,
+    array_over,
+    inner_statements,
+)
+from lower.nest.normalize import Program, moved, read_by_bounds
+from lower.restructure.blocking import follows
+from lower.restructure.coalescing import Ranges, flattened
+from lower.restructure.estimate import estimate
+from lower.restructure.reschedule import rescheduled, split_at
+from lower.restructure.strip_mining import in_strips
+from lower.restructure.versioning import WORTH, assumptions, test
+from lower.restructure.wavefront import Nest, Wavefront, wavefronts
+from lower.storage.array_expansion import depends_on
+from lower.storage.contraction import contracted
+from lower.storage.copy_in_out import Tiler
+from lower.storage.forward_substitution import all_inlined, inlined
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    source: int
+    sink: int
+    level: int | None
+    dependence: Dependence | None  # None: keeps the users of a local buffer together
+
+
+def own_reads(deps: Iterable[Dependence]) -> list[Dependence]:
+    """What a statement reads before another instance of it stores."""
+    return [d for d in deps if d.source == d.sink and d.kind == "anti"]
+
+
+class Forms(ABC):
+    """Tells of loops that hold each other up the cheapest form that their group may have."""
+
+    def __init__(
+        self,
+        program: Program,
+        boxes: dict[Loop, Box],
+        deps: Sequence[Dependence],
+        target: Target,
+        ranges: Mapping[Loop, Box],
+        flat: Mapping[Loop, Ranges],
+    ) -> None:
+        self.program = program
+        self.policy = program.policy
+        self.target = target
+        self.added = 0
+        self.new = Fresh(program.fresh, self._position)
+        self.boxes = boxes
+        self.by_position = {s.position: s for s in program.statements}
+        self.users: dict[Buffer, set[int]] = {
+            b: {s.position for s in program.statements if b in s.buffers()} for b in program.depth
+        }
+        self.ranges = ranges
+        self.flat = flat
+        self.forced = self.forced_in(program.statements, {*ranges, *flat})
+        self.anti_self = own_reads(deps)
+        self.assuming = False  # whether the data are known to be within bounds, or not to be
+
+    def forced_in(self, statements: Iterable[Statement], ranges: Collection[Loop] | None = None) -> set[Loop]:
+        """Loops without static bounds, and loops around them that those bounds depend on, if they are no ranges."""
+        ranges = self.ranges if ranges is None else ranges
+        forced: set[Loop] = set()
+        for statement in statements:
+            needed: set[Var] = set()
+            for loop in reversed(statement.loops):
+                if loop not in self.boxes or loop.var in needed:
+                    forced.add(loop)
+                    if loop not in ranges:
+                        for bound in (loop.start, loop.extent):
+                            needed |= depends_on(bound, statement.loops, self.program.depth)
+        return forced
+
+    @abstractmethod
+    def schedule(
+        self, statements: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]
+    ) -> Iterator[Node]:
+        """Nodes for `statements`, whose outer `level` loops are decided: around us, or `pending` as axes."""
+
+    @abstractmethod
+    def ordering(self, deps: Iterable[Dependence]) -> list[Edge]:
+        """Dependences that order statements."""
+
+    def best(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge], reason: str
+    ) -> tuple[Node, ...]:
+        """The cheapest form of a group whose loop at `level` must run in order for a `reason`, or that loop."""
+        versions = self._versions(group, level, pending, edges)
+        if versions is not None:
+            return versions
+        rest = [e for e in edges if e.level is None or e.level > level]
+        kept = self.program.copied()
+        loop = SequentialLoop(group[0].loops[level], tuple(self.schedule(group, level + 1, pending, rest)), reason)
+        if self.program.copied() == kept:  # what is inside of it is not in terms of new arrays
+            best = self._factored(group, level, pending) or self._reordered(group, level, pending, loop)
+            best = best or self._in_strips(loop) or (loop,)
+            best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
+            best = self._skewed(group, level, pending, loop, best) or best
+        else:
+            changed = self.program.copied()
+            self.program.restore(kept)
+            best = self._selected(group, level, pending, (loop,))
+            if best is None:
+                self.program.restore(changed)
+                best = (loop,)
+        return self._flattened(group, level, pending, best) or best
+
+    def _versions(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]
+    ) -> tuple[Node, ...] | None:
+        """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
+        if self.assuming:
+            return None
+        used = {b for s in group for b in s.buffers()}
+        inside = dict.fromkeys(b for b, depth in self.program.depth.items() if depth > level and b in used)
+        here = {s.position for s in group}
+        own = {b: self.program.depth[b] for b in inside if b in self.users and self.users[b] <= here}
+        bare = all_inlined(group, own, self.policy)
+        if any(b in inside for s in bare for b in s.buffers()):
+            return None  # a local may be an array in one version, and not in the other
+        options = [
+            a
+            for a in assumptions(bare, self._tested, self.policy)
+            if len(inlined(group, own, lambda _, a=a: a.idle, self.policy)) == len(bare)
+        ]
+        if not options:
+            return None
+        self.assuming, kept = True, self.program.copied()
+        around = tuple(o for o in group[0].loops[:level] if o not in pending)
+        outer = {k for k, o in enumerate(group[0].loops[:level]) if o in around}
+        exact = tuple(self.schedule(group, level, pending, edges))
+        made, held = self.program.copied(), self.anti_self
+        best: tuple[Node, ...] | None = None
+        for assumption in options:
+            deps = dependences(bare, self.program.depth, assumption.idle)
+            self.anti_self = own_reads(deps)
+            fast = tuple(self.schedule(bare, level, pending, [e for e in self.ordering(deps) if e.level not in outer]))
+            self.anti_self = held
+            holds, nodes, found = test(assumption, around, self.boxes, self.new)
+            best = (*nodes, Versions(holds, fast, exact, f"where {assumption}, some stores change nothing"))
+            if cheaper("two versions", self._price(best), WORTH * self._price(exact)):
+                self.program.depth.update(dict.fromkeys(found, len(around)))
+                break
+            best = None
+            self.program.restore(made)
+        self.assuming = False
+        if best is None:
+            self.program.restore(kept)
+        return best
+
+    def _tested(self, buffer: Buffer) -> bool:
+        """Whether a condition may speak of all elements of a buffer before a loop, and not of one of its copies."""
+        return self.program.depth.get(buffer, 0) == 0
+
+    def _in_strips(self, node: SequentialLoop) -> tuple[Node, ...] | None:
+        """Several steps of a loop in one pass, where that is cheaper."""
+        found = in_strips(node, self.boxes, self.target, self.new)
+        if found is None:
+            return None
+        self.program.depth.update(found.depth)
+        self.program.raw.update(found.depth)
+        return found.nodes
+
+    def _reordered(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
+    ) -> tuple[Node, ...] | None:
+        """Another order for a nest of loops that must stay loops, where that is cheaper."""
+        nested = any(isinstance(n, SequentialLoop) for n in in_order.body)
+        orders = nested or follows(group, group[0].loops[level])
+        if not orders and not may_delay(group):
+            return None
+        shared = self._locals_as_arrays(group, level, pending)
+        if shared is None:
+            return None
+        group, arrays = shared
+        names = self._taken(group, level)
+        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.policy, self.new)]
+        cut = split_at(group, level, self.new.position)
+        if cut is not None:
+            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.policy, self.new))
+        orders_found = [f for f in forms if f is not None]
+        if not orders_found:
+            return None
+        found = orders_found[cheapest("order", {k: self._price(f) for k, f in enumerate(orders_found)})]
+        if not cheaper("another order", self._price(found), self._price((in_order,))):
+            return None
+        if not orders and not self._made(found, arrays):
+            return None
+        return self._adopted(found, arrays, level, pending)
+
+    def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
+        """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
+        shared = (
+            self._locals_as_arrays(group, level, pending)
+            if takes_roots(group) and self._all_may(FACTORS, group)
+            else None
+        )
+        if shared is None:
+            return None
+        group, arrays = shared
+        positions = {s.position for s in group}
+        private = {*arrays, *(b for b, users in self.users.items() if users <= positions)}
+        found = factorization(group, level, self.boxes, private)
+        if found is None:
+            return None
+        around = group[0].loops[:level]
+        parts = factored(found, around, pending, self.boxes, self.new)
+        exact = rescheduled(
+            group,
+            level,
+            pending,
+            self.boxes,
+            self._taken(group, level),
+            self.target,
+            self.policy,
+            self.new,
+            blocks=False,
+        )
+        if parts is None or exact is None:
+            return None
+        if not cheaper("factorization", self._price(parts.nodes(())), self._price(exact)):
+            return None
+        self.program.depth.update(dict.fromkeys(parts.arrays, 0 if pending else level))
+        self.program.raw.update(parts.arrays)
+        return parts.nodes(self._adopted(exact, arrays, level, pending))
+
+    def _taken(self, group: list[Statement], level: int) -> set[str]:
+        """Names that new loops inside a level may not have."""
+        names = {p.name for p in self.program.func.params} | {v.name for v in shape_vars(self.program.func)}
+        return names | {loop.var.name for loop in group[0].loops[:level]}
+
+    def _made(self, nodes: Iterable[Node], arrays: Iterable[Buffer]) -> list[Buffer]:
+        """Locals that only these nodes know, besides some arrays."""
+        known = {*self.program.func.buffers, *self.program.depth, *arrays}
+        made = {b for n in inner_statements(nodes) for b in n.statement.buffers()} - known
+        return sorted(made, key=lambda b: b.name)
+
+    def _adopted(
+        self, found: tuple[Node, ...], arrays: Iterable[Buffer], level: int, pending: frozenset[Loop]
+    ) -> tuple[Node, ...]:
+        """Nodes in another order as a part of the plan, with the arrays that they need, as small as may be."""
+        arrays = [*arrays, *self._made(found, arrays)]
+        found, arrays = contracted(found, arrays, self.boxes, self.target)
+        # an array with an axis for a loop that became an axis needs no further copies
+        self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
+        tiler = Tiler(self.boxes, self.new)
+        found = found if pending else tiler.nodes(found)
+        self.program.depth.update(tiler.depth)
+        self.program.tiles.update(tiler.depth)
+        self.program.raw.update(tiler.depth)
+        return found
+
+    def _skewed(
+        self,
+        group: list[Statement],
+        level: int,
+        pending: frozenset[Loop],
+        in_order: SequentialLoop,
+        best: tuple[Node, ...],
+    ) -> tuple[Node, ...] | None:
+        """Wavefronts in place of loops that all carry dependences, where that is cheaper."""
+        shared = None
+        if any(isinstance(n, SequentialLoop) for n in in_order.body):
+            shared = self._locals_as_arrays(group, level, pending)
+        if shared is None:
+            return None
+        around = tuple(loop for loop in group[0].loops[:level] if loop not in pending)
+        names = frozenset(self.program.names) | {v.name for v in shape_vars(self.program.func)}
+        here = {s.position for s in group}
+        others = [s for s in self.program.statements if s.position not in here]
+        private = frozenset(b for b, depth in self.program.depth.items() if depth == level)
+        nest = Nest(shared[0], others, private, level, around, shared[1], self.boxes, static_names(self.program), names)
+        least, found = self._price(best), None
+        for wave in wavefronts(nest, self.target, self.new):
+            if pending and any(self.program.depth.get(b) for n in wave.before for b in n.statement.buffers()):
+                continue  # such a local has an axis for each of the pending loops
+            nodes = self._in_steps(wave, level, pending)
+            price = least if nodes is None else self._price(nodes) + wave.diagonals * self.target.gather
+            if nodes is not None and cheaper("wavefront", price, least):
+                least, found = price, (wave, nodes)
+        if found is None:
+            return None
+        wave, nodes = found
+        locals_ = [*shared[1], *(b for b, filled in wave.copies.items() if not filled)]
+        nodes, locals_ = contracted(nodes, locals_, self.boxes, self.target)
+        copies = [b for b, filled in wave.copies.items() if filled]
+        self.program.depth.update(dict.fromkeys([*copies, *locals_], 0 if pending else level))
+        self.program.depth.update(wave.rows)
+        self.program.raw.update([*copies, *wave.rows])
+        self.program.tiles.update(wave.copies)
+        return nodes
+
+    def _in_steps(self, wave: Wavefront, level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
+        """The loop over a skewed time, with what is around it; None if what is inside needs new arrays."""
+        kept, anti_self = self.program.copied(), self.anti_self
+        self.by_position.update({s.position: s for s in wave.statements if s.position not in self.by_position})
+        deps = dependences(wave.statements, {**self.program.depth, **dict.fromkeys(wave.copies, level), **wave.rows})
+        self.anti_self = own_reads(deps)
+        rest = [e for e in self.ordering(deps) if e.level is None or e.level > level]
+        body = tuple(self.schedule(wave.statements, level + 1, pending, rest))
+        self.anti_self = anti_self
+        if self.program.copied() != kept:
+            self.program.restore(kept)
+            return None
+        return (*wave.before, SequentialLoop(wave.time, body, wave.reason), *wave.after)
+
+    def _position(self) -> int:
+        """A position that no statement has."""
+        self.added += 1
+        return len(self.program.statements) + self.added
+
+    def _whole_box(self, loop: Loop) -> Box | None:
+        """The static bounds of a loop that may become an axis without guards."""
+        if any(loop.var in free_vars(o.start) | free_vars(o.extent) for o in self.ranges):
+            return None
+        box = self.boxes.get(loop)
+        return box if box is not None and box.exact and loop not in self.forced else None
+
+    def _price(self, nodes: Sequence[Node]) -> float:
+        return estimate(nodes, self.boxes, self.target)
+
+    def _scanned(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
+    ) -> tuple[Node, ...] | None:
+        """Scans in place of a loop whose iterations continue each other, where that is cheaper."""
+        loop = group[0].loops[level]
+        box = self._whole_box(loop)
+        if box is None:
+            return None
+        statements, unrolled = list(group), list[Unrolled]()
+        carried = {s.buffer for s in group if self.program.depth.get(s.buffer, 0) <= level}
+        for buffer in sorted(carried, key=lambda b: b.name):
+            found = with_history(statements, buffer, loop, box, self.program.depth, self.new)
+            if found is not None:
+                statements = found.statements
+                unrolled.append(found)
+        depth = {**self.program.depth, **{u.array: level for u in unrolled}}
+        axes = {o.var for o in (*pending, *(o for s in statements for o in s.loops[level + 1 :]))}
+        long = box.extent.is_const and box.extent.const >= WIDTH
+        scans = {
+            s.position: found
+            for s in statements
+            if (found := self._recurrence(s, loop, depth, axes if long else None)) is not None
+        }
+        if not scans:
+            return None
+        free = {*scans, *(s.position for s in statements if any(u.numbers(s, level) for u in unrolled))}
+        deps = [d for d in dependences(statements, depth) if not (d.source == d.sink in free and d.level == level)]
+        outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
+        edges = [e for e in self.ordering(deps) if e.level not in outer]
+        nodes: list[Node] = [self.over_all(u.first, level, pending) for u in unrolled]
+        for part in components(statements, ((e.source, e.sink) for e in edges)):
+            inside = {s.position for s in part}
+            own = [e for e in edges if e.source in inside and e.sink in inside]
+            if any(e.level is not None and e.level <= level for e in own):
+                return None
+            if len(part) == 1 and part[0].position in scans:
+                if own:
+                    return None
+                nodes.append(self.over_all(part[0], level, pending, scans[part[0].position]))
+            else:
+                nodes += self.schedule(part, level + 1, pending | {loop}, own)
+        nodes += [self.over_all(u.last, level, pending) for u in unrolled]
+        if not cheaper("scan in place of a loop", self._price(nodes), self._price(in_order)):
+            return None
+        self.program.depth.update(depth)
+        self.program.raw.update(u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers)
+        return tuple(nodes)
+
+    def _recurrence(
+        self, s: Statement, loop: Loop, depth: Mapping[Buffer, int], axes: Collection[Var] | None
+    ) -> Recurrence | Filter | None:
+        """How a statement continues what its last iterations stored; a filter only where `axes` are given."""
+        dtype = s.buffer.dtype
+        found = recurrence(s, loop, depth)
+        if found is not None:
+            form = EXTREMES if found.op in ("min", "max") else SCANS
+            return found if self.policy.may(form, dtype) and self._expandable(s, found) else None
+        if axes is None or (found := filtering(s, loop, axes, depth)) is None:
+            return None
+        return found if self.policy.may(FILTERS, dtype) and self._expandable(s, found) else None
+
+    def _expandable(self, s: Statement, found: Recurrence | Filter) -> bool:
+        """Whether a value may be written as multiples of earlier elements and the rest."""
+        if not s.buffer.dtype.is_float or found.value.same(s.store.value):
+            return True
+        value = found.value
+
+        def one(e: Expr) -> Expr:
+            earlier = (p for p in found.earlier if isinstance(e, Load) and e.buffer == p.buffer)
+            return next((p for p in earlier if isinstance(e, Load) and same_place(e.indices, p.indices)), e)
+
+        given = map_expr(s.store.value, one)
+        return keeps_digits(given, value, found.earlier) or self.policy.may(EXPANDED, value.dtype)
+
+    def _all_may(self, form: Form, group: Iterable[Statement]) -> bool:
+        return all(self.policy.may(form, s.buffer.dtype) for s in group)
+
+    def _selected(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
+    ) -> tuple[Node, ...] | None:
+        """An argmax or argmin in place of loops that look for it, where that is cheaper."""
+        found = self.search(group, level, self.new.name)
+        if found is None:
+            return None
+        nodes = (
+            *(self.over_all(s, level, pending) for s in found.first),
+            self.over_all(found.where, level, pending, found.pick),
+            *(self.over_all(s, level, pending) for s in found.then),
+        )
+        if not cheaper("selection", self._price(nodes), self._price(in_order)):
+            return None
+        self.program.depth |= dict.fromkeys((found.place, *found.arrays), level)
+        return nodes
+
+    def _flattened(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
+    ) -> tuple[Node, ...] | None:
+        """One loop over all positions in place of two, for when ranges that rows give are in order."""
+        span = self.ranges_of(group, level)
+        if span is None or pending:
+            return None
+        boxes, depth = self.boxes, self.program.depth
+        found = flattened(group, level, span, boxes, depth, self.new)
+        if found is None:
+            return None
+        boxes.update(found.boxes)
+        depth |= found.depth
+        self.by_position |= {s.position: s for s in (*found.first, *found.statements, *found.testing)}
+
+        def nodes(statements: list[Statement]) -> tuple[Node, ...]:
+            edges = self.ordering(dependences(statements, depth))
+            own = [e for e in edges if e.level is None or e.level >= level]  # loops around run in order
+            return tuple(self.schedule(statements, level, pending, own))
+
+        fast = nodes([*found.first, *found.statements])
+        reason = f"ranges of {span.inner.var.name} may be in order and apart"
+        return *nodes(found.testing), Versions(Load(found.ordered, ()), fast, in_order, reason)
+
+    def ranges_of(self, group: Sequence[Statement], level: int) -> Ranges | None:
+        """The ranges that the next two loops of all statements go through."""
+        inner = {s.loops[level + 1] if len(s.loops) > level + 1 else None for s in group}
+        (loop, *more) = inner
+        span = None if loop is None or more else self.flat.get(loop)
+        return span if span is not None and span.outer is group[0].loops[level] else None
+
+    def search(self, group: Sequence[Statement], level: int, name: Callable[[str], str]) -> Selected | None:
+        """The search that all loops from a level on are."""
+        loops = group[0].loops[level:]
+        boxes = [b for b in map(self._whole_box, loops) if b is not None]
+        test = min(group, key=lambda s: s.position)
+        if len(boxes) < len(loops) or self.users.get(test.buffer) != {s.position for s in group}:
+            return None  # what the comparison gave is looked at elsewhere too
+        found = selection(group, loops, boxes, self.program.depth, Fresh(name, self.new.position))
+        return found if found is not None and self.policy.may(SEARCHES, found.pick.value.dtype) else None
+
+    def over_all(
+        self, statement: Statement, level: int, pending: frozenset[Loop], scan: Scan | None = None
+    ) -> ArrayStatement:
+        """An array statement over all loops but those around it."""
+        axes = tuple(loop for k, loop in enumerate(statement.loops) if k >= level or loop in pending)
+        if isinstance(scan, Recurrence | Filter | Pick):
+            statement = replace(statement, update=None)
+        return ArrayStatement(statement, axes, scan)
+
+    def _locals_as_arrays(
+        self, group: list[Statement], level: int, pending: frozenset[Loop]
+    ) -> tuple[list[Statement], list[Buffer]] | None:
+        """Statements with an axis for each loop whose iterations have a local of their own; None if one has no size."""
+        arrays: list[Buffer] = []
+        for local in sorted({b for s in group for b in s.buffers()}, key=lambda b: b.name):
+            depth = self.program.depth.get(local, 0)
+            if depth <= level:
+                continue
+            users = [s for s in group if local in s.buffers()]
+            if {s.position for s in users} != self.users[local] or local in read_by_bounds(users):
+                return None
+            own = [loop for k, loop in enumerate(users[0].loops[:depth]) if k >= level or loop in pending]
+            if any(loop not in self.boxes for loop in own):
+                return None
+            extents, place = array_over(own, [self.boxes[loop] for loop in own])
+            array = replace(local, name=self.new.name(local.name), shape=(*extents, *local.shape))
+            group = [moved(s, local, array, place) if s in users else s for s in group]
+            arrays.append(array)
+        return group, arrays

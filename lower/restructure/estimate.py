@@ -1,0 +1,136 @@
+"""What a plan costs on a target, in the units of its price table: sequential steps against array work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop
+from ir.nodes import Binary, Load
+from ir.traverse import free_vars, loads
+from lower.instructions import scans
+from lower.instructions.filters import filter_price
+from lower.instructions.scans import Extent
+from lower.instructions.segmented_reduction import range_price
+from lower.nest.element_prices import element, extent, work
+from lower.nest.nodes import (
+    ArrayStatement,
+    Box,
+    Factor,
+    Filter,
+    Node,
+    Recurrence,
+    SequentialLoop,
+    Solve,
+    Span,
+    Versions,
+)
+
+
+def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float = 1.0) -> float:
+    """The price of nodes that run `steps` times."""
+    total = 0.0
+    for node in nodes:
+        if isinstance(node, SequentialLoop):
+            times = steps * extent(boxes.get(node.loop), target)
+            total += times * target.step + estimate(node.body, boxes, target, times)
+        elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
+            total += steps * target.launch + estimate(node.fast, boxes, target, steps)
+        elif isinstance(node.scan, Solve):
+            total += steps * (target.launch * target.library + _system(node.scan, node.axes, boxes, target))
+        elif isinstance(node.scan, Factor):
+            total += steps * (target.dispatch + _factor(node.scan, node.axes, boxes, target))
+        elif isinstance(node.scan, Span):
+            total += steps * _ranges(node, node.scan, boxes, target)
+        elif node.axes:
+            scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence | Filter) else 0.0
+            factor = target.scatter if _scatters(node) else 1.0
+            launch = target.launch * (target.library if _matrices(node) else 1.0)
+            total += steps * (launch + scan + factor * _elements(node, boxes, target))
+        else:
+            total += steps * target.scalar * element(node.statement, target)
+    return total
+
+
+def _matrices(node: ArrayStatement) -> bool:
+    """Whether a statement sums up products of matrices: each factor has an axis that the other one has not."""
+    match node.statement.update:
+        case ("add" | "sub", Binary(op="mul", lhs=a, rhs=b)):
+            axes = {loop.var for loop in node.axes}
+            kept = {v for i in node.statement.store.indices for v in free_vars(i)} & axes
+            mine, other = free_vars(a) & axes, free_vars(b) & axes
+            return bool(kept & mine - other and kept & other - mine and mine & other - kept)
+        case _:
+            return False
+
+
+def _continued(node: ArrayStatement, scan: Recurrence | Filter, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of a scan besides that of its terms."""
+    rows = prod(extent(boxes.get(loop), target) for loop in node.axes if loop is not scan.loop)
+    indices = node.statement.store.indices
+    innermost = bool(indices) and scan.loop.var in free_vars(indices[-1])
+    inside = len(node.axes) < len(node.statement.loops)
+    length = extent(boxes.get(scan.loop), target)
+    if isinstance(scan, Filter):
+        return filter_price(length, rows, inside, target)
+    return scans.price(scan, Extent(length, rows, innermost, inside), target)
+
+
+def _scatters(node: ArrayStatement) -> bool:
+    """Whether the places of a statement are data along one of its axes."""
+    axes = {loop.var for loop in node.axes}
+    read = (load for i in node.statement.store.indices for load in loads(i))
+    return any(free_vars(load) & axes for load in read)
+
+
+def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of a statement that combines ranges along an axis."""
+    rows = prod(extent(boxes.get(o), target) for o in node.axes if o.var in span.deciding)
+    wide = prod(extent(boxes.get(o), target) for o in node.axes if o.var not in span.deciding and o is not span.loop)
+    return range_price(
+        extent(boxes.get(span.loop), target), rows, wide, element(node.statement, target), target, span.by_row
+    )
+
+
+def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of an array statement's elements; in a sum of products only results are moved."""
+    statement = node.statement
+    used = {v for i in statement.store.indices for v in free_vars(i)}
+    inner = {loop.var for loop in node.axes} - used
+    kept = reduced = 1.0
+    for loop in node.axes:
+        if loop.var in used:
+            kept *= extent(boxes.get(loop), target)
+        else:
+            reduced *= extent(boxes.get(loop), target)
+    match statement.update:
+        case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0:
+            moved = sum(_touched(load, node.axes, boxes, target) for load in loads(product)) * target.load
+            return kept * (element(statement, target) + reduced * target.contraction) + moved
+        case _:  # what guards a result is not asked of each of its terms
+            outer = tuple(g for g in statement.guards if inner and not free_vars(g) & inner)
+            terms = replace(statement, guards=tuple(g for g in statement.guards if g not in outer))
+            asked = sum(work(g, target) for g in outer)
+            return kept * (reduced * element(terms, target) + asked)
+
+
+def _system(solve: Solve, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of a triangular system: half a product with the matrix, which is read once."""
+    rows = extent(boxes.get(solve.loop), target)
+    columns = prod(extent(boxes.get(a), target) for a in axes if a is not solve.loop)
+    return rows * (rows + 2 * columns) * target.load + rows * rows * columns * target.contraction
+
+
+def _factor(factor: Factor, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of factorizations: a sixth of a product each, and elements that a library wants in its own layout."""
+    rows = extent(boxes.get(factor.row), target)
+    times = prod(extent(boxes.get(a), target) for a in axes if a not in (factor.row, factor.column))
+    return times * rows * rows * (2 * (target.load + target.store) + rows * target.contraction / 6)
+
+
+def _touched(load: Load, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
+    """How many elements a load reads over axes."""
+    used = {v for i in load.indices for v in free_vars(i)}
+    return prod(extent(boxes.get(loop), target) for loop in axes if loop.var in used)

@@ -1,0 +1,56 @@
+"""Loops of few steps over elements that do not look at each other, as Horner's rule: XLA fuses the steps of such ones.
+
+A step of a loop goes through all of its arrays; steps that are compiled as one keep each element in a register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop
+from ir.nodes import Buffer, Expr
+from ir.traverse import free_vars
+from lower.nest.element_prices import extent
+from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop
+
+MAX_STEPS = 16
+MAX_STATEMENTS = 128  # that are compiled in place of those of one step
+
+
+def in_one_go(loop: SequentialLoop, plan: Plan, target: Target) -> bool:
+    """Whether the steps of a loop are better compiled one after the other."""
+    box = plan.boxes.get(loop.loop)
+    if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
+        return False
+    steps, body = box.extent.const, _statements(loop.body)
+    if body is None or not 1 < steps <= MAX_STEPS or steps * len(body) > MAX_STATEMENTS:
+        return False
+    places = {n.statement.buffer: n.statement.store.indices for n in body}
+    if not all(_own_elements(n, loop.loop, places, plan.expanded.get(n.statement.buffer, ())) for n in body):
+        return False
+    elements = max(prod(extent(plan.boxes.get(o), target) for o in n.axes) for n in body)
+    return elements * (target.load + target.store) > target.kernel
+
+
+def _statements(nodes: Iterable[Node]) -> list[ArrayStatement] | None:
+    """The statements of a body that consists of nothing else."""
+    found: list[ArrayStatement] = []
+    for node in nodes:
+        if not isinstance(node, ArrayStatement) or node.scan is not None or not node.axes:
+            return None
+        found.append(node)
+    return found or None
+
+
+def _own_elements(
+    node: ArrayStatement, loop: Loop, places: Mapping[Buffer, tuple[Expr, ...]], copies: tuple[Loop, ...]
+) -> bool:
+    """Whether a statement, in all steps alike, stores one element for each position of its axes, and reads of what the
+    loop stores those at the same place. A local has `copies` for the iterations of loops."""
+    statement = node.statement
+    stored = {v for i in statement.store.indices for v in free_vars(i)} | {o.var for o in copies}
+    if loop.var in stored or not {o.var for o in node.axes} <= stored:
+        return False
+    return all(load.indices == places.get(load.buffer, load.indices) for load in statement.operands())

@@ -1,0 +1,221 @@
+"""Which loops become array axes and which stay loops (Allen and Kennedy's loop distribution, 1987).
+
+Statements are grouped by the cycles of their dependences. A cycle that a loop carries keeps that loop sequential around
+the rest; a loop that carries nothing within its group moves inward and becomes an axis; what is in no cycle becomes one
+array statement over all its loops. Reductions `B[f] = B[f] op e` commute with themselves and hold nothing up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from egraph_rules.cost import CPU, Target
+from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
+from ir.nodes import Buffer
+from lower.analysis.components import components
+from lower.instructions.segmented_reduction import bounded, span
+from lower.nest.loop_bounds import loop_boxes, static_names
+from lower.nest.nodes import (
+    ArrayStatement,
+    Node,
+    Plan,
+    SequentialLoop,
+    Versions,
+    inner_statements,
+    loop_over,
+)
+from lower.nest.normalize import Program
+from lower.nest.silent_stores import always_unchanged
+from lower.restructure.alternatives import Edge, Forms
+from lower.restructure.coalescing import price
+from lower.restructure.coalescing import ranges as flat_ranges
+
+
+def plan(program: Program, target: Target = CPU) -> Plan:
+    """Schedule a program for a target."""
+    static = static_names(program)
+    boxes = loop_boxes(program, static)
+    deps = dependences(program.statements, program.depth, always_unchanged(program.statements, program.policy))
+    flat = flat_ranges(program.statements, boxes, static, program.depth)
+    prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
+    masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target)
+    if masked:
+        boxes = loop_boxes(program, static, masked)
+    flat = {loop: r for loop, r in flat.items() if loop in one}
+    scheduler = _Scheduler(program, boxes, deps, target, ranges, flat)
+    nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
+    result = Plan(nodes, boxes, static)
+    _expand_locals(program, result)
+    return result
+
+
+class _Scheduler(Forms):
+    def _as_ranges(self, statement: Statement, level: int, pending: frozenset[Loop]) -> ArrayStatement | None:
+        """An array statement over ranges, if a loop that gives them is an axis and all others may be too."""
+        (loop, *more) = [o for o in statement.loops[level:] if o in self.forced_in([statement])]
+        if loop not in self.ranges or more:
+            return None
+        found = span(statement, loop, self.boxes, self.program.depth)
+        axes = {o.var for k, o in enumerate(statement.loops) if k >= level or o in pending}
+        if found is None or not found.deciding & axes:
+            return None
+        whole = loop_over(loop.var, self.ranges[loop], self.boxes)
+        loops = tuple(whole if o is loop else o for o in statement.loops)
+        pending = frozenset(whole if o is loop else o for o in pending)
+        return self.over_all(replace(statement, loops=loops), level, pending, replace(found, loop=whole))
+
+    def ordering(self, deps: Iterable[Dependence]) -> list[Edge]:
+        """Dependences that order statements: updates commute, and an array statement reads before it writes."""
+        edges: list[Edge] = []
+        for d in deps:
+            carried_update = d.commuting and d.level is not None
+            own_read = d.source == d.sink and d.kind == "anti"
+            if not carried_update and not own_read:
+                edges.append(Edge(d.source, d.sink, d.level, d))
+        for buffer, users in self.users.items():
+            # A local cannot get an axis for a loop without static bounds: its users stay in one such loop.
+            first = min(users)
+            for level, loop in enumerate(self.by_position[first].loops[: self.program.depth[buffer]]):
+                if loop in self.forced:
+                    for other in users - {first}:
+                        edges += [Edge(first, other, level, None), Edge(other, first, level, None)]
+            edges += self._search_edges(users)
+        return edges
+
+    def _search_edges(self, users: set[int]) -> Iterator[Edge]:
+        """Edges that keep a search together while loops around it become axes."""
+        group = [self.by_position[p] for p in sorted(users)]
+        depth = len(group[0].loops)
+        for level in range(depth) if len(group) > 1 else ():
+            if self.search(group, level, str) is not None:
+                for s in group[1:]:
+                    yield Edge(group[0].position, s.position, depth - 1, None)
+                    yield Edge(s.position, group[0].position, depth - 1, None)
+                return
+
+    def schedule(
+        self, statements: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]
+    ) -> Iterator[Node]:
+        """Nodes for `statements`, whose outer `level` loops are decided: around us, or `pending` as axes."""
+        edges = self._keep_locals_together(statements, level, edges)
+        for group in components(statements, ((e.source, e.sink) for e in edges)):
+            inside = {s.position for s in group}
+            own = [e for e in edges if e.source in inside and e.sink in inside]
+            yield from self._group(group, level, pending, own)
+
+    def _group(self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]) -> Iterator[Node]:
+        cyclic = len(group) > 1 or any(e.level is not None for e in edges)
+        if not cyclic and self.forced_in(group).isdisjoint(group[0].loops[level:]):
+            yield self.over_all(group[0], level, pending)
+            return
+        over = None if cyclic else self._as_ranges(group[0], level, pending)
+        if over is not None:
+            yield over
+            return
+        loop = group[0].loops[level]
+        reason = self._carried(group, level, edges)
+        if reason is None:
+            yield from self.schedule(group, level + 1, pending | {loop}, edges)
+            return
+        yield from self.best(group, level, pending, edges, reason)
+
+    def _carried(self, group: list[Statement], level: int, edges: list[Edge]) -> str | None:
+        """Why the loop at `level` must run in order; None when it may become an axis."""
+        loop = group[0].loops[level]
+        if loop in self.forced_in(group):
+            if loop not in self.boxes:
+                return "its bounds have no static limit"
+            return "bounds without static limit depend on it"
+        inside = {s.position for s in group}
+        for edge in sorted(edges, key=lambda e: e.dependence is None or e.dependence.kind != "flow"):
+            if edge.level == level:
+                if edge.dependence is None:
+                    return "a local buffer is used inside it"
+                return _explain(edge.dependence, self.by_position)
+        for dep in self.anti_self:
+            if dep.source in inside and dep.level == level:
+                return _explain(dep, self.by_position)
+        return None
+
+    def _keep_locals_together(self, statements: list[Statement], level: int, edges: list[Edge]) -> list[Edge]:
+        """Add edges so that a loop that stays sequential holds all users of the locals of its body."""
+        present = {s.position for s in statements}
+        edges = list(edges)
+        tied: set[Buffer] = set()
+        while True:
+            changed = False
+            for group in components(statements, ((e.source, e.sink) for e in edges)):
+                inside = {s.position for s in group}
+                own = [e for e in edges if e.source in inside and e.sink in inside]
+                if len(group[0].loops) <= level or not self._stays(group, level, own):
+                    continue
+                for buffer, users in self.users.items():
+                    if self.program.depth[buffer] <= level or buffer in tied:
+                        continue
+                    here = users & present
+                    if here & inside and len(here) > 1:
+                        tied.add(buffer)
+                        changed = changed or not here <= inside
+                        first = min(here)
+                        for other in here - {first}:
+                            edges += [Edge(first, other, level, None), Edge(other, first, level, None)]
+            if not changed:
+                return edges
+
+    def _stays(self, group: list[Statement], level: int, edges: list[Edge]) -> bool:
+        if self.ranges_of(group, level) is not None:
+            return False
+        if group[0].loops[level] in self.forced_in(group):
+            return True
+        cyclic = len(group) > 1 or any(e.level is not None for e in edges)
+        if not cyclic or self.search(group, level, str) is not None:
+            return False
+        return self._carried(group, level, edges) is not None
+
+
+def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
+    kinds = {
+        "flow": "reads what an earlier iteration wrote",
+        "anti": "overwrites what an earlier iteration reads",
+        "output": "may write an element twice",
+    }
+    sink = by_position[dep.sink]
+    span = sink.store.span
+    where = "" if span is None else f" (line {span.line})"
+    return f"the store to {sink.buffer.name}{where} {kinds[dep.kind]}: {dep.kind} dependence on {dep.buffer.name}"
+
+
+def users_of(buffer: Buffer, program: Program, plan: Plan) -> list[Statement]:
+    """Statements that access a local, as they were written, or as they were planned if that introduced it."""
+    written = [s for s in program.statements if buffer in s.buffers()]
+    return written or [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
+
+
+def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
+    """All sequential loops of a plan, outer ones first."""
+    for node in nodes:
+        if isinstance(node, SequentialLoop):
+            yield node
+            yield from sequential_loops(node.body)
+        elif isinstance(node, Versions):
+            yield from sequential_loops((*node.fast, *node.exact))
+
+
+def _expand_locals(program: Program, result: Plan) -> None:
+    """Give a local buffer an axis for each loop that was distributed over its users."""
+    kept = [(n.loop, {m.statement.position for m in inner_statements((n,))}) for n in sequential_loops(result.nodes)]
+    for buffer, depth in program.depth.items():
+        users = users_of(buffer, program, result)
+        if not users:
+            continue
+        positions = {s.position for s in users}
+        shared = min(common_loops(users[0], s) for s in users)
+        axes = [
+            loop
+            for loop in users[0].loops[: min(depth, shared)]
+            if not any(loop is k and positions <= inside for k, inside in kept)
+        ]
+        steps = [k for k, inside in kept if positions & inside]
+        # what a step of a loop takes lies together
+        result.expanded[buffer] = tuple(sorted(axes, key=lambda loop: not any(loop is k for k in steps)))

@@ -1,0 +1,1 @@
+"""Kernels: compilation, calls and their checks, several devices, artefacts, what is kept on disk."""

@@ -1,0 +1,379 @@
+"""`loopsat.jit`: plain Python functions of loops over arrays, compiled for the arguments they are called with.
+
+Owns the signature of a call, and which program answers to it. What the language is, is `ir.script.plain`'s.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Literal, overload
+
+import jax
+import numpy as np
+from jax import core as jax_core
+
+from egraph_rules import Floats, Result
+from egraph_rules.cost import Target
+from egraph_rules.phases import Budget
+from ir.analysis.witness import PLAIN
+from ir.dtypes import DType, from_name
+from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError
+from ir.floats import floats_named
+from ir.nodes import PrimFunc
+from ir.page import Section
+from ir.script.plain.program import NeedsValue
+from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
+from ir.script.plain.translate import OPEN_FROM, Plain, translate
+from ir.shown import Shown
+from ir.verify import check_entry
+from lower.emission.donation import Donate
+from lower.price.search import optimize
+from lower.runtime.callable import is_array
+from lower.runtime.kernel import Kernel, compile
+
+Sizes = Literal["fixed", "open"]
+_PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Specialization(Shown):
+    """A function compiled for one signature: the program as read, what the search made of it, and the kernel."""
+
+    func: PrimFunc
+    result: Result
+    kernel: Kernel
+    places: tuple[int, ...] | None  # of the arguments that the kernel takes, unless it takes all
+    picked: tuple[int, ...]  # which of the kernel's results are returned, in order
+    single: bool
+    stores: tuple[int, ...]  # places of the arguments that the function stores to
+    quick: bool  # whether arguments of this signature need neither checks nor conversion
+
+    def brief(self) -> str:
+        """The signature and the cost of its program."""
+        cost = f"cost {self.result.variants[0][1]:,.0f}, was {self.result.cost_before:,.0f}"
+        return f"Specialization {self.func.signature}: {cost}"
+
+    def sections(self) -> Iterator[Section]:
+        """The program as read, what the search made of it, and the kernel."""
+        yield from self.result.sections()
+        yield self.kernel.made
+
+    def pick(self, results: Sequence[Any]) -> Any:
+        """What the Python function would return."""
+        if self.single:
+            return results[self.picked[0]]
+        return tuple(results[k] for k in self.picked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Options:
+    target: str | Target | None
+    floats: Floats
+    sizes: Sizes
+    donate: Donate
+    checks: bool
+    budget: Budget | None
+
+
+class JitFunction(Shown):
+    """A plain Python function that is compiled when it is called; see `jit`.
+
+    `source`, `report` and `specialization` are those of the last call. A function within a function cannot be pickled,
+    as in Python; any other is pickled by its name.
+    """
+
+    __name__: str
+    __wrapped__: Callable[..., Any]
+
+    def __init__(self, function: FunctionType, options: _Options, static: frozenset[str]) -> None:
+        functools.update_wrapper(self, function)
+        self._options = options
+        self._static = static  # parameters whose value is part of the signature; grows where values decide
+        self._signature = inspect.signature(function)
+        self._parameters = tuple(self._signature.parameters)
+        self._known: dict[Hashable, Specialization] = {}
+        self._last: Specialization | None = None
+        self._lock = threading.RLock()
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Run the function; results are JAX arrays, and arguments stay as they are.
+
+        Raises:
+            LoopsatError: the function is not of the language, or an argument is of a kind that is not understood.
+        """
+        if named or len(arguments) != len(self._parameters):
+            arguments = self._bound(arguments, named)
+        special = self._known.get(self._key(arguments))
+        if special is None:
+            special = self._specialized(arguments)
+        self._last = special
+        if special.stores:
+            self._check_distinct(arguments, special.stores)
+        if special.places is not None:
+            arguments = tuple([arguments[k] for k in special.places])
+        if special.quick:
+            return special.pick(special.kernel.run_fitting(arguments))
+        return special.pick(special.kernel(*arguments))
+
+    def _check_distinct(self, arguments: Sequence[Any], stores: Sequence[int]) -> None:
+        """Refuse an array that is stored to and given twice: Python would see the stores through both names."""
+        for k in stores:
+            stored = arguments[k]
+            for other, value in enumerate(arguments):
+                if value is stored and other != k and isinstance(value, np.ndarray):
+                    one, two = self._parameters[k], self._parameters[other]
+                    message = f"{self.__name__} stores to {one}, and {two} is the same array"
+                    raise LowerValueError("arguments", message, help=f"pass a copy, as in {two}.copy()")
+
+    def brief(self) -> str:
+        """Its Python signature."""
+        return f"loopsat.jit {self.__wrapped__.__qualname__}{self._signature}"
+
+    def sections(self) -> Iterator[Section]:
+        """Its Python signature, and what it was compiled to for each signature of calls."""
+        yield Section(self.brief())
+        for special in self._known.values():
+            yield from special.sections()
+
+    def __reduce__(self) -> str:
+        return self.__wrapped__.__qualname__
+
+    def __get__(self, instance: object, owner: object = None) -> JitFunction:
+        if instance is None:
+            return self
+        message = f"{self.__name__} is a method, and objects are no arrays"
+        raise LowerTypeError("arguments", message, help="make it a function of the arrays that it needs")
+
+    # What was made --------------------------------------------------------------------------------------------------
+
+    @property
+    def specialization(self) -> Specialization:
+        """What the last call ran.
+
+        Raises:
+            LowerError: there was no call.
+        """
+        if self._last is None:
+            message = f"{self.__name__} has not been called"
+            raise LowerError("not-called", message, help="call it, or ask .specialize(...) with its arguments")
+        return self._last
+
+    @property
+    def source(self) -> str:
+        """The JAX source of what the last call ran."""
+        return self.specialization.kernel.source
+
+    @property
+    def report(self) -> list[str]:
+        """Which form each statement took in what the last call ran."""
+        return self.specialization.kernel.report
+
+    def explain(self) -> str:
+        """The decisions of the search behind the last call, each with its fact, and the form of each statement."""
+        special = self.specialization
+        report = special.result.report
+        decisions = [
+            f"{d.place}: {d.rule}, since {d.fact}" if d.fact else f"{d.place}: {d.rule}" for d in report.decisions
+        ]
+        return "\n".join([*decisions, "", *special.kernel.report])
+
+    def specialize(self, *arguments: Any, **named: Any) -> Specialization:
+        """What a call with these arguments runs; nothing is run. Raises as a call does."""
+        arguments = self._bound(arguments, named)
+        found = self._known.get(self._key(arguments))
+        return self._specialized(arguments) if found is None else found
+
+    def lower(self, *arguments: Any, **named: Any) -> Any:
+        """JAX's lowered form for these arguments, to compile or inspect; nothing is run."""
+        arguments = self._bound(arguments, named)
+        special = self.specialize(*arguments)
+        given = arguments if special.places is None else [arguments[k] for k in special.places]
+        return special.kernel.lower(*given)
+
+    # Signatures -----------------------------------------------------------------------------------------------------
+
+    def _bound(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        try:
+            bound = self._signature.bind(*arguments, **named)
+        except TypeError as error:
+            message = f"{self.__name__}{self._signature}: {error}"
+            raise LowerTypeError("arguments", message, help="pass arguments as to the Python function") from None
+        bound.apply_defaults()
+        return tuple(bound.arguments[p] for p in self._parameters)
+
+    def _key(self, arguments: Sequence[Any]) -> Hashable:
+        """What calls that one program answers have in common."""
+        key: list[Hashable] = []
+        for name, value in zip(self._parameters, arguments, strict=True):
+            kind = type(value)
+            if kind is float:
+                key.append(value if name in self._static else kind)
+            elif kind is int:
+                key.append((kind, value) if name in self._static else kind)
+            elif is_array(value) and value.ndim:
+                key.append((value.shape, value.dtype))
+            elif name in self._static and _is_known(value):
+                key.append((kind, value.item()))
+            elif is_array(value) or isinstance(value, np.generic):
+                key.append((_weak(value), value.dtype))
+            else:
+                key.append((kind, self._hashable(name, value)))
+        if self._options.sizes == "open":
+            self._open(key, arguments)
+        return tuple(key)
+
+    def _open(self, key: list[Hashable], arguments: Sequence[Any]) -> None:
+        """Write which sizes are equal in place of the sizes."""
+        names: dict[int, str] = {}
+        for k, value in enumerate(arguments):
+            if is_array(value) and value.ndim:
+                key[k] = (self._shape(value.shape, names), value.dtype)
+
+    def _shape(self, shape: Sequence[int], names: dict[int, str]) -> tuple[int | str, ...]:
+        """A shape with names for sizes that are open: equal ones share a name; 0 and 1 stay numbers."""
+        if self._options.sizes != "open":
+            return tuple(shape)
+        return tuple(n if n < OPEN_FROM else names.setdefault(n, f"size_{len(names)}") for n in shape)
+
+    def _hashable(self, name: str, value: Any) -> Hashable:
+        try:
+            hash(value)
+        except TypeError:
+            message = f"argument {name} of {self.__name__} is a {type(value).__name__}"
+            raise LowerTypeError("arguments", message, help=f"pass an array, as in np.array({name})") from None
+        return value
+
+    def _type(self, name: str, value: Any, sizes: dict[int, str]) -> ArgumentType:
+        if isinstance(value, (np.ndarray, jax.Array, np.generic)):
+            dtype = from_name(value.dtype.name)
+            if dtype is None or not value.dtype.isnative:
+                message = f"argument {name} of {self.__name__} has the dtype {value.dtype}"
+                raise LowerTypeError("arguments", message, help="convert it with .astype(...)")
+            if name in self._static and _is_known(value):
+                return Known(value.item())
+            return ArrayType(self._shape(value.shape, sizes), dtype) if value.ndim else ScalarType(dtype, _weak(value))
+        if type(value) in (int, float) and name not in self._static:
+            return ScalarType(_PYTHON[type(value)], True)
+        return Known(value)
+
+    # Programs -------------------------------------------------------------------------------------------------------
+
+    def _specialized(self, arguments: Sequence[Any]) -> Specialization:
+        """Compile for the types of these arguments."""
+        with self._lock:
+            while True:
+                key = self._key(arguments)
+                if key in self._known:
+                    return self._known[key]
+                try:
+                    special = self._compiled(arguments)
+                except NeedsValue as needed:
+                    self._static |= needed.names
+                    continue
+                self._known[key] = special
+                return special
+
+    def _compiled(self, arguments: Sequence[Any]) -> Specialization:
+        sizes: dict[int, str] = {}
+        given = zip(self._parameters, arguments, strict=True)
+        types = {name: self._type(name, value, sizes) for name, value in given}
+        options = self._options
+        kinds = (int, np.integer)
+        ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, kinds))
+        exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
+        plain = translate(self.__wrapped__, types, ints, exact)
+        check_entry(plain.func, words=PLAIN)
+        target = jax.default_backend() if options.target is None else options.target
+        result = optimize(plain.func, target, budget=options.budget, floats=options.floats)
+        kernel = compile(
+            result.best, target, checks=options.checks, donate=options.donate, floats=options.floats
+        )  # fmt: skip
+        return _specialization(plain, result, kernel, types, arguments, options)
+
+
+def _specialization(
+    plain: Plain, result: Result, kernel: Kernel, types: Mapping[str, ArgumentType], arguments: Sequence[Any],
+    options: _Options,
+) -> Specialization:  # fmt: skip
+    places = tuple(k for k, kind in enumerate(types.values()) if not isinstance(kind, Known))
+    picked = tuple(kernel.results.index(name) for name in plain.results)
+    values = [arguments[k] for k in places]
+    plain_values = all(type(a) is float or (is_array(a) and a.ndim) for a in values)
+    quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
+    own = None if len(places) == len(types) else places
+    inputs = [plain.func.params[k].name for k in range(len(places))]
+    stores = (
+        tuple(k for k, name in zip(places, inputs, strict=True) if name in plain.results) if len(places) > 1 else ()
+    )
+    return Specialization(plain.func, result, kernel, own, picked, plain.single, stores, quick)
+
+
+def _is_known(value: Any) -> bool:
+    """Whether a value is one number of NumPy or JAX, which JAX does not trace."""
+    number = isinstance(value, np.generic) or (is_array(value) and value.ndim == 0)
+    return number and not isinstance(value, jax_core.Tracer)
+
+
+def _weak(value: Any) -> bool:
+    """Whether JAX takes a number as one of Python, whose dtype gives way."""
+    return isinstance(value, jax.Array) and bool(getattr(value, "weak_type", False))
+
+
+@overload
+def jit(function: Callable[..., Any], /) -> JitFunction: ...
+@overload
+def jit(
+    *,
+    target: str | Target | None = None,
+    floats: Floats | str | Iterable[str] | None = None,
+    sizes: Sizes = "fixed",
+    static: str | Iterable[str] = (),
+    donate: Donate = False,
+    checks: bool = False,
+    budget: Budget | None = None,
+) -> Callable[[Callable[..., Any]], JitFunction]: ...
+def jit(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    target: str | Target | None = None,
+    floats: Floats | str | Iterable[str] | None = None,
+    sizes: Sizes = "fixed",
+    static: str | Iterable[str] = (),
+    donate: Donate = False,
+    checks: bool = False,
+    budget: Budget | None = None,
+) -> Any:
+    """Decorator: a plain Python function of loops over arrays, optimized and compiled for what it is called with.
+
+    The function is read from its source and never run. Each signature (shapes and dtypes of arrays, dtypes of numbers)
+    has a program of its own, made at its first call; `sizes="open"` makes one for all sizes, where equal sizes stay
+    equal. Python integers that decide about shapes, loops or places are part of the signature with their value, as are
+    truths, texts and the parameters in `static`.
+
+    `target` is cpu, gpu or tpu (by default what JAX runs on), `floats` the freedoms that are granted, `budget` that of
+    the search, as for `optimize`; `donate` and `checks` are as for `compile`.
+
+    Results are JAX arrays: what the function returns, or where it returns nothing, the parameters that it stores to, in
+    their order; one result stands by itself. Arguments never change.
+
+    Raises:
+        LowerError: an option is not understood, or what is decorated is no function.
+        LoopsatError: at a call, the function is not of the language.
+    """
+    if sizes not in ("fixed", "open"):
+        raise OptionError("argument", f"sizes must be fixed or open, not {sizes!r}")
+    names = frozenset([static] if isinstance(static, str) else static)
+    options = _Options(target, floats_named(floats), sizes, donate, checks, budget)
+
+    def decorate(function: Callable[..., Any]) -> JitFunction:
+        if not isinstance(function, FunctionType):  # a method, or an object
+            raise LowerError("no-source", f"loopsat.jit decorates functions, found {type(function).__name__}")
+        return JitFunction(function, options, names)
+
+    return decorate if function is None else decorate(function)

@@ -1,0 +1,154 @@
+"""Compilation: from a function and a target to a callable kernel, or to source. Chooses among forms, makes none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+from jax.sharding import Mesh
+
+from egraph_rules.cost import Target
+from ir.errors import LowerError, LowerValueError, suggest
+from ir.floats import Floats, floats_named
+from ir.nodes import PrimFunc
+from ir.presburger import exclusive
+from ir.verify import check_entry
+from lower.analysis.freedoms import HIGHEST, precision_named
+from lower.emission.donation import Donate
+from lower.emission.function import emit_function
+from lower.pallas.choice import preferred
+from lower.pallas.forms import emitted, find_form
+from lower.runtime.calibration import price_line, user_target
+from lower.runtime.callable import Kernel, ShardedKernel
+from lower.runtime.sharding import Shardings, mesh_layout
+
+_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
+_ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
+
+__all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
+
+
+@exclusive
+def compile(
+    func: PrimFunc,
+    target: str | Target = "cpu",
+    *,
+    checks: bool = False,
+    mesh: Mesh | None = None,
+    shardings: Shardings | None = None,
+    donate: Donate = False,
+    pallas: bool = True,
+    floats: Floats | str | Iterable[str] | None = None,
+    precision: str = HIGHEST,
+    verify: bool = True,
+) -> Kernel:
+    """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
+
+    `floats` are the freedoms that forms may take, as for `optimize`: a `Floats`, names, or the default policy.
+    `precision` is that of products of float32 arrays on devices that have several: highest (all digits of the type,
+    which is the default), high or default, which is the fastest one.
+
+    Where a choice between forms is one of prices, those that `loopsat calibrate` keeps for the target named decide, if
+    there are any, and the report says so; a `Target` is taken with the prices that it has.
+
+    `donate` names buffers that the function writes, or is True for all that it reads and overwrites: results then take
+    the place of these arguments, without a copy of either. A JAX array that is passed for one belongs to the call: the
+    caller must not use it again (JAX refuses to), nor pass it for another parameter as well. NumPy arrays are copied.
+
+    For tpu and gpu, a Pallas kernel is taken where its price is much lower than that of XLA's form, and the report says
+    what was compared; `pallas=False` keeps XLA's form. With donated buffers, checks or a mesh it is XLA's in any case.
+
+    With a `mesh`, the kernel runs on its devices: `shardings` gives for buffer parameters a `PartitionSpec` or a tuple
+    of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
+    divide are padded inside, and results are those of the unsharded kernel.
+
+    `verify=False` vouches for a program that `ir.verify` has not seen.
+
+    Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
+    names in `donate` that the function does not write; VerifyError for a program that has no meaning.
+    """
+    check_entry(func, verify)
+    policy, digits = floats_named(floats), precision_named(precision)
+    platform = platform_of(target)
+    device, notes = _device(platform)
+    prices = user_target(platform if isinstance(target, str) else target)
+    notes += [prices.note] if prices.note else []
+    notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
+    if mesh is not None:
+        layout = mesh_layout(func, mesh, shardings, platform)
+        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy, digits)
+        kernel.report += notes
+        return kernel
+    if shardings:
+        raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
+    if pallas and not (checks or donate):
+        form, why = preferred(func, prices.target, policy)
+        here = device.platform in (platform, *_ALIASES.get(platform, ()))
+        elsewhere = f", but not on {device.platform}" if form is not None and not here else ""
+        notes += [f"{why}{elsewhere}"] if why else []
+        if form is not None and here:
+            return Kernel(emitted(form), device, notes)
+    lowered = emit_function(func, checks, prices.target, donate, floats=policy, precision=digits)
+    return Kernel(lowered, device, notes)
+
+
+def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool = False) -> Kernel:
+    """The Pallas form as a kernel, called as those of `compile` are; `interpret` runs it on a CPU.
+
+    Raises:
+        LoopsatError: the program has no such form, or the target is unknown.
+    """
+    form = find_form(func, target, interpret)
+    if isinstance(form, str):
+        raise LowerError("no-pallas-form", f"{func.name} has no Pallas form", func.span, notes=[form])
+    device = jax.devices("cpu")[0] if interpret else jax.devices()[0]
+    return Kernel(emitted(form), device)
+
+
+def platform_of(target: str | Target) -> str:
+    """What a target or platform is called here: cpu, gpu or tpu.
+
+    Raises LowerError for an unknown one.
+    """
+    name = target if isinstance(target, str) else target.name
+    platform = _PLATFORMS.get(name)
+    if platform is None:
+        known = ", ".join(_PLATFORMS)
+        help = suggest(name, _PLATFORMS) or f"use one of {known}"
+        raise LowerValueError("unknown-target", f"there is no target `{name}`", help=help)
+    return platform
+
+
+def _device(platform: str) -> tuple[Any, list[str]]:
+    try:
+        return jax.devices(platform)[0], []
+    except RuntimeError:
+        device = jax.devices()[0]
+        return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
+
+
+@exclusive
+def emit(
+    func: PrimFunc,
+    target: str | Target = "cpu",
+    *,
+    donate: Donate = False,
+    pallas: bool = True,
+    floats: Floats | str | Iterable[str] | None = None,
+    precision: str = HIGHEST,
+    verify: bool = True,
+) -> str:
+    """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
+
+    Raises LowerError for an unknown target, and for names in `donate` that the function does not write; VerifyError
+    for a program that has no meaning.
+    """
+    check_entry(func, verify)
+    prices = user_target(platform_of(target) if isinstance(target, str) else target)
+    if pallas and not donate:
+        form, _ = preferred(func, prices.target, floats_named(floats))
+        if form is not None:
+            return form.source
+    policy, digits = floats_named(floats), precision_named(precision)
+    return emit_function(func, target=prices.target, donate=donate, floats=policy, precision=digits).source

@@ -1,0 +1,1 @@
+"""Where values are kept: orders of dimensions, copies, expansion, contraction, promotion, forward substitution."""

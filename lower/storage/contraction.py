@@ -1,0 +1,123 @@
+"""Arrays without the dimensions that a loop around all their users makes needless (array contraction, Gao et al. 1992).
+
+Another order needs a place for each iteration of a loop in each local, until the order is found. Where that keeps the
+loop outermost around all users of a local, an iteration finds only what it wrote itself, and one place serves all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop
+from ir.nodes import Buffer, Expr, Var
+from ir.traverse import free_vars, substitute_expr
+from lower.analysis.linear_forms import Linear, linear
+from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop, inner_statements, relocated_node
+from lower.nest.normalize import mapped, read_by_bounds
+
+
+def contracted(
+    nodes: Sequence[Node], arrays: Iterable[Buffer], boxes: Mapping[Loop, Box], target: Target
+) -> tuple[tuple[Node, ...], list[Buffer]]:
+    """Nodes and arrays that nothing outside of them accesses, which every iteration of the loops that were around
+    their users writes before it reads, without needless dimensions."""
+    changed: dict[Buffer, tuple[Buffer, tuple[int, ...]]] = {}
+    result, arrays = tuple(nodes), list(arrays)
+    fixed = read_by_bounds(n.statement for n in inner_statements(result))
+    for array in (a for a in arrays if a not in fixed):
+        sunk = _sunk(result, array, boxes, target)
+        dims = _needless(sunk, array)
+        if dims:
+            result = sunk
+            changed[array] = replace(array, shape=_without(array.shape, dims)), dims
+    if changed:
+        result = tuple(_node(n, changed) for n in result)
+    return result, [changed[a][0] if a in changed else a for a in arrays]
+
+
+def _sunk(nodes: tuple[Node, ...], array: Buffer, boxes: Mapping[Loop, Box], target: Target) -> tuple[Node, ...]:
+    """Nodes in which statements that fill an array before a loop do so in it, a part in each iteration, where an array
+    as large as such a part is worth that."""
+    users = [n for n in nodes if array in _buffers(n)]
+    if len(users) < 2 or not isinstance(users[-1], SequentialLoop):
+        return nodes
+    around, fills = users[-1], users[:-1]
+    written = {n.statement.buffer for n in inner_statements(nodes)} - {array}
+    inside: list[Node] = []
+    for fill in fills:
+        if not isinstance(fill, ArrayStatement) or fill.scan is not None or fill.statement.buffer != array:
+            return nodes
+        part = None if fill.statement.buffers() & written else _part(fill, around.loop, boxes, target)
+        if part is None:
+            return nodes
+        inside.append(part)
+    loop = replace(around, body=(*inside, *around.body))
+    return tuple(loop if n is around else n for n in nodes if n not in fills)
+
+
+def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target: Target) -> ArrayStatement | None:
+    """What one iteration of a loop has of a statement with an axis for just its iterations, along which it stores."""
+    statement = fill.statement
+    box = boxes.get(around)
+    for axis in fill.axes:
+        own = boxes.get(axis)
+        if box is None or own is None or not own.exact or not _alike(own, box):
+            continue
+        sizes = [
+            linear(e) for e, i in zip(statement.buffer.shape, statement.store.indices, strict=True) if i != axis.var
+        ]
+        size = prod(form.const if form.is_const else target.default_extent for form in sizes)
+        if len(sizes) == len(statement.store.indices) or size * (target.load + target.store) < target.launch:
+            continue
+        axes = tuple(o for o in fill.axes if o is not axis)
+        outer = tuple(o for o in statement.loops if o not in fill.axes)
+        new = mapped(statement, partial(substitute_expr, values={axis.var: around.var}))
+        return ArrayStatement(replace(new, loops=(*outer, around, *axes)), axes)
+    return None
+
+
+def _alike(a: Box, b: Box) -> bool:
+    return a.low.equals(b.low) and a.extent.equals(b.extent)
+
+
+def _needless(nodes: Sequence[Node], array: Buffer) -> tuple[int, ...]:
+    """Dimensions at which all accesses have the same place in each iteration of the outermost loops around them."""
+    around: list[Var] = []
+    users = [n for n in nodes if array in _buffers(n)]
+    while len(users) == 1 and isinstance(users[0], SequentialLoop):
+        around.append(users[0].loop.var)
+        users = [n for n in users[0].body if array in _buffers(n)]
+    places = [tuple(map(linear, p)) for n in inner_statements(users) for p in n.statement.places(array)]
+    found: list[int] = []
+    for var in around:
+        own = [d for d in range(len(array.shape)) if _steps(places, d, var)]
+        if not own:
+            break
+        found += own[:1]
+    return tuple(found)
+
+
+def _steps(places: Sequence[tuple[Linear, ...]], dimension: int, var: Var) -> bool:
+    """Whether a dimension has a place for each value of a variable, at all accesses the same."""
+    first = places[0][dimension]
+    return free_vars(var) == {v for t in first.terms for v in free_vars(t)} and all(
+        p[dimension].equals(first) for p in places
+    )
+
+
+def _buffers(node: Node) -> set[Buffer]:
+    return {b for n in inner_statements((node,)) for b in n.statement.buffers()}
+
+
+def _node(node: Node, changed: Mapping[Buffer, tuple[Buffer, tuple[int, ...]]]) -> Node:
+    for old, (new, dims) in changed.items():
+        node = relocated_node(node, old, new, partial(_without, dims=dims))
+    return node
+
+
+def _without(items: tuple[Expr, ...], dims: Sequence[int]) -> tuple[Expr, ...]:
+    return tuple(e for d, e in enumerate(items) if d not in dims)

@@ -1,0 +1,139 @@
+"""Dimensions that a program makes of one, by products with open sizes: `B[i * n + j]` of m * n elements is `B[i, j]`.
+
+Such indices are outside of Presburger arithmetic. Where all accesses to a buffer agree on a size, and what they add
+to its multiples is shown to be below it, the program sees the dimensions apart. Between it and its callers stands a
+reshape (Grosser et al., "Optimistic delinearization of parametrically sized arrays", 2015). Outside of the one
+dimension is outside of the first of the two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from ir import presburger
+from ir.analysis.dependence import Statement
+from ir.nodes import Binary, Buffer, Const, Expr, Unary, Var, const
+from ir.shown import text_order
+from ir.traverse import free_vars, has_loads, loads
+from lower.analysis.linear_forms import linear
+from lower.nest.normalize import Program, read_by_bounds, relocated
+
+Monomial = tuple[Expr, ...]  # factors, in one order
+Polynomial = Mapping[Monomial, int]
+
+
+def unflatten(program: Program) -> None:
+    """Give buffers the dimensions that all accesses to them have; `program.flat` tells what callers give."""
+    fixed = read_by_bounds(program.statements)
+    for buffer in (*program.func.buffers, *program.depth):
+        found = None if buffer in fixed else _apart(buffer, program.statements)
+        while found is not None:
+            if buffer in program.func.buffers:
+                program.flat.setdefault(buffer.name, buffer)
+            _use(program, buffer, *found)
+            buffer = found[0]
+            found = _apart(buffer, program.statements)
+
+
+def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polynomial) -> None:
+    """See a buffer with one of its dimensions in two, the inner one of a size."""
+
+    def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        index = indices[dimension]
+        whole, rest = (_written(p, index) for p in _divided(_polynomial(index), size))
+        return (*indices[:dimension], whole, rest, *indices[dimension + 1 :])
+
+    params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
+    program.func = replace(program.func, params=params)
+    program.depth = {new if b == old else b: depth for b, depth in program.depth.items()}
+    program.statements[:] = [relocated(s, old, new, place) if old in s.buffers() else s for s in program.statements]
+
+
+def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int, Polynomial] | None:
+    """A buffer with a dimension in two, which dimension that is, and the size of the inner one; None if none is."""
+    accesses = [(s, indices) for s in statements for indices in _places(s, buffer)]
+    for d, extent in enumerate(buffer.shape):
+        if isinstance(extent, (Const, Var)) or has_loads(extent):
+            continue
+        for size in _sizes(accesses, d):
+            whole, rest = _divided(_polynomial(extent), size)
+            if whole and not rest and all(_is_rest(s, indices[d], size) for s, indices in accesses):
+                inner = _written(size, extent)
+                shape = (*buffer.shape[:d], _written(whole, extent), inner, *buffer.shape[d + 1 :])
+                return replace(buffer, shape=shape), d, size
+    return None
+
+
+def _places(s: Statement, buffer: Buffer) -> Iterator[tuple[Expr, ...]]:
+    """Indices of all accesses to a buffer, also of those within others."""
+    if s.buffer == buffer:
+        yield s.store.indices
+    yield from (load.indices for e in s.exprs() for load in loads(e) if load.buffer == buffer)
+
+
+def _sizes(accesses: Sequence[tuple[Statement, tuple[Expr, ...]]], dimension: int) -> list[Polynomial]:
+    """What loop variables are multiplied with in an index, products of few sizes first."""
+    found: dict[Monomial, int] = {}
+    for s, indices in accesses:
+        own = {loop.var for loop in s.loops}
+        for factors, c in _polynomial(indices[dimension]).items():
+            rest = tuple(f for f in factors if not free_vars(f) & own)
+            if 0 < len(rest) < len(factors) and not any(map(has_loads, rest)):
+                found.setdefault(rest, abs(c))
+    return [{factors: c} for factors, c in sorted(found.items(), key=lambda item: len(item[0]))]
+
+
+def _is_rest(s: Statement, index: Expr, size: Polynomial) -> bool:
+    """Whether what an index adds to multiples of a size is surely below it, wherever a statement runs."""
+    rest = _written(_divided(_polynomial(index), size)[1], index)
+    inside = Binary("and", Binary("ge", rest, const(0, rest.dtype)), Binary("lt", rest, _written(size, rest)))
+
+    def question() -> bool:
+        return s.domain.is_subset(presburger.condition(inside).must)
+
+    return presburger.within_budget(question, False)
+
+
+def _polynomial(expr: Expr) -> Polynomial:
+    form = linear(expr)
+    terms = {tuple(sorted(_factors(a), key=text_order)): c for a, c in form.terms.items()}
+    return {**terms, (): form.const} if form.const else terms
+
+
+def _factors(expr: Expr) -> Iterator[Expr]:
+    if isinstance(expr, Binary) and expr.op == "mul" and expr.dtype.is_signed:
+        yield from _factors(expr.lhs)
+        yield from _factors(expr.rhs)
+    else:
+        yield expr
+
+
+def _divided(value: Polynomial, size: Polynomial) -> tuple[Polynomial, Polynomial]:
+    """The terms of a polynomial that are multiples of a monomial, divided by it, and the others."""
+    ((by, count),) = size.items()
+    whole: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    for factors, c in value.items():
+        left = Counter(factors)
+        left.subtract(Counter(by))
+        if c % count or any(n < 0 for n in left.values()):
+            rest[factors] = c
+        else:
+            whole[tuple(sorted(left.elements(), key=text_order))] = c // count
+    return whole, rest
+
+
+def _written(value: Polynomial, like: Expr) -> Expr:
+    """A polynomial as an expression, positive terms first."""
+    total: Expr | None = None
+    for factors, c in sorted(value.items(), key=lambda item: (item[1] < 0, not item[0])):
+        parts = [*factors] if abs(c) == 1 and factors else [const(abs(c), like.dtype), *factors]
+        term = reduce(lambda a, b: Binary("mul", a, b), parts)
+        if total is None:
+            total = term if c > 0 else Unary("neg", term)
+        else:
+            total = Binary("add" if c > 0 else "sub", total, term)
+    return const(0, like.dtype) if total is None else total

@@ -1,0 +1,113 @@
+"""In which order the dimensions of local arrays lie in memory: what a step takes at once lies together.
+
+A loop over the columns of an array touches a line of memory for each element. Nobody sees how a local is laid out, so
+the dimension goes last that array statements run along, where that makes up for those that run along another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Buffer, Expr, Var
+from ir.traverse import free_vars, loads
+from lower.analysis.deciding import cheapest
+from lower.nest.element_prices import extent
+from lower.nest.nodes import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
+from lower.nest.normalize import Program, read_by_bounds, relocated
+
+_LINE = 2.0  # times the price of a transposition is that of taking one element from each line of memory
+GAIN = 0.8  # part of the price below which another order is worth its change
+
+
+def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
+    """The plan with the locals of a program in the cheapest order of their dimensions; changes the program alike."""
+    nodes = plan.nodes
+    fixed = read_by_bounds(program.statements)
+    locals_ = [b for b in program.depth if not plan.expanded.get(b) and b not in fixed]
+    for buffer in [b for b in locals_ if len(b.shape) > 1]:
+        order = _best(buffer, nodes, plan.boxes, target)
+        if order is None:
+            continue
+        new = replace(buffer, shape=ordered(order, buffer.shape))
+        nodes = tuple(relocated_node(n, buffer, new, partial(ordered, order)) for n in nodes)
+        program.statements[:] = [_moved(s, buffer, new, order) for s in program.statements]
+        program.depth[new] = program.depth.pop(buffer)
+        if buffer in program.raw:
+            program.raw.add(new)
+    return replace(plan, nodes=nodes)
+
+
+def _best(buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> tuple[int, ...] | None:
+    """The order that is cheaper by far than the one as written."""
+    found = costs(buffer, nodes, boxes, target)
+    as_written = tuple(range(len(buffer.shape)))
+    best = cheapest(
+        "layout", {as_written: GAIN * found[as_written], **{o: p for o, p in found.items() if o != as_written}}
+    )
+    return None if best == as_written else best
+
+
+def costs(
+    buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target
+) -> dict[tuple[int, ...], float]:
+    """How many elements nodes take one by one, for each order of the dimensions of an array."""
+    rank = len(buffer.shape)
+    uses = [use for n in inner_statements(nodes) for use in _uses(n, buffer, boxes, target)]
+    orders = [tuple(sorted(range(rank), key=lambda d, last=last: (d == last, d))) for last in range(rank)]
+    return {order: sum(weight * _apart(places, order) for places, weight in uses) for order in orders}
+
+
+_Places = tuple[int, ...]  # for each dimension which of a statement's axes it has, -1 for none
+
+
+def _uses(
+    node: ArrayStatement, buffer: Buffer, boxes: Mapping[Loop, Box], target: Target
+) -> Iterator[tuple[_Places, float]]:
+    """The accesses of a statement to a buffer, with the elements they move."""
+    statement, store = node.statement, node.statement.store
+    if buffer not in statement.buffers():
+        return
+    found = [load.indices for load in statement.reads() if load.buffer == buffer]
+    several = len(set(found)) > 1  # one access goes with any order, if nothing else does not
+    others = [store.indices, *(load.indices for load in statement.reads() if several or load.buffer != buffer)]
+    if store.buffer == buffer:
+        found.append(store.indices)
+        others = [load.indices for load in loads(store.value) if load.buffer != buffer]
+    axes = [loop.var for loop in node.axes]
+    along = [[v for i in indices for v in axes if v in free_vars(i)] for indices in others]
+    leading = dict.fromkeys(v for names in along if len(names) > 1 for v in names)  # a vector goes with any order
+    ranks = {v: k for k, v in enumerate(dict.fromkeys([*leading, *axes]))} if leading else dict.fromkeys(axes, 0)
+    steps = prod(extent(boxes.get(o), target) for o in statement.loops if o not in node.axes)
+    sizes = {loop.var: extent(boxes.get(loop), target) for loop in node.axes}
+    for places, used in (_places(indices, ranks) for indices in dict.fromkeys(found)):
+        if used:
+            yield places, steps * prod(sizes[v] for v in used)
+
+
+def _places(indices: Iterable[Expr], ranks: Mapping[Var, int]) -> tuple[_Places, frozenset[Var]]:
+    along = [[v for v in free_vars(i) if v in ranks] for i in indices]
+    return tuple(max((ranks[v] for v in names), default=-1) for names in along), frozenset(v for n in along for v in n)
+
+
+def _apart(places: _Places, order: Sequence[int]) -> float:
+    """How dear it is for a statement that runs along dimensions that its elements lie in this order."""
+    if places[order[-1]] < 0:
+        return _LINE
+    axes = [places[d] for d in order if places[d] >= 0]
+    return 0.0 if axes == sorted(axes) else 1.0
+
+
+def ordered(order: Sequence[int], items: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Sizes or indices in another order of the dimensions."""
+    return tuple(items[d] for d in order)
+
+
+def _moved(statement: Statement, old: Buffer, new: Buffer, order: Sequence[int]) -> Statement:
+    if old not in statement.buffers():
+        return statement
+    return relocated(statement, old, new, partial(ordered, order))

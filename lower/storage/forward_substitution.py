@@ -1,0 +1,119 @@
+"""Values taken before a loop or a branch, in place of the locals that hold them, where nothing changes them on the way.
+
+`a = X[i, k]`, then `X[i, j] = min(X[i, j], a + X[k, j])` for all j, reads X[i, k] before the loop, which stores to it.
+Where that store changes nothing (`lower/nest/silent_stores.py`), the value is the same when it is read later: up to
+there, each statement does what it would do with the value in place of the local. Only such locals give way, and those
+of one iteration whose value a store of it may change; others hold values worth working out once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ir.analysis.dependence import Idle, Statement, common_loops, may_change, may_meet
+from ir.nodes import Buffer, Expr, Load
+from ir.traverse import loads, map_expr
+from lower.analysis.freedoms import Policy
+from lower.nest.if_conversion import is_short
+from lower.nest.normalize import Program, mapped, read_by_bounds, update_of
+from lower.nest.silent_stores import always_unchanged
+
+
+def inline_values(program: Program) -> None:
+    """Put values in place of locals where no store changes them, whatever the data are."""
+    found = inlined(program.statements, program.depth, lambda ss: always_unchanged(ss, program.policy), program.policy)
+    for local in set(program.depth) - {b for s in found for b in s.buffers()}:
+        if any(local in s.buffers() for s in program.statements):
+            del program.depth[local]
+    program.statements[:] = [replace(s, position=k) for k, s in enumerate(found)]
+
+
+def inlined(
+    statements: Sequence[Statement],
+    depth: Mapping[Buffer, int],
+    idle: Callable[[Sequence[Statement]], Idle],
+    policy: Policy,
+) -> list[Statement]:
+    """The statements with values in place of locals; `idle` gives the instances that change nothing."""
+    chosen = [b for b in depth if _may_go(b, statements, depth)]
+    while chosen:
+        found = _without(chosen, statements, policy)
+        free = idle(found)
+        kept = [b for b in chosen if _lasts(b, statements, found, free)]
+        if kept == chosen:
+            return found
+        chosen = kept
+    return list(statements)
+
+
+def all_inlined(statements: Sequence[Statement], depth: Mapping[Buffer, int], policy: Policy) -> list[Statement]:
+    """What the statements would be if nothing changed any value on the way."""
+    return _without([b for b in depth if _may_go(b, statements, depth)], statements, policy)
+
+
+def writer_of(local: Buffer, statements: Sequence[Statement]) -> Statement | None:
+    """The only statement that stores to a local, if it is no update and has no guards."""
+    writers = [s for s in statements if s.buffer == local]
+    if len(writers) != 1 or writers[0].guards or any(load.buffer == local for load in writers[0].reads()):
+        return None
+    return writers[0]
+
+
+def _readers(local: Buffer, statements: Sequence[Statement]) -> list[Statement]:
+    return [s for s in statements if any(load.buffer == local for load in s.reads())]
+
+
+def _may_go(local: Buffer, statements: Sequence[Statement], depth: Mapping[Buffer, int]) -> bool:
+    """Whether a local holds a short value for one iteration that a statement which reads it may store to."""
+    writer, readers = writer_of(local, statements), _readers(local, statements)
+    if writer is None or local.shape or not readers or depth[local] != len(writer.loops):
+        return False
+    if not is_short(writer.store.value):
+        return False
+    if any(common_loops(writer, r) < len(writer.loops) or r.position < writer.position for r in readers):
+        return False
+    if local in read_by_bounds(readers):
+        return False
+    return any(
+        load.buffer == r.buffer and not load.same(Load(r.buffer, r.store.indices)) and may_meet(r, r, load, r.loops)
+        for r in readers
+        for load in loads(writer.store.value)
+    )
+
+
+def _without(locals_: Sequence[Buffer], statements: Sequence[Statement], policy: Policy) -> list[Statement]:
+    """The statements with values in place of locals, and without those that store them."""
+    found = list(statements)
+    for local in locals_:
+        writer = writer_of(local, found)
+        assert writer is not None
+        found = [having(local, writer.store.value, s, policy) for s in found if s is not writer]
+    return found
+
+
+def having(local: Buffer, value: Expr, statement: Statement, policy: Policy) -> Statement:
+    """A statement with a value in place of a local."""
+    if local not in statement.buffers():
+        return statement
+    found = mapped(
+        statement, lambda e: map_expr(e, lambda x: value if isinstance(x, Load) and x.buffer == local else x)
+    )
+    return replace(found, update=update_of(found.store, found.guards, found.loops, policy))
+
+
+def _lasts(local: Buffer, before: Sequence[Statement], after: Sequence[Statement], idle: Idle) -> bool:
+    """Whether nothing changes the value of a local between where it was taken and where it is read."""
+    writer = writer_of(local, before)
+    assert writer is not None
+    level = len(writer.loops)
+    where = {s.position: s for s in after}
+    readers = [where[r.position] for r in _readers(local, before) if r.position in where]
+    later = [s for s in after if s.position > writer.position and common_loops(s, writer) >= level]
+    return not any(
+        may_change(s, reader, load, level, idle)
+        for reader in readers
+        for s in later
+        for load in loads(writer.store.value)
+        if load.buffer == s.buffer
+    )

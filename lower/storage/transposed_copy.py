@@ -1,0 +1,236 @@
+"""Loops that step along the rows of an array get a copy of it in which what a step takes lies together.
+
+Where `lower/storage/dimension_order.py` cannot change the array itself, since callers see it or other statements take
+it as it lies, a loop works on a transposed copy if that moves fewer elements one by one: what it stores is put back
+afterwards, and what it only reads from earlier steps of its own is not copied at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from egraph_rules.cost import Target
+from ir.analysis.dependence import Loop
+from ir.nodes import Buffer, Const, Expr, Load, Store, Var
+from ir.traverse import has_loads, substitute_expr
+from lower.analysis.deciding import cheaper
+from lower.analysis.linear_forms import atom, linear, to_expr
+from lower.nest.element_prices import extent
+from lower.nest.nodes import (
+    ArrayStatement,
+    Box,
+    Fresh,
+    Node,
+    Plan,
+    SequentialLoop,
+    array_statement,
+    fresh_behind,
+    inner_statements,
+    loops_over,
+    relocated_node,
+)
+from lower.nest.normalize import Program, read_by_bounds
+from lower.storage.dimension_order import GAIN, costs, ordered
+
+_Order = tuple[int, ...]
+
+
+def with_turned_copies(program: Program, plan: Plan, target: Target) -> Plan:
+    """The plan with copies of arrays for loops that step along their rows; tells the program of them."""
+    turner = _Turner(program, plan, target, dict(plan.boxes))
+    nodes = turner.nodes(plan.nodes, ())
+    return replace(plan, nodes=(*turner.first, *nodes), boxes=turner.boxes)
+
+
+@dataclass(slots=True)
+class _Turner:
+    program: Program
+    plan: Plan
+    target: Target
+    boxes: dict[Loop, Box]
+    first: list[Node] = field(default_factory=list[Node])
+    kept: dict[tuple[Buffer, _Order], Buffer] = field(default_factory=dict[tuple[Buffer, _Order], Buffer])
+    constant: set[Buffer] = field(init=False)
+    new: Fresh = field(init=False)
+
+    def __post_init__(self) -> None:
+        every = [n.statement for n in inner_statements(self.plan.nodes)]
+        self.constant = set(self.program.func.buffers) - {s.buffer for s in every}
+        self.new = fresh_behind((*every, *self.program.statements), self.program.fresh)
+
+    def nodes(self, nodes: Iterable[Node], around: tuple[Loop, ...]) -> tuple[Node, ...]:
+        """Nodes within loops, with copies where these pay."""
+        found: list[Node] = []
+        for node in nodes:
+            if not isinstance(node, SequentialLoop):
+                found.append(node)
+            elif all(isinstance(n, ArrayStatement) for n in node.body):
+                found += self._loop(node, around)
+            else:
+                found.append(replace(node, body=self.nodes(node.body, (*around, node.loop))))
+        return tuple(found)
+
+    def _loop(self, node: SequentialLoop, around: tuple[Loop, ...]) -> tuple[Node, ...]:
+        body = list(inner_statements(node.body))
+        if node.loop not in self.boxes or any(n.scan is not None or not n.axes for n in body):
+            return (node,)
+        before: list[Node] = []
+        after: list[Node] = []
+        for buffer in sorted({b for n in body for b in n.statement.buffers()}, key=lambda b: b.name):
+            if not self._may_turn(buffer, node, body):
+                continue
+            order = self._order(buffer, node, around)
+            if order is not None:
+                node = self._turned(node, buffer, order, around, before, after)
+        return (*before, node, *after)
+
+    def _may_turn(self, buffer: Buffer, node: SequentialLoop, body: Sequence[ArrayStatement]) -> bool:
+        """Whether steps of a loop take an array along other dimensions than its last."""
+        if len(buffer.shape) < 2 or not all(isinstance(d, Const) for d in buffer.shape):
+            return False
+        if buffer in self.program.tiles or self.plan.expanded.get(buffer):
+            return False
+        if buffer in read_by_bounds(n.statement for n in body):
+            return False
+        places = [i for n in body for i in n.statement.places(buffer)]
+        return all(node.loop.var in linear(i[-1]).terms and not any(map(has_loads, i)) for i in places)
+
+    def _order(self, buffer: Buffer, node: SequentialLoop, around: tuple[Loop, ...]) -> _Order | None:
+        """The order of dimensions that a copy should have, if it is worth copying."""
+        found = costs(buffer, (node,), self.boxes, self.target)
+        times = prod(extent(self.boxes.get(o), self.target) for o in around)
+        as_written = found[tuple(range(len(buffer.shape)))]
+        best = min((o for o in found if o != tuple(range(len(buffer.shape)))), key=lambda o: found[o])
+        copies = self._copied(buffer, node)
+        if buffer in self.constant:
+            copies, launches = [c / times for c in copies], 1 / times
+        else:
+            launches = 1.0
+        price = sum(copies) * self.target.load + launches * len(copies) * self.target.launch
+        gain = GAIN * (as_written - found[best]) / times * self.target.load
+        return best if cheaper("turned copy", price, gain) else None
+
+    def _copied(self, buffer: Buffer, node: SequentialLoop) -> list[float]:
+        """Elements of each copy that a loop would need."""
+        whole = prod(float(linear(d).const) for d in buffer.shape)
+        lone = self._lone(buffer, node)
+        if lone is not None:
+            loops = (node.loop, *lone.writer.axes)
+            back = prod(extent(self.boxes.get(o), self.target) for o in loops)
+            return [back] if lone.past else [whole, back]
+        stored = any(n.statement.buffer == buffer for n in inner_statements(node.body))
+        return [whole, whole] if stored else [whole]
+
+    def _lone(self, buffer: Buffer, node: SequentialLoop) -> _Lone | None:
+        """The only statement of a loop that stores to an array, if it stores to all places of its axes."""
+        body = list(inner_statements(node.body))
+        writers = [n for n in body if n.statement.buffer == buffer]
+        if len(writers) != 1 or writers[0].statement.guards or not all(self._exact(o) for o in writers[0].axes):
+            return None
+        (writer,), var = writers, node.loop.var
+        past: list[Load] = []
+        for n in body:
+            for load in (r for r in n.statement.reads() if r.buffer == buffer):
+                lag = _lag(load, writer.statement.store.indices, var) if n is writer else 0
+                if lag <= 0 or not self._exact(node.loop):
+                    return _Lone(writer, None)
+                past += [_at(load, var, self.boxes[node.loop], k) for k in range(lag)]
+        return _Lone(writer, past)
+
+    def _exact(self, loop: Loop) -> bool:
+        return loop in self.boxes and self.boxes[loop].exact
+
+    def _turned(
+        self,
+        node: SequentialLoop,
+        buffer: Buffer,
+        order: _Order,
+        around: tuple[Loop, ...],
+        before: list[Node],
+        after: list[Node],
+    ) -> SequentialLoop:
+        """A loop that works on a copy, which is made before it, or once for all."""
+        once = buffer in self.constant
+        lone = self._lone(buffer, node)
+        copy = self.kept.get((buffer, order)) if once else None
+        if copy is None:
+            shape = ordered(order, buffer.shape)
+            copy = replace(buffer, name=self.program.fresh(f"{buffer.name}_turned"), shape=shape, scope="local")
+            # what starts from nothing is not made anew in each iteration of the loops around, but carried by them
+            self.program.depth[copy] = 0 if once or (lone is not None and lone.past is not None) else len(around)
+            if buffer in self.program.func.buffers or buffer in self.program.raw:
+                self.program.raw.add(copy)
+            if once:
+                self.kept[buffer, order] = copy
+                self.first.append(self._whole(buffer, copy, order, (), back=False))
+            elif lone is None or lone.past is None:
+                before.append(self._whole(buffer, copy, order, around, back=False))
+        if lone is not None:
+            axes = tuple(o for o in lone.writer.statement.loops if o in lone.writer.axes)
+            for load in dict.fromkeys(lone.past or ()):
+                before.append(self._store(Load(copy, ordered(order, load.indices)), load, around, axes))
+            axes = (node.loop, *axes)
+            indices = self._forward(lone.writer.statement.store.indices, axes)
+            after.append(self._store(Load(buffer, indices), Load(copy, ordered(order, indices)), around, axes))
+        elif any(n.statement.buffer == buffer for n in inner_statements(node.body)):
+            after.append(self._whole(buffer, copy, order, around, back=True))
+        new = copy
+        body = tuple(relocated_node(n, buffer, new, lambda i: ordered(order, i)) for n in node.body)
+        return replace(node, body=body)
+
+    def _whole(
+        self, buffer: Buffer, copy: Buffer, order: _Order, around: tuple[Loop, ...], back: bool
+    ) -> ArrayStatement:
+        """All of an array from or to its copy."""
+        axes = loops_over(buffer, self.boxes, lambda _: self.program.fresh(f"{copy.name}_at"))
+        indices = tuple(a.var for a in axes)
+        here, there = Load(buffer, indices), Load(copy, ordered(order, indices))
+        return self._store(*((here, there) if back else (there, here)), around, axes)
+
+    def _forward(self, indices: Sequence[Expr], axes: Iterable[Loop]) -> tuple[Expr, ...]:
+        """Places in rising order, where axes run through them backward."""
+        values: dict[Var, Expr] = {}
+        for axis in axes:
+            steps = [c for i in indices if (c := linear(i).terms.get(axis.var, 0))]
+            if self._exact(axis) and all(c < 0 for c in steps):
+                box = self.boxes[axis]
+                values[axis.var] = to_expr(box.low * 2 + box.extent - 1 - atom(axis.var), axis.var)
+        return tuple(substitute_expr(i, values) for i in indices)
+
+    def _store(self, sink: Load, source: Load, around: tuple[Loop, ...], axes: tuple[Loop, ...]) -> ArrayStatement:
+        return array_statement(Store(sink.buffer, sink.indices, source), around, axes, self.new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lone:
+    """The statement that alone stores to an array, and the elements from before the loop that it reads; None if it
+    may read any."""
+
+    writer: ArrayStatement
+    past: list[Load] | None
+
+
+def _lag(load: Load, stored: Sequence[Expr], var: Var) -> int:
+    """How many steps before its own a load reads what a store stores; 0 if it is not known to."""
+    lags: set[int] = set()
+    for index, place in zip(load.indices, stored, strict=True):
+        form, at = linear(index), linear(place)
+        difference = at - form
+        step = at.terms.get(var, 0)
+        if not difference.is_const or (step == 0 and difference.const != 0):
+            return 0
+        if step != 0:
+            lag, rest = divmod(difference.const, step)
+            if rest:
+                return 0
+            lags.add(lag)
+    return lags.pop() if len(lags) == 1 else 0
+
+
+def _at(load: Load, var: Var, box: Box, step: int) -> Load:
+    """What a load reads in a step of a loop."""
+    value = to_expr(box.low + step, var)
+    places = (substitute_expr(i, {var: value}) for i in load.indices)
+    return Load(load.buffer, tuple(to_expr(linear(i), i) for i in places))

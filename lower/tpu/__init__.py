@@ -1,0 +1,1 @@
+"""What the TPU compiler makes of a program, ahead of time and without a TPU."""

@@ -1,0 +1,1 @@
+"""Clocks: timing, measured choices, and the measurements that prices come from."""
