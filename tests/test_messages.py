@@ -10,7 +10,7 @@ import pytest
 
 import loopsat
 from ir.errors import LoopsatError, ParseError, suggest
-from lower.cli import main
+from lower.commands.cli import main
 
 ROOT = Path(__file__).parent.parent
 KERNEL = """from ir import script as T
