@@ -480,6 +480,7 @@ class FunctionParser:
         name = dialect_name(call.func) if isinstance(call, ast.Call) else None
         if not isinstance(call, ast.Call) or name is None or (name != "grid" and name not in _LOOPS):
             near = suggest(name, (*_LOOPS, "grid")) if name is not None else ""
+            near = near if "`range`" in near else near.replace("`", "`T.", 1)
             raise self.source.error(
                 "unsupported",
                 f"`{ast.unparse(call)}` is not a loop range",

@@ -107,7 +107,7 @@ BODIES = [
     ("unsupported", ["«for i in T.serial(4):»", "    pass", "else:", "    pass"], "not supported"),
     ("unsupported", ["«B[0]»"], "not supported in a kernel"),
     ("unsupported", ["for i in «n»:", "    pass"], "is not a loop range"),
-    ("unsupported", ["for i in «T.seriall(4)»:", "    pass"], "did you mean `serial`?"),
+    ("unsupported", ["for i in «T.seriall(4)»:", "    pass"], "did you mean `T.serial`?"),
     ("unsupported", ["for i in T.serial(0, 8, «-1»):", "    pass"], "a number above zero"),
     ("unsupported", ["for i in T.serial(8, step=«n»):", "    pass"], "a number above zero"),
     ("unsupported", ["for «*i, *j» in T.grid(2, 3):", "    pass"], "plain names"),
