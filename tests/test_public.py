@@ -12,7 +12,7 @@ import egraph_rules
 import ir
 import loopsat
 import lower
-from egraph_rules.whole import NEAR
+from egraph_rules.cost.whole import NEAR
 from ir import script
 from ir.errors import VerifyError
 from ir.schedule import Schedule

@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.verdict import Verdict
-from egraph_rules.rule import Rule
 from ir.files import replace_file
 
 PATH = Path(__file__).with_name("verdicts.json")

@@ -11,8 +11,8 @@ import numpy as np
 from rich.console import Console
 
 from egraph_rules import Result, optimize
-from egraph_rules.cost import Target
-from egraph_rules.erase import count_erased
+from egraph_rules.cost.target import Target
+from egraph_rules.search.erase import count_erased
 from ir.errors import LoopsatError
 from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
