@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from egraph_rules import optimize
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse, specialize
 from ir.inputs import Inputs, random_inputs
 from ir.nodes import Store, Undef

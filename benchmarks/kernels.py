@@ -35,7 +35,7 @@ from rich.console import Console
 from rich.table import Table
 
 from egraph_rules import optimize
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import specialize
 from kernel_files import PATHS, KernelFile, bound, load
 from lower import compile

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from egraph_rules import optimize
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import parse
 from ir.inputs import random_inputs
 from ir.nodes import If, PrimFunc

@@ -15,8 +15,8 @@ from itertools import combinations
 from rich.console import Console
 from rich.table import Table
 
-from egraph_rules.cost import TPU
-from egraph_rules.prices import Prices
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import TPU
 from ir import parse
 from lower.tpu.compiler import TpuReport, compile_jobs, tpu_job
 

@@ -1,12 +1,12 @@
 """Equality saturation over loop programs: contexts, rules, cost and extraction."""
 
+from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
+from egraph_rules.authoring.rule import Number, Rule, Term, Truth, defined, rule
 from egraph_rules.check import check_rule
 from egraph_rules.check.registration import register
 from egraph_rules.expressions import prove, simplify
-from egraph_rules.optimize import Report, Result, optimize
-from egraph_rules.proposal import Here, rewrite, rewrite_expr
-from egraph_rules.registry import registered_rules, unregister
-from egraph_rules.rule import Number, Rule, Term, Truth, defined, rule
+from egraph_rules.optimization import Report, Result, optimize
+from egraph_rules.rules.registry import registered_rules, unregister
 from ir.floats import Floats
 
 __all__ = [

@@ -1,5 +1,5 @@
 """`simplify` and `prove`: single expressions under given conditions, by the rules and provers of programs, and by forms
-that are put together (`egraph_rules.candidates`).
+that are put together (`egraph_rules.contexts.candidates`).
 
 What isl leaves open, since it is not quasi-affine or takes too many steps, z3 gets. All budgets are steps, not seconds,
 so that results are the same on every machine.
@@ -10,24 +10,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import reduce
 
-from egraph_rules.candidates import Known, may_have_forms, smaller
-from egraph_rules.context import IMPOSSIBLE, Contexts, Priority
-from egraph_rules.cost import CPU, DIVISION
-from egraph_rules.encode import Expander, Numbering
-from egraph_rules.engine import scratch_folder
-from egraph_rules.extract import EXTRACTED, Extractor
-from egraph_rules.language import engine_with
-from egraph_rules.patience import Patience
-from egraph_rules.phases import Budget
-from egraph_rules.prices import Prices
-from egraph_rules.registry import active_rules
+from egraph_rules.contexts.candidates import Known, may_have_forms, smaller
+from egraph_rules.contexts.context import IMPOSSIBLE, Contexts, Priority
+from egraph_rules.contexts.sampled import Points, drawn, satisfying
+from egraph_rules.contexts.smt import Open, decide
+from egraph_rules.contexts.smt import prove as prove_by_smt
+from egraph_rules.contexts.smt import refines as refines_by_smt
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU, DIVISION
+from egraph_rules.engine.engine import scratch_folder
+from egraph_rules.engine.patience import Patience
+from egraph_rules.engine.phases import Budget
 from egraph_rules.rules.affine import AFFINE_RULES, decided, refines
 from egraph_rules.rules.algebra import ALGEBRA_RULES
-from egraph_rules.sampled import Points, drawn, satisfying
-from egraph_rules.saturate import saturate
-from egraph_rules.smt import Open, decide
-from egraph_rules.smt import prove as prove_by_smt
-from egraph_rules.smt import refines as refines_by_smt
+from egraph_rules.rules.registry import active_rules
+from egraph_rules.search.encode import Expander, Numbering
+from egraph_rules.search.extract import EXTRACTED, Extractor
+from egraph_rules.search.language import engine_with
+from egraph_rules.search.saturate import saturate
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType

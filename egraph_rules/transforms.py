@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from egraph_rules.cost import CPU, Target
-from egraph_rules.erase import erase_assumptions, erase_undef_stores
-from egraph_rules.optimize import search_within
-from egraph_rules.rule import Rule
+from egraph_rules.authoring.rule import Rule
+from egraph_rules.cost.target import CPU, Target
+from egraph_rules.optimization import search_within
 from egraph_rules.rules import EXPRESSION_RULES, affine, cases, index_terms, lets, loops, padding, statements, wrapping
+from egraph_rules.search.erase import erase_assumptions, erase_undef_stores
 from ir.blocks import without_axes
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named, freedom_names

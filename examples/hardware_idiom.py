@@ -10,8 +10,8 @@ from dataclasses import replace
 import numpy as np
 
 from egraph_rules import Term, optimize, register, rule
-from egraph_rules.cost import CPU
-from egraph_rules.rule import SIGNED
+from egraph_rules.authoring.rule import SIGNED
+from egraph_rules.cost.target import CPU
 from ir import interpret, to_script
 from ir import script as T
 from lower import compile

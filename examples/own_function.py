@@ -7,7 +7,7 @@ where operands are swapped, and the emitted code calls `jax.nn.relu6`. Run this 
 import numpy as np
 
 from egraph_rules import Term, optimize, register, rule
-from egraph_rules.rule import FLOAT
+from egraph_rules.authoring.rule import FLOAT
 from ir import interpret, to_script
 from ir import script as T
 from lower import compile, emit

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from compare import TOLERANCE
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, to_script
 from ir.inputs import Inputs
 from ir.interpret import interpret_with_undef

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import PrimFunc, interpret, parse
 from ir.interpret import interpret_with_undef
 from ir.traverse import results_of

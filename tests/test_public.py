@@ -13,7 +13,7 @@ import ir
 import loopsat
 import lower
 import typed_dialect
-from egraph_rules.whole import NEAR
+from egraph_rules.cost.whole import NEAR
 from ir import script
 from ir.errors import VerifyError
 from ir.schedule import Schedule

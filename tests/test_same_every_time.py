@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from egraph_rules import optimize
-from egraph_rules.phases import DEFAULT_BUDGET
+from egraph_rules.engine.phases import DEFAULT_BUDGET
 from ir import specialize
 from kernel_files import load
 from lower import emit

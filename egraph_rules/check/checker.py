@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.conditions import idle_condition, missing_condition
 from egraph_rules.check.draw import Source
 from egraph_rules.check.instances import Instances
@@ -15,7 +16,6 @@ from egraph_rules.check.searched import Searched
 from egraph_rules.check.shrink import Retest, simpler_values
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Counterexample, Verdict
-from egraph_rules.rule import Rule
 from ir.presburger import exclusive
 
 _SEARCHES = 12  # a search costs as much as that many instances

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from egraph_rules.authoring.rule import BOOL, FLOAT, Defined, Number, Rule, Term, Truth, defined, question_of, show
 from egraph_rules.check.instances import Instances, pattern_variables
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.trial import refutation, run_trials
 from egraph_rules.check.verdict import Counterexample
-from egraph_rules.rule import BOOL, FLOAT, Defined, Number, Rule, Term, Truth, defined, question_of, show
 from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.nodes import Binary, Expr, Var, const

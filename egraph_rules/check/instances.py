@@ -7,11 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import cast
 
-from egraph_rules.check.draw import Source
-from egraph_rules.check.programs.values import ValueKind, interesting, pick_array, pick_value
-from egraph_rules.check.run import REACHED
-from egraph_rules.check.trial import Trial
-from egraph_rules.rule import (
+from egraph_rules.authoring.rule import (
     ANY,
     BOOL,
     FLOAT,
@@ -26,6 +22,10 @@ from egraph_rules.rule import (
     instantiate,
     is_number,
 )
+from egraph_rules.check.draw import Source
+from egraph_rules.check.programs.values import ValueKind, interesting, pick_array, pick_value
+from egraph_rules.check.run import REACHED
+from egraph_rules.check.trial import Trial
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_unary
 from ir.dtypes import DType
 from ir.floats import Floats

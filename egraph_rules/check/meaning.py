@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from egraph_rules.rule import Number, Own, Term, Truth
+from egraph_rules.authoring.rule import Number, Own, Term, Truth
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Select, Unary, Undef, Var
 

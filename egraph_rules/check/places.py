@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from types import FunctionType, GeneratorType
 from typing import TypeVar, cast
 
+from egraph_rules.authoring.proposal import Here
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.run import REACHED
-from egraph_rules.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
-from egraph_rules.encode import Numbering, Part
-from egraph_rules.optimize import entry_facts
-from egraph_rules.proposal import Here
-from egraph_rules.rule import Rule
+from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
+from egraph_rules.optimization import entry_facts
+from egraph_rules.search.encode import Numbering, Part
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import (
     FALSE,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from egraph_rules.authoring.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Number, Rule, Term, Truth, is_number
 from egraph_rules.check.instances import Instances, pattern_variables
 from egraph_rules.check.meaning import Bounds, Formula, Meaning, Translator, Untranslatable, fault_name, undef_name, z3
 from egraph_rules.check.run import annihilates
 from egraph_rules.check.trial import Trial
-from egraph_rules.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Number, Rule, Term, Truth, is_number
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.floats import Floats

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.draw import Source
 from egraph_rules.check.places import Answers, Prepared, Rewritten, ways
 from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.programs.pool import Pool
 from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
-from egraph_rules.context import Priority
-from egraph_rules.rule import Rule
+from egraph_rules.contexts.context import Priority
 from ir.errors import LoopsatError, RuleError
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc

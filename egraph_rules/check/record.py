@@ -1,10 +1,12 @@
 """The verdicts on built-in rules, kept beside them: `loopsat rules` shows them without checking anew.
 
-A verdict counts for the rule as it was checked. A rule that runs in Python is told apart by the text of its module.
+A verdict counts for the rule as it was checked. A rule that runs in Python is told apart by what its module does: by
+its text without imports, comments and layout, so that to move files is not to change rules.
 """
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import sys
@@ -13,9 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.verdict import Verdict
-from egraph_rules.rule import Rule
 from ir.files import replace_file
+from ir.syntax import python_syntax
 
 PATH = Path(__file__).with_name("verdicts.json")
 
@@ -32,7 +35,10 @@ def fingerprint(rule: Rule) -> str:
 @cache
 def _source(module: str) -> str:
     file = sys.modules[module].__file__
-    return "" if file is None else Path(file).read_text(encoding="utf-8")
+    if file is None:
+        return ""
+    tree = python_syntax(Path(file).read_text(encoding="utf-8"))
+    return ast.unparse(ast.Module([n for n in tree.body if not isinstance(n, (ast.Import, ast.ImportFrom))], []))
 
 
 def record(rules: Iterable[Rule], rule: Rule, verdict: Verdict) -> None:

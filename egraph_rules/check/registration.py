@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.checker import check_rule
 from egraph_rules.check.verdict import refuse
-from egraph_rules.registry import add
-from egraph_rules.rule import Rule
+from egraph_rules.rules.registry import add
 
 
 def register(rule: Rule, *, unchecked: bool = False) -> Rule:

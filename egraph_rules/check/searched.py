@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.draw import Source
 from egraph_rules.check.places import Prepared
 from egraph_rules.check.programs.inputs import inputs_for
@@ -14,10 +15,9 @@ from egraph_rules.check.programs.pool import Pool
 from egraph_rules.check.run import compare
 from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
-from egraph_rules.cost import CPU, SEARCH_PRICES, Target
-from egraph_rules.optimize import optimize, search_within
-from egraph_rules.phases import Budget
-from egraph_rules.rule import Rule
+from egraph_rules.cost.target import CPU, SEARCH_PRICES, Target
+from egraph_rules.engine.phases import Budget
+from egraph_rules.optimization import optimize, search_within
 from egraph_rules.rules.statements import STATEMENT_RULES
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.inputs import Inputs

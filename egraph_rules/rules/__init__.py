@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egraph_rules.rule import Rule
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.rules.affine import AFFINE_RULES
 from egraph_rules.rules.algebra import ALGEBRA_RULES, collected, max_known, min_known
 from egraph_rules.rules.boolean import BOOLEAN_RULES

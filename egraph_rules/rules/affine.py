@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from egraph_rules.proposal import Here, rewrite_expr
-from egraph_rules.smt import Open
+from egraph_rules.authoring.proposal import Here, rewrite_expr
+from egraph_rules.contexts.smt import Open
 from ir import presburger as pb
 from ir import readback
 from ir.dtypes import DType

@@ -12,8 +12,8 @@ from itertools import product
 
 import islpy as isl
 
-from egraph_rules.proposal import Here, rewrite_expr
-from egraph_rules.rule import INTEGER, SIGNED, Term, defined, rule
+from egraph_rules.authoring.proposal import Here, rewrite_expr
+from egraph_rules.authoring.rule import INTEGER, SIGNED, Term, defined, rule
 from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var, binary, const

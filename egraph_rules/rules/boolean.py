@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egraph_rules.rule import ANY, BOOL, SIGNED, Number, Term, Truth, defined, rule
+from egraph_rules.authoring.rule import ANY, BOOL, SIGNED, Number, Term, Truth, defined, rule
 from ir.nodes import FALSE, TRUE, Select
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.authoring.proposal import Here, flat, rewrite
 from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import meeting

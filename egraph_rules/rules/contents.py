@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from egraph_rules.context import IMPOSSIBLE
-from egraph_rules.cost import CPU
-from egraph_rules.prices import Prices
-from egraph_rules.proposal import Here, rewrite
+from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.contexts.context import IMPOSSIBLE
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU
 from ir.analysis.contents import reads
 from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, seq
 from ir.traverse import all_exprs, children, node_count, stmt_exprs, walk, with_children

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egraph_rules.rule import FLOAT, Term, defined, rule
+from egraph_rules.authoring.rule import FLOAT, Term, defined, rule
 from ir.floats import Floats
 from ir.nodes import Unary, binary
 

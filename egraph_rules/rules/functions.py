@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
-from egraph_rules.proposal import Here, rewrite_expr
-from egraph_rules.rule import Rule
+from egraph_rules.authoring.proposal import Here, rewrite_expr
+from egraph_rules.authoring.rule import Rule
 from ir.functions import always_used, deciding, inlined
 from ir.nodes import Call, Expr, Function, Var
 

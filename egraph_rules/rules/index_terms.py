@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import pairwise, product
 
-from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.lets import (
     Names,
     following,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egraph_rules.rule import INTEGER, SIGNED, Number, Term, defined, rule
+from egraph_rules.authoring.rule import INTEGER, SIGNED, Number, Term, defined, rule
 
 
 @rule(on=INTEGER, because="a defined value minus itself")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from egraph_rules.context import bound_to
-from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.authoring.proposal import Here, flat, rewrite
+from egraph_rules.contexts.context import bound_to
 from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import (

@@ -8,8 +8,8 @@ from typing import assert_never, cast
 
 import islpy as isl
 
-from egraph_rules.context import bound_to
-from egraph_rules.proposal import Here, rewrite
+from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.contexts.context import bound_to
 from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import meeting

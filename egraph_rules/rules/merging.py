@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import islpy as isl
 
-from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.cases import joined
 from ir import presburger as pb
 from ir.analysis.effects import Effects, Regions, meeting

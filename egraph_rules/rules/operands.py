@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from egraph_rules.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Rule, Term, defined, own, rule
+from egraph_rules.authoring.rule import BOOL, FLOAT, INTEGER, Defined, Kinds, Rule, Term, defined, own, rule
 from ir.dtypes import Kind
 from ir.floats import Floats
 from ir.nodes import Const, Expr, Operand, binary

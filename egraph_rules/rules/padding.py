@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from egraph_rules.proposal import Here, rewrite
+from egraph_rules.authoring.proposal import Here, rewrite
 from ir.nodes import Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, const
 from ir.traverse import map_expr
 

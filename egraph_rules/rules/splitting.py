@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import islpy as isl
 
-from egraph_rules.cost import CPU
-from egraph_rules.prices import Prices
-from egraph_rules.proposal import Here, rewrite
+from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU
 from egraph_rules.rules.affine import affine_form
 from ir import presburger as pb
 from ir import readback

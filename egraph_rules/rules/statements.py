@@ -6,7 +6,7 @@ nothing but what `d` permits is a `noop`, which is the same as being equal to `(
 
 from __future__ import annotations
 
-from egraph_rules.rule import statement_rule
+from egraph_rules.authoring.rule import statement_rule
 
 overcompute_then = statement_rule(
     "overcompute.then",

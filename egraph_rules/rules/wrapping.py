@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from egraph_rules.proposal import Here, flat, rewrite
+from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
 from ir import presburger as pb
 from ir.dtypes import DType

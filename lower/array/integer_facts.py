@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from egraph_rules.elements import Elements
+from egraph_rules.contexts.elements import Elements
 from ir import presburger
 from ir.analysis.contents import Contents, at, is_condition, joined
 from ir.analysis.effects import EffectAnalysis

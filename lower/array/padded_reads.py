@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Buffer, Expr, Load
 from ir.traverse import children, loads
 from lower.analysis.deciding import cheaper

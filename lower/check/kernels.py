@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from egraph_rules import optimize
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import Floats

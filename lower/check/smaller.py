@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
 from ir.inputs import Inputs, random_inputs
 from ir.nodes import Buffer, Const, Expr, Load, PrimFunc, const

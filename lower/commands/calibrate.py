@@ -6,7 +6,7 @@ import argparse
 
 from rich.table import Table
 
-from egraph_rules.cost import target_named
+from egraph_rules.cost.target import target_named
 from lower.commands.page import Page, progress
 from lower.runtime.cache import folder
 from lower.runtime.calibration import FIGURES, Calibration, check_calibrated, keep

@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check import Verdict, check_rule
 from egraph_rules.check.record import record, verdict_on
-from egraph_rules.rule import Rule
 from egraph_rules.rules import all_rules
 from ir.errors import LoopsatError, RuleError, suggest
 from lower.commands.scripts import execute

@@ -18,8 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NoReturn, Protocol, cast
 
-from egraph_rules.cost import TARGETS
-from egraph_rules.phases import DEFAULT_BUDGET, Budget
+from egraph_rules.cost.target import TARGETS
+from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from ir.errors import LoopsatError, suggest
 from ir.files import replace_file
 from ir.floats import FREEDOMS, Floats, floats_named

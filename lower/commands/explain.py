@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from egraph_rules import optimize
-from egraph_rules.derivation import Step
+from egraph_rules.explain.derivation import Step
 from ir.verify import verify
 from lower.commands.cli import floats_of, load_kernel
 from lower.commands.scripts import register_rules

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 
 from egraph_rules import Result, optimize
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
 from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc

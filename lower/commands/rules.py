@@ -7,8 +7,8 @@ import argparse
 from rich.console import Console
 
 from egraph_rules.check.record import verdict_on
-from egraph_rules.registry import registered_rules
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
+from egraph_rules.rules.registry import registered_rules
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
 from lower.tensor.rules import tensor_rules

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from egraph_rules.registry import registered_rules
+from egraph_rules.rules.registry import registered_rules
 from ir.errors import LoopsatError, Span
 from lower.commands.cli import read_text
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import cast
 
-from egraph_rules.erase import erase
+from egraph_rules.search.erase import erase
 from ir import presburger
 from ir.analysis.contents import Regions
 from ir.analysis.effects import EffectAnalysis, disjuncts, get, unite

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import children, free_vars, loads, walk_expr, with_children

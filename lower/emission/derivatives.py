@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from egraph_rules.erase import erase
+from egraph_rules.search.erase import erase
 from ir.analysis.effects import EffectAnalysis, get
 from ir.blocks import lower_blocks
 from ir.fold import computed

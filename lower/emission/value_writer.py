@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from math import copysign, prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import UpdateOp, may_meet
 from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Expr, Load
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.deciding import cheapest

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Load, Var, const
 from ir.traverse import has_loads, loads, substitute_expr

@@ -14,7 +14,7 @@ from typing import Literal
 
 import jax.numpy as jnp
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.nodes import Const
 from lower.analysis.deciding import cheapest
 from lower.nest.nodes import Recurrence

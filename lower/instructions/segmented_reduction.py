@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from math import inf, log2, prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper

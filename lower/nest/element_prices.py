@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from egraph_rules.cost import Target, operator_cost
+from egraph_rules.cost.target import Target, operator_cost
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Expr, Load, Unary
 from ir.traverse import children

@@ -13,7 +13,7 @@ from functools import reduce
 
 import islpy as isl
 
-from egraph_rules.rule import (
+from egraph_rules.authoring.rule import (
     ANY,
     BOOL,
     FLOAT,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from egraph_rules.cost import TPU, Target
+from egraph_rules.cost.target import TPU, Target
 from ir.analysis.dependence import Loop
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from egraph_rules.cost import GPU, TPU, Target, target_named
+from egraph_rules.cost.target import GPU, TPU, Target, target_named
 from ir.errors import LowerError
 from ir.nodes import Buffer, PrimFunc
 from lower.array.job import Job

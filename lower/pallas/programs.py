@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var, const
 from ir.traverse import free_vars, loads, shape_vars

@@ -14,7 +14,7 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
 _SPECIAL = frozenset(

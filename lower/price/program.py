@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.inputs import leading_assumptions

@@ -7,8 +7,8 @@ from typing import Literal
 
 from egraph_rules import Floats, Result, Rule
 from egraph_rules import optimize as search
-from egraph_rules.cost import Target, target_named
-from egraph_rules.phases import Budget
+from egraph_rules.cost.target import Target, target_named
+from egraph_rules.engine.phases import Budget
 from ir.floats import floats_named
 from ir.nodes import PrimFunc
 from ir.verify import check_entry

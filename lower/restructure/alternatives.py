@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr, shape_vars

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Var, const
 from ir.traverse import free_vars, shape_vars

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer
 from lower.analysis.components import components

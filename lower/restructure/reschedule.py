@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial, reduce
 from itertools import product
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, relations
 from ir.nodes import Binary, Var, const

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import presburger
 from ir.arith import fold_binary
 from ir.blocks import lower_blocks

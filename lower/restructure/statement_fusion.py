@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
 from ir.traverse import factors, free_vars

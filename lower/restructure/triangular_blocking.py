@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby, pairwise
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import presburger
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const

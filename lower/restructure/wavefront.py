@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var

@@ -13,7 +13,7 @@ import jax
 from jax import core as jax_core
 from jax import export as jax_export
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks

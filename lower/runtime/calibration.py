@@ -2,7 +2,7 @@
 
 Owns the figures and their file, not how they are measured (`lower.tune.probes`), and which prices a user gets who names
 a target (`user_target`). Needs no JAX, so that commands that only search do not wait for it.
-`egraph_rules.cost.target_named` knows nothing of this: its tables are the same everywhere.
+`egraph_rules.cost.target.target_named` knows nothing of this: its tables are the same everywhere.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from egraph_rules.cost import Target, target_named
+from egraph_rules.cost.target import Target, target_named
 from ir.errors import LoopsatError
 from lower.runtime import cache
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax import core as jax_core
 from jax.experimental import checkify
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, LowerTypeError, LowerValueError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.layout import Layout, layout_of

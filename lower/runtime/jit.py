@@ -18,8 +18,8 @@ import numpy as np
 from jax import core as jax_core
 
 from egraph_rules import Floats, Result
-from egraph_rules.cost import Target
-from egraph_rules.phases import Budget
+from egraph_rules.cost.target import Target
+from egraph_rules.engine.phases import Budget
 from ir.analysis.witness import PLAIN
 from ir.dtypes import DType, from_name
 from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from jax.sharding import Mesh
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.errors import LowerError, LowerValueError, suggest
 from ir.floats import Floats, floats_named
 from ir.nodes import PrimFunc

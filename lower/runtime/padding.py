@@ -12,7 +12,7 @@ from functools import reduce
 from math import isinf
 
 from egraph_rules import Floats, transforms
-from egraph_rules.erase import erase
+from egraph_rules.search.erase import erase
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, PrimFunc

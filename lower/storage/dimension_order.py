@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, loads

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr

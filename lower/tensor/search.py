@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from egraph_rules.cost import Target
-from egraph_rules.engine import Engine, Row, kept
-from egraph_rules.rounds import Program, Rounds
+from egraph_rules.cost.target import Target
+from egraph_rules.engine.engine import Engine, Row, kept
+from egraph_rules.engine.rounds import Program, Rounds
 from ir.floats import Floats
 from lower.analysis.deciding import cheapest as cheapest_of
 from lower.tensor.rules import RULES

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import presburger
 from ir.nodes import Expr, Var
 from ir.traverse import free_vars

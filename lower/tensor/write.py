@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Expr, Load, Var

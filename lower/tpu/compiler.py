@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from egraph_rules import Result
-from egraph_rules.cost import TPU
+from egraph_rules.cost.target import TPU
 from ir.errors import LoopsatError, LowerError
 from ir.nodes import PrimFunc
 from ir.specialize import specialize

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from lower.emission.function import emit_function

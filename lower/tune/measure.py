@@ -16,8 +16,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from egraph_rules.cost import Target
-from egraph_rules.prices import Prices
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import Target
 from ir.blocks import lower_blocks
 from ir.inputs import Inputs
 from ir.interpret import bind_arguments

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir.nodes import PrimFunc
 from ir.script.parser import parse
 from lower.nest.nodes import Plan

@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from egraph_rules.cost import CPU, Target, target_named
-from egraph_rules.prices import Prices
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU, Target, target_named
 from ir.errors import LoopsatError
 from ir.inputs import random_array
 from ir.nodes import Buffer, Const, PrimFunc

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 
 from egraph_rules import Result
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
 from ir.floats import Floats
 from ir.inputs import Inputs, random_inputs

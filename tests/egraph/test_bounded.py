@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from egraph_rules import Term, optimize, prove, rule, simplify
-from egraph_rules.engine import Engine
-from egraph_rules.phases import Budget
-from egraph_rules.rounds import Program, Rounds
-from egraph_rules.rule import INTEGER
-from egraph_rules.smt import Open, decide
+from egraph_rules.authoring.rule import INTEGER
+from egraph_rules.contexts.smt import Open, decide
+from egraph_rules.engine.engine import Engine
+from egraph_rules.engine.phases import Budget
+from egraph_rules.engine.rounds import Program, Rounds
 from ir import parse
 from ir import presburger as pb
 from ir.dtypes import DType

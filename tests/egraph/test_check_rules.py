@@ -25,12 +25,12 @@ from wrong_rules import (
     undef_store_is_skip,
 )
 
+from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.authoring.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
 from egraph_rules.check import check_rule, refuse
 from egraph_rules.check.record import verdict_on
 from egraph_rules.check.run import compare
-from egraph_rules.patience import Patience
-from egraph_rules.proposal import Here, rewrite
-from egraph_rules.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
+from egraph_rules.engine.patience import Patience
 from egraph_rules.rules import all_rules
 from ir import parse
 from ir.dtypes import DType
@@ -336,8 +336,8 @@ def test_floats_compare_by_the_freedoms_that_are_taken() -> None:
 # The command ----------------------------------------------------------------------------------------------------------
 
 RULES = """
-from egraph_rules.proposal import rewrite
-from egraph_rules.rule import SIGNED, Term, defined, rule
+from egraph_rules.authoring.proposal import rewrite
+from egraph_rules.authoring.rule import SIGNED, Term, defined, rule
 
 @rule(on=SIGNED, because="zero is neutral", family="mine")
 def right(x: Term):

@@ -14,7 +14,7 @@ import compare
 import stages
 from compare import assert_refines
 from egraph_rules import Floats, optimize
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import PrimFunc, interpret, parse, to_script
 from ir.nodes import Alloc, If, Select
 from ir.traverse import all_exprs, walk

@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from egraph_rules.context import NO_PERMISSION, Contexts, Priority
+from egraph_rules.contexts.context import NO_PERMISSION, Contexts, Priority
 from ir import parse, presburger
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import For, Let, Seq, Stmt

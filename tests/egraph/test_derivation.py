@@ -9,9 +9,9 @@ from hypothesis import given
 
 from compare import assert_refines
 from egraph_rules import optimize
-from egraph_rules.chains import KNOWN
-from egraph_rules.derivation import ERASE, GROUPED
-from egraph_rules.registry import active_rules
+from egraph_rules.explain.chains import KNOWN
+from egraph_rules.explain.derivation import ERASE, GROUPED
+from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, parse
 from profiles import few
 from strategies import programs

@@ -10,7 +10,7 @@ import pytest
 
 from compare import assert_refines
 from egraph_rules import optimize
-from egraph_rules.filling import RULE, filled
+from egraph_rules.search.filling import RULE, filled
 from ir import parse
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import If, PrimFunc, Store

@@ -10,11 +10,11 @@ from hypothesis import given
 
 from compare import assert_refines
 from egraph_rules import Term, Truth, defined, optimize, prove, rule, simplify
+from egraph_rules.authoring.rule import FLOAT, SIGNED, Rule
 from egraph_rules.check import check_rule
-from egraph_rules.context import Contexts, Priority
-from egraph_rules.cost import CPU, call_cost
-from egraph_rules.functions import function_number, function_numbered
-from egraph_rules.rule import FLOAT, SIGNED, Rule
+from egraph_rules.contexts.context import Contexts, Priority
+from egraph_rules.cost.target import CPU, call_cost
+from egraph_rules.engine.functions import function_number, function_numbered
 from egraph_rules.rules import search_rules
 from egraph_rules.rules.functions import body_of_call
 from functions import with_calls

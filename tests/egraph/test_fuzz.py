@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from compare import assert_refines
 from egraph_rules import Floats, optimize
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import PrimFunc, parse, to_script
 from ir.errors import VerifyError
 from ir.verify import verify

@@ -10,12 +10,12 @@ from hypothesis import given
 
 from compare import assert_refines
 from egraph_rules import Here, Rule, Term, optimize, register, registered_rules, rewrite, rule, unregister
-from egraph_rules.cost import CPU, Target
-from egraph_rules.phases import Budget
-from egraph_rules.prices import Prices
-from egraph_rules.registry import active_rules
-from egraph_rules.rule import INTEGER, SIGNED
+from egraph_rules.authoring.rule import INTEGER, SIGNED
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU, Target
+from egraph_rules.engine.phases import Budget
 from egraph_rules.rules import FAMILIES, all_rules, merging, splitting
+from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Binary, For, If, Stmt, Store

@@ -10,7 +10,7 @@ import pytest
 from compare import assert_refines
 from egraph import programs
 from egraph_rules import Floats, optimize
-from egraph_rules.cost import Target
+from egraph_rules.cost.target import Target
 from ir import parse, to_script
 from ir.nodes import Alloc, Assume, For, If, Load, PrimFunc, Select, Stmt, Store, Undef
 from ir.traverse import all_exprs, walk
@@ -356,7 +356,7 @@ def test_names_of_the_author_come_back() -> None:
 
 
 def test_budget_is_reported_and_the_best_so_far_returned() -> None:
-    from egraph_rules.phases import Budget
+    from egraph_rules.engine.phases import Budget
 
     func = only(programs.SEVERAL_SEMANTICS)
     result = optimize(func, budget=Budget(rounds=1, restarts=0))

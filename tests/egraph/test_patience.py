@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from compare import assert_refines
 from egraph_rules import Rule, optimize, rewrite
-from egraph_rules.engine import scratch_folder
-from egraph_rules.erase import erase
-from egraph_rules.patience import MATCH, Patience, listening
-from egraph_rules.phases import DEFAULT_BUDGET, Budget
-from egraph_rules.proposal import Here
+from egraph_rules.authoring.proposal import Here
+from egraph_rules.engine.engine import scratch_folder
+from egraph_rules.engine.patience import MATCH, Patience, listening
+from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.rules import search_rules
+from egraph_rules.search.erase import erase
 from egraph_rules.transforms import simplify
 from ir import LoopsatError, PrimFunc, parse, parse_expr
 from ir import presburger as pb

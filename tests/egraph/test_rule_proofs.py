@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from wrong_rules import and_commutes, sub_self, successor
 
+from egraph_rules.authoring.rule import SIGNED, Number, Rule, Term, rule
 from egraph_rules.check import check_rule, proof
 from egraph_rules.check.meaning import Bounds, Translator, Untranslatable, fault_name, undef_name, z3
 from egraph_rules.check.proof import attempt
-from egraph_rules.rule import SIGNED, Number, Rule, Term, rule
 from egraph_rules.rules import all_rules
 from ir.dtypes import DType
 from ir.errors import InterpretError

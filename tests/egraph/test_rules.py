@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from egraph_rules import Term, rule
-from egraph_rules.rule import INTEGER, SIGNED, Defined, Number, Rule, Truth, defined
+from egraph_rules.authoring.rule import INTEGER, SIGNED, Defined, Number, Rule, Truth, defined
 from egraph_rules.rules import all_rules
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import Floats

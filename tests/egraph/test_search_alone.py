@@ -13,7 +13,7 @@ import pytest
 
 from compare import assert_refines
 from egraph_rules import optimize
-from egraph_rules.erase import erase
+from egraph_rules.search.erase import erase
 from ir import PrimFunc, parse, to_script
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given, reject
 from hypothesis import strategies as st
 
-from egraph_rules import smt
+from egraph_rules.contexts import smt
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.machine import Machine

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 from egraph_rules import Floats, Number, Result, Rule, Term, defined, optimize, rewrite, rule
-from egraph_rules.prices import Prices
-from egraph_rules.proposal import Here
-from egraph_rules.rule import SIGNED, Defined
+from egraph_rules.authoring.proposal import Here
+from egraph_rules.authoring.rule import SIGNED, Defined
+from egraph_rules.cost.prices import Prices
+from egraph_rules.explain.why_not import cheapest_using
 from egraph_rules.rules import FAMILIES, search_rules
-from egraph_rules.why_not import cheapest_using
 from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Const, If, Operand, Stmt, Store

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from egraph_rules.proposal import Here, flat, rewrite, rewrite_expr
-from egraph_rules.rule import (
+from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
+from egraph_rules.authoring.rule import (
     ANY,
     BOOL,
     FLOAT,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from egraph_rules.proposal import Here, flat, rewrite, rewrite_expr
-from egraph_rules.rule import Rule
+from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
+from egraph_rules.authoring.rule import Rule
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,

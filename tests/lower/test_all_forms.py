@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from forced import Forced, alternatives, assert_all_agree, assert_same, at_random
 from ir import PrimFunc
 from ir.errors import LoopsatError

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir import parse
 from ir.interpret import interpret_with_undef
 from lower.emission.function import emit_function

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from egraph_rules import optimize
-from egraph_rules.cost import CPU, Target, target_named
-from egraph_rules.prices import Prices
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU, Target, target_named
 from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc

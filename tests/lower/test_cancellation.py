@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import interpret, parse
 from ir.nodes import Const, Expr, PrimFunc, const
 from ir.traverse import buffers_written, map_expr, map_stmt

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.floats import DEFAULT_FLOATS

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, parse
 from ir.inputs import random_inputs
 from lower.emission.function import emit_function

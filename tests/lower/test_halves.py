@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from lower import emit
 from lowered import exact_source, small_numbers

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel

@@ -11,8 +11,8 @@ import jax.monitoring
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU
-from egraph_rules.prices import Prices
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU
 from ir import parse, specialize
 from ir.inputs import random_inputs
 from lower import compile

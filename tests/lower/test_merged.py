@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir import parse
 from ir.interpret import interpret
 from lower import compile

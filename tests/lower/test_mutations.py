@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
-from egraph_rules.phases import DEFAULT_BUDGET
+from egraph_rules.engine.phases import DEFAULT_BUDGET
 from ir import PrimFunc, to_script
 from ir.errors import LoopsatError
 from ir.inputs import NEAR_ZERO, SPREADS, random_inputs

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU, GPU, Target
+from egraph_rules.cost.target import CPU, GPU, Target
 from ir.inputs import random_inputs
 from ir.nodes import PrimFunc
 from lower.emission.function import emit_function

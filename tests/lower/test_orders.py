@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.inputs import random_inputs

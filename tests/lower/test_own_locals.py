@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU, GPU, Target
+from egraph_rules.cost.target import CPU, GPU, Target
 from ir import PrimFunc, parse
 from ir.inputs import Inputs, random_inputs
 from ir.interpret import interpret_with_undef

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU, GPU, TPU
+from egraph_rules.cost.target import CPU, GPU, TPU
 from ir import interpret, parse
 from ir.nodes import PrimFunc
 from lower import compile, emit

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from ir.interpret import interpret
 from lower.emission.dead_code import without_dead_lines

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from egraph_rules import optimize
-from egraph_rules.cost import CPU, GPU, TPU, Target
-from egraph_rules.whole import NEAR
+from egraph_rules.cost.target import CPU, GPU, TPU, Target
+from egraph_rules.cost.whole import NEAR
 from ir import PrimFunc, parse, to_script
 from lower import emit
 from lower.price.program import pricing, program_price, usual_sizes

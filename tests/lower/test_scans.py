@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.inputs import random_inputs

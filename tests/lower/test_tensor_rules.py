@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import parse
 from ir.floats import DEFAULT_FLOATS
 from lower import compile

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from egraph_rules import Result, optimize
-from egraph_rules.cost import CPU, TPU
-from egraph_rules.prices import Prices
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import CPU, TPU
 from ir import parse
 from ir.errors import LoopsatError, LowerError
 from ir.nodes import PrimFunc

@@ -13,7 +13,7 @@ import jax
 import pytest
 
 from egraph_rules import Floats, Result, optimize
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc

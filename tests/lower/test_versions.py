@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from egraph_rules import check_rule
-from egraph_rules.cost import CPU, Target
-from egraph_rules.rule import FLOAT, SIGNED, Rule, Term, rule
+from egraph_rules.authoring.rule import FLOAT, SIGNED, Rule, Term, rule
+from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, parse
 from ir.interpret import interpret_with_undef
 from ir.nodes import binary

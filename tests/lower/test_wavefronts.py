@@ -9,7 +9,7 @@ import jax
 import numpy as np
 import pytest
 
-from egraph_rules.cost import CPU
+from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse, specialize
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef

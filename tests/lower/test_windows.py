@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compare import TOLERANCE
-from egraph_rules.cost import CPU, Target
+from egraph_rules.cost.target import CPU, Target
 from ir import parse, to_script
 from ir.interpret import interpret, interpret_with_undef
 from lower import compile, emit

@@ -1,0 +1,1 @@
+"""How rules are written: patterns, and Python functions from statements and expressions."""

@@ -1,0 +1,174 @@
+"""Rules over statements as Python functions, and what they can ask of the place they are applied to.
+
+    @rewrite(law="for i in 1: s  =  s with i = 0", because="the one iteration is the first")
+    def single_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        if isinstance(stmt, For) and here.constant(stmt.extent) == 1:
+            yield substitute(stmt.body, {stmt.var: stmt.start})
+
+A rule sees a statement in its context and yields statements that equal it there. Variables have canonical names (`%0`,
+`%1`, ...), sequences have two parts (`flat` gives all of them), and new bindings may have any name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from egraph_rules.authoring.rule import Rule
+from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
+from ir import presburger as pb
+from ir.analysis.contents import Contents
+from ir.analysis.effects import Effects, Regions
+from ir.errors import RuleError
+from ir.floats import Floats
+from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Var
+
+Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
+ExprProposal = Callable[[Expr, "Here"], Iterable[Expr]]
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A place in a program: what is known before it, and what nobody looks at after it."""
+
+    contexts: Contexts
+    facts: int
+    permissions: int
+
+    @property
+    def depth(self) -> int:
+        """How many loops and lets are around the place."""
+        return len(self.scope)
+
+    @property
+    def scope(self) -> tuple[Var, ...]:
+        """Variables of the loops and lets around the place, outermost first."""
+        return self.contexts.facts(self.facts).scope
+
+    @property
+    def in_loop(self) -> bool:
+        """Whether there is a loop around the place."""
+        return bool(self.contexts.trips(self.facts))
+
+    @property
+    def domain(self) -> isl.Set:
+        """Values that variables can have, as a params set."""
+        return self.contexts.facts(self.facts).domain
+
+    @property
+    def known(self) -> Contents:
+        """Contents of buffers: the region that holds each known value."""
+        return self.contexts.facts(self.facts).known
+
+    @property
+    def live(self) -> Regions:
+        """Of each buffer that may hold anything somewhere after the place, the region that may not: it is read."""
+        return self.contexts.live(self.permissions)
+
+    def truth(self, cond: Expr) -> bool | None:
+        """Whether a condition always or never holds; None when neither is proven."""
+        return self.contexts.truth(self.facts, cond)
+
+    def constant(self, expr: Expr) -> int | None:
+        """The one value an integer expression has, if it has only one."""
+        return self.contexts.constant(self.facts, expr)
+
+    def decided(self, expr: Expr) -> bool:
+        """Whether evaluating an expression can neither fault nor give undef."""
+        return self.contexts.decided(self.facts, expr)
+
+    def in_bounds(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
+        """Whether an access stays inside its buffer."""
+        return self.contexts.in_bounds(self.facts, buffer, indices)
+
+    def effects(self, stmt: Stmt) -> Effects:
+        """What a statement reads, writes and establishes."""
+        return self.contexts.effects.of(stmt)
+
+    def under(self, cond: Expr, truth: bool) -> Here | None:
+        """The place where `cond` was found true (or false); None if it never is."""
+        facts = self.contexts.assume(self.facts, cond, truth)
+        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, self.permissions)
+
+    def at(self, domain: isl.Set) -> Here:
+        """A place of which nothing is known but the values that variables can have."""
+        return Here(self.contexts, self.contexts.root(domain, Priority.FACTS), NO_PERMISSION)
+
+    def inside(self, stmt: For | Let) -> Here | None:
+        """The place in the body of a loop or binding; None if it is never reached."""
+        if isinstance(stmt, Let):
+            return Here(self.contexts, self.contexts.let(self.facts, stmt), self.permissions)
+        facts, permissions = self.contexts.loop(self.facts, self.permissions, stmt)
+        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, permissions)
+
+    def iteration(self, loop: For) -> Here | None:
+        """The place in a loop's body as far as variables are concerned; None if it is never reached."""
+        facts = self.contexts.iteration(self.facts, loop)
+        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, NO_PERMISSION)
+
+    def between(self, first: Stmt, second: Stmt) -> tuple[Here, Here]:
+        """The places of the two parts of a sequence of the program; `facts` of the second may be IMPOSSIBLE."""
+        facts, permissions = self.contexts.sequence(self.facts, self.permissions, first, second)
+        return replace(self, permissions=permissions), replace(self, facts=facts)
+
+    def within(self, stmt: Alloc) -> Here:
+        """The place in the scope of a local buffer."""
+        facts, permissions = self.contexts.alloc(self.facts, self.permissions, stmt)
+        return replace(self, facts=facts, permissions=permissions)
+
+    def contents(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
+        """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
+        return self.contexts.contents(self.facts, buffer, indices)
+
+    def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
+        """A set computed by isl, or None when that takes too many steps."""
+        return None if self.contexts.over() else pb.within_budget(question, None)
+
+
+def rewrite(
+    *, law: str, because: str, family: str = "", settles: Callable[[Stmt, Stmt], bool] | None = None
+) -> Callable[[Proposal], Rule]:
+    """Make a `Rule` of a function from a statement and its place to equal statements.
+
+    A statement that `settles` (with what the rule made of it) is not looked into: the other is better in any program.
+
+    Raises:
+        RuleError: no reason is given.
+    """
+
+    def build(function: Proposal) -> Rule:
+        group = family if family != "" else function.__module__.rpartition(".")[2]
+        name = f"{group}.{function.__name__}"
+        if because.strip() == "":
+            raise RuleError("rule", f"rule {name} states no reason")
+        return Rule(name, law, because, Floats.STRICT, "", propose=function, settles=settles)
+
+    return build
+
+
+def rewrite_expr(*, law: str, because: str, family: str = "") -> Callable[[ExprProposal], Rule]:
+    """Make a `Rule` of a function from an expression and its place to equal expressions, over the same variables.
+
+    Raises:
+        RuleError: no reason is given.
+    """
+
+    def build(function: ExprProposal) -> Rule:
+        group = family if family != "" else function.__module__.rpartition(".")[2]
+        name = f"{group}.{function.__name__}"
+        if because.strip() == "":
+            raise RuleError("rule", f"rule {name} states no reason")
+        return Rule(name, law, because, Floats.STRICT, "", propose_expr=function)
+
+    return build
+
+
+def flat(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements of a sequence of any shape, in order."""
+    if isinstance(stmt, Seq):
+        for part in stmt.stmts:
+            yield from flat(part)
+    else:
+        yield stmt

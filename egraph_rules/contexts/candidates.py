@@ -1,0 +1,536 @@
+"""Smaller forms of integer and boolean expressions, found by what they compute.
+
+Forms are put together from the parts of an expression, its variables and numbers that follow from its own. Those that
+agree with it at many points are asked about, the smallest first; provers decide. (Bottom-up enumeration modulo observed
+equality, as in Albarghouthi, Gulwani, Kincaid, "Recursive Program Synthesis", CAV 2013, with the operands of the last
+operator looked up by their values.) No form is tied to a pattern; what is too large to be put together is not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import gcd
+
+import numpy as np
+
+from egraph_rules.contexts.sampled import DIVISIONS, Array, Mask, NoValueError, Points, evaluated, operate
+from ir.dtypes import DType
+from ir.nodes import Binary, BinaryOp, Call, Const, Expr, Load, Select, Unary, Undef, const
+from ir.traverse import children, free_vars, node_count, walk_expr, with_children
+
+_POINTS = 64
+_HALF = _POINTS // 2
+_BISECTIONS = 12  # of values that are a few thousand apart at most
+_MAX_SIZE = 40  # larger parts are only looked into
+_MAX_VARIABLES = 6
+_WORK = 500  # nodes of all parts together that are looked at
+_ATOMS = 20
+_NUMBERS = 10  # that are operands inside of forms
+_PAIRS = 400  # forms of one operator that become operands
+_CHAIN = 7  # nodes from which on forms may be a number and an operator on another such
+_QUESTIONS = 6  # to provers, about one part
+_FORMS = 40  # that agree with a part, and are put in order
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known where an expression is evaluated.
+
+    `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
+    expression equals the first one there; `better`: whether it is preferred to it.
+    """
+
+    points: Points
+    allowed: Callable[[Points], Mask]
+    better: Callable[[Expr, Expr], bool]
+    proven: Callable[[Expr, Expr], bool]
+
+
+def smaller(expr: Expr, known: Known) -> Expr:
+    """An expression with smaller forms for its parts, which equal them where it is evaluated."""
+    done: dict[Expr, Expr] = {}
+    left = _WORK
+
+    def visit(part: Expr) -> Expr:
+        nonlocal left
+        if part not in done:
+            new = with_children(part, tuple(map(visit, children(part))))
+            most = node_count(new) - 1
+            if 2 <= most < min(_MAX_SIZE, left):
+                left -= most
+                new = _smaller_whole(new, most, known)
+            done[part] = new
+        return done[part]
+
+    return visit(expr)
+
+
+def may_have_forms(expr: Expr) -> bool:
+    """Whether all that an expression reads are variables of integers and truths."""
+    return not any(isinstance(e, (Load, Undef, Call)) or e.dtype.is_float for e in walk_expr(expr))
+
+
+def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
+    """A form of at most so many nodes, or the expression itself."""
+    if len(free_vars(expr)) > _MAX_VARIABLES:
+        return expr
+    try:
+        sample = _Sample.of(expr, known.points, known.allowed)
+    except NoValueError:
+        return expr
+    if sample is None:
+        return expr
+    questions = 0
+    for form in _in_order(_Forms.of(expr, sample, most).all()):
+        if not known.better(form, expr):
+            continue
+        if known.proven(expr, form):
+            return form
+        questions += 1
+        if questions >= _QUESTIONS:
+            break
+    return expr
+
+
+def _in_order(forms: Iterator[Expr]) -> list[Expr]:
+    found: dict[Expr, int] = {}
+    for form in forms:
+        found.setdefault(form, node_count(form))
+        if len(found) >= _FORMS:
+            break
+    return sorted(found, key=lambda e: found[e])
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Points at which an expression does not fault, and its values there."""
+
+    points: Points
+    values: Array
+
+    @staticmethod
+    def of(expr: Expr, points: Points, allowed: Callable[[Points], Mask]) -> _Sample | None:
+        length = max((len(v) for v in points.values()), default=0)
+        values, fine = _total(expr, points, length)
+        kept = np.flatnonzero(fine)
+        if expr.dtype is DType.BOOL:
+            yes, no = kept[values[kept] != 0], kept[values[kept] == 0]
+            if len(yes) and len(no):  # both truths in turn, also next to where one becomes the other
+                edges = _edges(expr, points, yes, no)
+                inside = allowed(edges)
+                points = {
+                    v: np.concatenate([edges[v][inside], x[yes[:_HALF]], x[no[:_HALF]]]) for v, x in points.items()
+                }
+                values, fine = _total(expr, points, max(map(len, points.values())))
+                kept = np.flatnonzero(fine)
+        kept = kept[: 4 * _POINTS]
+        if len(kept) < 4:
+            return None
+        values = values[kept]
+        if expr.dtype is DType.BOOL:
+            yes, no = np.flatnonzero(values), np.flatnonzero(values == 0)
+            rank = np.concatenate([np.arange(len(yes)), np.arange(len(no))])
+            order = np.concatenate([yes, no])[np.argsort(rank, kind="stable")][: 2 * _POINTS]
+        else:
+            order = np.arange(len(kept))[:_POINTS]
+            order = order[np.argsort(-np.abs(values[order]) % 61, kind="stable")]
+        kept = kept[order]
+        return _Sample({v: x[kept] for v, x in points.items()}, values[order])
+
+
+def _total(expr: Expr, points: Points, length: int) -> tuple[Array, Mask]:
+    """Values of an expression at each point, and where they are no faults."""
+    values, bad = evaluated(expr, points)
+    return np.broadcast_to(values, (length,)), ~np.broadcast_to(bad, (length,))
+
+
+def _edges(cond: Expr, points: Points, yes: Array, no: Array) -> Points:
+    """Points next to each other between which a condition changes, by bisection; it may fault on the way."""
+    count = min(len(yes), len(no), _HALF)
+    high = {v: x[yes[:count]] for v, x in points.items()}
+    low = {v: x[no[:count]] for v, x in points.items()}
+    for _ in range(_BISECTIONS):
+        middle = {v: (high[v] + low[v]) >> 1 for v in points}
+        values, _bad = evaluated(cond, middle)
+        true = np.broadcast_to(values != 0, (count,))
+        high = {v: np.where(true, middle[v], high[v]) for v in points}
+        low = {v: np.where(true, low[v], middle[v]) for v in points}
+    return {v: np.concatenate([high[v], low[v]]) for v in points}
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What an operator makes of operands of two banks, by their places."""
+
+    op: BinaryOp
+    left: Array
+    right: Array
+    values: Array
+
+    @staticmethod
+    def of(op: BinaryOp, left: _Bank, right: _Bank, where: Mask, dtype: DType) -> _Made:
+        one, other = np.nonzero(where)
+        values, bad = operate(op, left.values[one], right.values[other], dtype)
+        fine = ~np.broadcast_to(bad, values.shape).any(axis=1)
+        return _Made(op, one[fine], other[fine], values[fine])
+
+
+class _Bank:
+    """Expressions of one dtype by what they compute at the points, the smaller ones first, no two the same."""
+
+    def __init__(self, exprs: Sequence[Expr], values: Array, sizes: Array) -> None:
+        order = _distinct(values, sizes)
+        self.exprs: list[Expr] = [exprs[k] for k in order]
+        self.values: Array = values[order]
+        self.sizes: Array = sizes[order]
+
+    @staticmethod
+    def of(exprs: Sequence[Expr], rows: Sequence[Array], length: int) -> _Bank:
+        values = np.stack(rows) if rows else np.zeros((0, length), np.int64)
+        return _Bank(exprs, values, np.array([node_count(e) for e in exprs], np.int64))
+
+    @staticmethod
+    def made(left: _Bank, right: _Bank, parts: Sequence[_Made]) -> _Bank:
+        """The first of what operators make of two banks."""
+        values = np.concatenate([left.values[:0], *(p.values for p in parts)])
+        one = np.concatenate([np.zeros(0, np.int64), *(p.left for p in parts)])
+        other = np.concatenate([np.zeros(0, np.int64), *(p.right for p in parts)])
+        sizes = left.sizes[one] + right.sizes[other] + 1
+        ops = [p.op for p in parts for _ in p.left]
+        order = _distinct(values, sizes)[:_PAIRS]
+        exprs = [Binary(ops[k], left.exprs[one[k]], right.exprs[other[k]]) for k in order]
+        return _Bank(exprs, values[order], sizes[order])
+
+    def joined(self, other: _Bank) -> _Bank:
+        both = ((self.values, other.values), (self.sizes, other.sizes))
+        return _Bank([*self.exprs, *other.exprs], *map(np.concatenate, both))
+
+    def up_to(self, most: int) -> int:
+        """How many are no larger than that."""
+        return int(np.searchsorted(self.sizes, most, side="right"))
+
+
+def _distinct(values: Array, sizes: Array) -> Array:
+    """Rows of which none has the values of another, by size."""
+    order = np.argsort(sizes, kind="stable")
+    mix = np.random.default_rng(1).integers(-(2**62), 2**62, values.shape[1])
+    _, first = np.unique((values[order] * mix).sum(axis=1), return_index=True)
+    return order[np.sort(first)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """The forms of at most so many nodes that have the `target` values at some points."""
+
+    expr: Expr
+    points: Points
+    target: Array
+    most: int
+    parts: Sequence[Expr]
+    operators: Sequence[BinaryOp]
+    numbers: Sequence[int]
+
+    @staticmethod
+    def of(expr: Expr, sample: _Sample, most: int) -> _Forms:
+        parts = list(walk_expr(expr))
+        inner = list(dict.fromkeys(parts[1:]))
+        return _Forms(expr, sample.points, sample.values, most, inner, _operators(parts), _numbers(parts))
+
+    def all(self) -> Iterator[Expr]:
+        """The forms, in no order."""
+        dtype = self.expr.dtype
+        if dtype is DType.BOOL:
+            yield from self._truths()
+            return
+        atoms = self._atoms(dtype)
+        yield from self._same(atoms)
+        bank = self._pairs(atoms, dtype, self.most - 2)
+        yield from self._same(bank)
+        yield from self._with_number(bank, dtype)
+        yield from self._selections(bank)
+        if self.most >= 3:
+            yield from self._operations(bank, dtype)
+            yield from self._scaled(bank, dtype)
+        if self.most >= _CHAIN:
+            yield from self._with_number(self._chained(bank, dtype), dtype)
+
+    # What forms are made of -------------------------------------------------------------------------------------------
+
+    def _atoms(self, dtype: DType) -> _Bank:
+        """Variables, numbers and parts."""
+        length = len(self.target)
+        exprs: list[Expr] = []
+        rows: list[Array] = []
+        parts = [p for p in self.parts if p.dtype is dtype and not isinstance(p, Const)]
+        parts.sort(key=node_count)
+        numbers = [const(n, dtype) for n in self.numbers[:_NUMBERS] if dtype.min <= n <= dtype.max]
+        for part in (*parts[:_ATOMS], *numbers):
+            values, bad = evaluated(part, self.points)
+            if not bad.any():
+                exprs.append(part)
+                rows.append(np.broadcast_to(values, (length,)))
+        return _Bank.of(exprs, rows, length)
+
+    def _pairs(self, atoms: _Bank, dtype: DType, most: int) -> _Bank:
+        """Atoms, and what one operator makes of them."""
+        if most < 3:
+            return atoms
+        count = len(atoms.exprs)
+        grid = np.add.outer(atoms.sizes, atoms.sizes) + 1 <= most
+        constant = np.array([isinstance(e, Const) for e in atoms.exprs], bool)
+        grid &= ~np.logical_and.outer(constant, constant)
+        parts: list[_Made] = []
+        for op in self.operators:
+            allowed: Mask = grid.copy()
+            if op in ("add", "mul", "min", "max"):
+                allowed &= np.tri(count, count, 0, dtype=bool).T
+            if op in DIVISIONS and not self._divides_by_unknowns():
+                allowed &= constant[None, :]
+            parts.append(_Made.of(op, atoms, atoms, allowed, dtype))
+        return atoms.joined(_Bank.made(atoms, atoms, parts)) if parts else atoms
+
+    def _chained(self, bank: _Bank, dtype: DType) -> _Bank:
+        """What one operator makes of a small form and a number of the expression."""
+        few = np.array([not isinstance(e, Const) and n <= 3 for e, n in zip(bank.exprs, bank.sizes, strict=True)], bool)
+        operators: list[BinaryOp] = [o for o in (*_RING, *_FLOOR, *_TRUNC) if o in self.operators and o != "sub"]
+        found = [n for n in self.numbers[:_NUMBERS] if n not in (0, 1) and dtype.min <= n <= dtype.max]
+        length = len(self.target)
+        numbers = _Bank.of([const(n, dtype) for n in found], [np.full(length, n) for n in found], length)
+        where: Mask = np.logical_and.outer(few, np.ones(len(numbers.exprs), bool))
+        parts = [_Made.of(op, bank, numbers, where, dtype) for op in operators]
+        return _Bank.made(bank, numbers, parts) if parts else bank
+
+    def _divides_by_unknowns(self) -> bool:
+        return any(
+            isinstance(p, Binary) and p.op in DIVISIONS and not isinstance(p.rhs, Const)
+            for p in (self.expr, *self.parts)
+        )
+
+    # What agrees ------------------------------------------------------------------------------------------------------
+
+    def _same(self, bank: _Bank) -> Iterator[Expr]:
+        equal = (bank.values == self.target).all(axis=1) & (bank.sizes <= self.most)
+        yield from (bank.exprs[k] for k in np.flatnonzero(equal))
+        if self.expr.dtype.is_signed:
+            for op, row in (("neg", -bank.values), ("abs", np.abs(bank.values))):
+                same = (row == self.target).all(axis=1) & (bank.sizes < self.most)
+                yield from (Unary("neg" if op == "neg" else "abs", bank.exprs[k]) for k in np.flatnonzero(same)[:2])
+
+    def _with_number(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
+        """One operator on an expression and a number that the values tell."""
+        few = bank.up_to(self.most - 2)
+        values, target = bank.values[:few], self.target
+
+        def number(n: int) -> Const | None:
+            return const(n, dtype) if dtype.min <= n <= dtype.max else None
+
+        def pick(op: BinaryOp, k: int, n: int, *, first: bool = False) -> Iterator[Expr]:
+            constant = number(n)
+            if constant is not None:
+                yield Binary(op, constant, bank.exprs[k]) if first else Binary(op, bank.exprs[k], constant)
+
+        if len(target) and (target == target[0]).all():
+            constant = number(int(target[0]))
+            if constant is not None:
+                yield constant
+        wrap = 0 if dtype.is_signed or dtype.bits == 64 else dtype.max
+        for op, rest in (("add", target - values), ("sub", target + values)):
+            rest = rest & wrap if wrap else rest
+            for k in np.flatnonzero((rest == rest[:, :1]).all(axis=1)):
+                yield from pick("add" if op == "add" else "sub", int(k), int(rest[k, 0]), first=op == "sub")
+        if "mul" in self.operators:
+            yield from self._multiples(bank, few, pick)
+        for op in ("min", "max"):
+            edge = int(target.max() if op == "min" else target.min())
+            found = np.minimum(values, edge) if op == "min" else np.maximum(values, edge)
+            for k in np.flatnonzero((found == target).all(axis=1)):
+                yield from pick("min" if op == "min" else "max", int(k), edge)
+        divisions: list[BinaryOp] = [o for o in (*_FLOOR, *_TRUNC) if o in self.operators]
+        for op, n in product(divisions, self.numbers):
+            if n not in (0, 1) and dtype.min <= n <= dtype.max:
+                found, bad = operate(op, values, np.asarray(n), dtype)
+                for k in np.flatnonzero(((found == target) & ~bad).all(axis=1)):
+                    yield from pick(op, int(k), n)
+
+    def _multiples(self, bank: _Bank, few: int, pick: Callable[[BinaryOp, int, int], Iterator[Expr]]) -> Iterator[Expr]:
+        values, target = bank.values[:few], self.target
+        where = np.argmax(values != 0, axis=1)
+        base = values[np.arange(few), where]
+        factor = target[where] // np.where(base == 0, 1, base)
+        for k in np.flatnonzero((values * factor[:, None] == target).all(axis=1) & (base != 0)):
+            yield from pick("mul", int(k), int(factor[k]))
+
+    def _selections(self, bank: _Bank) -> Iterator[Expr]:
+        """One of two expressions, by a condition that occurs."""
+        for cond in (p for p in self.parts if p.dtype is DType.BOOL and not isinstance(p, Const)):
+            found, bad = evaluated(cond, self.points)
+            test: Mask = np.broadcast_to(found, self.target.shape) != 0
+            if bad.any() or test.all() or not test.any():
+                continue
+            equal = bank.values == self.target
+            for yes, no in product(
+                np.flatnonzero(equal[:, test].all(axis=1))[:3], np.flatnonzero(equal[:, ~test].all(axis=1))[:3]
+            ):
+                if node_count(cond) + bank.sizes[yes] + bank.sizes[no] < self.most:
+                    yield Select(cond, bank.exprs[yes], bank.exprs[no])
+
+    def _operations(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
+        """One operator on two expressions."""
+        for op in self.operators:
+            rows: Mask = np.ones(len(bank.exprs), bool)
+            if op in ("min", "max"):  # one operand has the value, the other does not pass it
+                rows = _always(bank.values >= self.target if op == "min" else bank.values <= self.target)
+            for i, j in self._agreeing(op, bank, rows, dtype):
+                yield Binary(op, bank.exprs[i], bank.exprs[j])
+
+    def _agreeing(self, op: BinaryOp, bank: _Bank, rows: Mask, dtype: DType) -> Iterator[tuple[int, int]]:
+        """Pairs whose values give those of the target: point by point, since most fail at the first."""
+        picked = np.flatnonzero(rows & (bank.sizes <= self.most - 2))
+        values, sizes = bank.values[picked], bank.sizes[picked]
+        for one in np.unique(sizes):
+            left = np.flatnonzero(sizes == one)
+            right = np.flatnonzero(sizes < self.most - one)
+            if not len(right):
+                continue
+            found, bad = operate(op, values[left, :1], values[right, 0][None, :], dtype)
+            a, b = np.nonzero((found == self.target[0]) & ~bad)
+            a, b = left[a], right[b]
+            for at in (slice(1, 2), slice(2, 4), slice(4, 8), slice(8, None)):
+                if not len(a):
+                    break
+                found, bad = operate(op, values[a, at], values[b, at], dtype)
+                agree = ((found == self.target[at]) & ~bad).all(axis=1)
+                a, b = a[agree], b[agree]
+            order = np.argsort(sizes[a] + sizes[b], kind="stable")[:8]
+            yield from zip(picked[a[order]].tolist(), picked[b[order]].tolist(), strict=True)
+
+    def _scaled(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
+        """A multiple of an operation, by what all values have in common."""
+        common = int(np.gcd.reduce(np.abs(self.target)))
+        if not dtype.is_signed or common < 2 or self.most < 5 or "mul" not in self.operators:
+            return
+        for factor in (common, -common):
+            rest = replace(self, target=self.target // factor, most=self.most - 2)
+            for form in rest._operations(bank, dtype):
+                yield Binary("mul", form, const(factor, dtype))
+
+    # Conditions -------------------------------------------------------------------------------------------------------
+
+    def _truths(self) -> Iterator[Expr]:
+        target = self.target
+        if (target == target[0]).all():
+            yield Const(bool(target[0]), DType.BOOL)
+        conditions = [p for p in self.parts if p.dtype is DType.BOOL and not isinstance(p, Const)]
+        for dtype in dict.fromkeys(p.dtype for p in self.parts if p.dtype.is_integer):
+            atoms = self._atoms(dtype)
+            bank = self._pairs(atoms, dtype, self.most - 2)
+            yield from self._bounded(bank, dtype)
+            for op in ("lt", "le", "eq", "ne"):
+                for i, j in self._agreeing(op, bank, np.ones(len(bank.exprs), bool), dtype):
+                    yield Binary(op, bank.exprs[i], bank.exprs[j])
+            if any(isinstance(p, Binary) and p.op in ("and", "or") for p in (self.expr, *conditions)):
+                few = atoms.exprs[: atoms.up_to(1)]
+                conditions += [
+                    Binary(op, a, b)
+                    for op in ("lt", "le", "eq", "ne")
+                    for a, b in product(few, few)
+                    if not (isinstance(a, Const) and isinstance(b, Const)) and not a.same(b)
+                ]
+        yield from self._combined(conditions)
+
+    def _bounded(self, bank: _Bank, dtype: DType) -> Iterator[Expr]:
+        """An expression compared with a number, where its values tell which."""
+        yes, no = self.target != 0, self.target == 0
+        if not yes.any() or not no.any():
+            return
+        few = bank.up_to(self.most - 2)
+        values = bank.values[:few]
+        holds, fails = values[:, yes], values[:, no]
+        for op, low, high in (
+            ("lt", holds.max(axis=1), fails.min(axis=1)),
+            ("gt", fails.max(axis=1), holds.min(axis=1)),
+        ):
+            for k in np.flatnonzero(low < high):
+                if isinstance(bank.exprs[k], Const):
+                    continue
+                for n in dict.fromkeys((int(low[k]) + 1, int(high[k]), *self._between(int(low[k]) + 1, int(high[k])))):
+                    at = n if op == "lt" else n - 1
+                    if dtype.min <= at <= dtype.max:
+                        yield Binary("lt" if op == "lt" else "gt", bank.exprs[k], const(at, dtype))
+        for op, side, other in (("eq", holds, fails), ("ne", fails, holds)):
+            one = side[:, :1]
+            for k in np.flatnonzero((side == one).all(axis=1) & (other != one).all(axis=1)):
+                if not isinstance(bank.exprs[k], Const):
+                    yield Binary("eq" if op == "eq" else "ne", bank.exprs[k], const(int(one[k, 0]), dtype))
+
+    def _between(self, low: int, high: int) -> list[int]:
+        return [n for n in self.numbers if low < n < high][:2]
+
+    def _combined(self, conditions: Sequence[Expr]) -> Iterator[Expr]:
+        """Conditions, their negations, and two of them together."""
+        exprs: list[Expr] = []
+        found: list[Array] = []
+        for cond in dict.fromkeys(conditions):
+            values, bad = evaluated(cond, self.points)
+            if not bad.any():
+                exprs.append(cond)
+                found.append(np.broadcast_to(values, self.target.shape))
+        if not exprs:
+            return
+        bank = _Bank.of(exprs, found, len(self.target))
+        equal = (bank.values == self.target).all(axis=1)
+        yield from (bank.exprs[k] for k in np.flatnonzero(equal))
+        yield from (Unary("not", bank.exprs[k]) for k in np.flatnonzero((1 - bank.values == self.target).all(axis=1)))
+        for op in _LOGIC:
+            rows = _always(bank.values >= self.target if op == "and" else bank.values <= self.target)
+            for i, j in self._agreeing(op, bank, rows, DType.BOOL):
+                if i != j:
+                    yield Binary(op, bank.exprs[i], bank.exprs[j])
+
+
+def _always(matrix: Mask) -> Mask:
+    """Which rows hold at all points."""
+    found: Mask = np.all(matrix, axis=1)
+    return found
+
+
+_LOGIC: tuple[BinaryOp, ...] = ("and", "or")
+_RING: tuple[BinaryOp, ...] = ("add", "sub", "mul")
+_ORDER: tuple[BinaryOp, ...] = ("min", "max")
+_FLOOR: tuple[BinaryOp, ...] = ("floordiv", "floormod")
+_TRUNC: tuple[BinaryOp, ...] = ("truncdiv", "truncmod")
+
+
+def _operators(parts: Sequence[Expr]) -> tuple[BinaryOp, ...]:
+    """Operators that forms may have: those of the expression, and those that they often are other forms of."""
+    present = {p.op for p in parts if isinstance(p, (Binary, Unary))}
+    chosen = any(isinstance(p, Select) for p in parts)
+    out: list[BinaryOp] = []
+    if chosen or present & {*_RING, *_FLOOR, *_TRUNC, "neg", "shl", "shr", "bitand", "bitor", "bitxor"}:
+        out += _RING
+    if chosen or present & {*_ORDER, "abs"}:
+        out += _ORDER
+    if present & {*_FLOOR, "shr", "bitand"}:
+        out += _FLOOR
+    if present & set(_TRUNC):
+        out += _TRUNC
+    if "bitand" in present:
+        out.append("bitand")
+    if "shr" in present:
+        out.append("shr")
+    return tuple(out)
+
+
+def _numbers(parts: Sequence[Expr]) -> list[int]:
+    """Numbers of an expression, then what they give with each other, then the smallest ones."""
+    own = list(dict.fromkeys(int(p.value) for p in parts if isinstance(p, Const) and p.dtype.is_integer))[:8]
+    derived: set[int] = {2}
+    for a, b in product(own, own):
+        if b not in (0, 1, -1) and a not in (0, 1, -1):
+            derived |= {gcd(a, b), a * b} | ({a // b, -(-a // b)} if a != b else set())
+    shifts = [1 << n for n in own if 0 < n < 31]
+    masks = [n + 1 for n in own if n > 0 and n & (n + 1) == 0]
+    found = [*own, 0, 1, *shifts, *masks, *sorted(derived, key=lambda n: (abs(n), n)), *(-n for n in own)]
+    return list(dict.fromkeys(n for n in found if abs(n) < 1 << 31))[:32]

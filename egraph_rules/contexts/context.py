@@ -1,0 +1,684 @@
+"""Contexts: facts that hold before a statement, permissions that hold after it, and the proofs they allow.
+
+A context is a pair of ids, of `Facts` and of permissions; the e-graph only sees the ids. `at(F, S, D)` means "assume F,
+run S, then D may hold anything". Permissions are kept as what they leave out, the live regions: those are few, being
+what is read later, where their complements fall into hundreds of pieces.
+
+Facts flow forward, permissions backward, and both describe buffer contents, which must not contradict each other: where
+S may leave garbage (D says so) the statement after S must not rely on what F knew there. Take a stage that writes zeros
+to padding and a reader with a guard. The zeros are dead because the reader never looks at them; the guard is
+superfluous because the padding is zero. Each is right, both at once are wrong. So each location is given to one side
+wherever a context is split, by the `Priority` of its root; both priorities are searched.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import cast
+
+import islpy as isl
+
+import egraph_rules.contexts.intervals as intervals
+from egraph_rules.contexts.elements import Elements, assured, elements
+from egraph_rules.contexts.faults import Faults
+from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
+from egraph_rules.contexts.spoiling import few, less, relied, same_regions, told_of
+from egraph_rules.contexts.values import Value, Values
+from ir import presburger as pb
+from ir.analysis import contents as held
+from ir.analysis import effects as fx
+from ir.analysis.contents import Contents, Regions
+from ir.analysis.effects import EffectAnalysis, LoopSets, before
+from ir.dtypes import DType
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.fold import folded
+from ir.nodes import (
+    Alloc,
+    Assert,
+    Assume,
+    Binary,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
+
+
+class Priority(Enum):
+    """Who gets a location that is both known and dead."""
+
+    FACTS = "facts"
+    PERMISSIONS = "permissions"
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number."""
+
+    var: str
+    start: int | None
+    extent: int | None
+
+    @staticmethod
+    def of(loop: For) -> Trip:
+        bounds = folded(loop.start), folded(loop.extent)
+        first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
+        return Trip(loop.var.name, first, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What holds before a statement.
+
+    `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
+    on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first. `trips`:
+    the loops around here; they matter to cost, not to proofs. `bound` tells places inside of bindings apart.
+    """
+
+    domain: isl.Set
+    known: Contents
+    conditions: tuple[tuple[Expr, bool], ...]
+    priority: Priority
+    scope: tuple[Var, ...] = ()
+    trips: tuple[Trip, ...] = ()
+    assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, if there is a second prover
+    bound: int = 0
+
+    def spot(self, indices: Iterable[Expr]) -> isl.Set | None:
+        """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""
+        spot = pb.point(indices)
+        return None if spot is None else spot.intersect_params(self.domain)
+
+    def same(self, other: Facts) -> bool:
+        """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
+        return (
+            self.bound == other.bound == 0
+            and self.priority is other.priority
+            and self.domain.plain_is_equal(other.domain)
+            and _same_exprs(self.conditions, other.conditions)
+            and _same_exprs(self.assumed, other.assumed)
+            and self.trips == other.trips
+            and len(self.scope) == len(other.scope)
+            and all(map(Var.same, self.scope, other.scope))
+            and same_regions(self.known, other.known)
+        )
+
+
+Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
+
+
+class Contexts:
+    """All contexts of one search, and the questions about them. Ids are stable and equal derivations share one.
+
+    A second `prover` gets conditions on variables that sets leave open, and those that led to the place; it is for
+    contexts without statements, in which nothing changes.
+    """
+
+    def __init__(
+        self,
+        effects: EffectAnalysis,
+        prover: Prover | None = None,
+        operations: int = pb.MAX_OPERATIONS,
+        over: Callable[[], bool] = lambda: False,
+        floats: Floats = DEFAULT_FLOATS,
+        defined: Collection[Buffer] = (),
+    ) -> None:
+        """Start without any context; `operations` of isl are the budget of a question, `floats` the policy.
+
+        `defined` are the buffers that never hold anything arbitrary.
+        Once there is no time left (`over`), what has not been answered yet is unknown, and new contexts are weak.
+        """
+        self.effects = effects
+        self.over = over
+        self._defined = frozenset(defined)
+        self._values = Values(self, floats)
+        self._faults = Faults(self, self._values)
+        self.prover = prover
+        self.operations = operations
+        self._facts: list[Facts] = []
+        self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
+        self._domain_of: list[int] = []  # for each facts, the first with the same domain
+        self._alike_facts: dict[tuple[int, int], list[int]] = {}  # by the first facts with their domain, and a hash
+        self._told_of: dict[int, dict[Buffer, list[tuple[Expr, isl.Set]]]] = {}  # by facts: values and where
+        self._live: list[Regions] = [{}]
+        self._boxes: dict[Buffer, isl.Set] = {}
+        self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
+        self._live_in_loops: dict[tuple[int, int], Regions] = {}
+        self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
+        self._derived: dict[Hashable, tuple[int, int]] = {}
+        self._answers: dict[Hashable, object] = {}
+        self._asked_of: dict[int, Stmt] = {}
+        self.questions = 0
+        self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
+        self.conflicts = 0  # splits where some location was both known and dead
+
+    def root(self, domain: isl.Set, priority: Priority) -> int:
+        """Facts at function entry."""
+        return self._add_facts(Facts(domain, {}, (), priority))
+
+    def facts(self, number: int) -> Facts:
+        """What an id of facts stands for."""
+        return self._facts[number]
+
+    def trips(self, number: int) -> tuple[Trip, ...]:
+        """The loops around a place, by the id of its facts."""
+        return self._facts[number].trips
+
+    def live(self, number: int) -> Regions:
+        """Permissions: of each buffer that may be spoiled, the region that may not, since it is read later."""
+        return self._live[number]
+
+    # Splitting contexts ---------------------------------------------------------------------------------------------
+
+    def assume(self, facts: int, cond: Expr, truth: bool) -> int:
+        """Facts where `cond` was found true (or false); the same id if that was known, IMPOSSIBLE if it cannot be."""
+        known = self.truth(facts, cond)
+        if known is not None:
+            return facts if known is truth else IMPOSSIBLE
+        f = self._facts[facts]
+        weaker = replace(f, conditions=(*f.conditions, (cond, truth)))
+        key = ("assume", facts, cond, truth)
+        return self._derive(key, weaker, lambda: (self._assume(facts, cond, truth), NO_PERMISSION))[0]
+
+    def sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
+        """Facts between two statements, and permissions there."""
+        key = ("sequence", facts, permissions, self._id(first), self._id(second))
+        weaker = self._forgetful(facts)
+        size = self._size(facts, permissions, first, second)
+        return self._derive(key, weaker, lambda: self._sequence(facts, permissions, first, second), size)
+
+    def loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
+        """Facts at the start of any iteration, and permissions at its end."""
+        weaker = self._forgetful(facts)
+        weaker = replace(weaker, scope=(*weaker.scope, loop.var), trips=(*weaker.trips, Trip.of(loop)))
+        key = ("loop", facts, permissions, self._id(loop))
+        size = self._size(facts, permissions, loop.body)
+        return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop), size)
+
+    def iteration(self, facts: int, loop: For) -> int:
+        """Facts in any iteration as far as they are cheap: of buffers that the loop writes nothing is known."""
+        key = ("iteration", facts, self._id(loop))
+        return self._derive(key, self._forgetful(facts), lambda: (self._iteration(facts, loop), NO_PERMISSION))[0]
+
+    def let(self, facts: int, stmt: Let) -> int:
+        """Facts inside a binding."""
+        f = self._facts[facts]
+        weaker = replace(f, scope=(*f.scope, stmt.var), bound=len(self._facts))
+        key = ("let", facts, stmt.var, stmt.value)
+        return self._derive(key, weaker, lambda: (self._let(facts, stmt), NO_PERMISSION))[0]
+
+    def alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
+        """Facts and permissions inside an allocation: contents start arbitrary and do not matter at the end."""
+        key = ("alloc", facts, permissions, self._id(stmt))
+        return self._derive(key, self._forgetful(facts), lambda: self._alloc(facts, permissions, stmt))
+
+    def _derive(
+        self, key: Hashable, weaker: Facts, make: Callable[[], tuple[int, int]], regions: int = 0
+    ) -> tuple[int, int]:
+        """A part's context, made once; where isl needs too many steps, `weaker` facts and no permission.
+
+        `regions` says of how many parts of buffers something is known or permitted: each may take its steps.
+        """
+        found = self._derived.get(key)
+        if found is None:
+            over = self.over()
+            budget = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
+            found = None if over else pb.within_budget(make, None, budget)
+            if found is None:
+                self.given_up += 1
+                found = self._add_facts(weaker), NO_PERMISSION
+            self._derived[key] = found
+        return found
+
+    def _id(self, stmt: Stmt) -> int:
+        """A statement's identity, which no other gets as long as these contexts live."""
+        self._asked_of[id(stmt)] = stmt
+        return id(stmt)
+
+    def _size(self, facts: int, permissions: int, *stmts: Stmt) -> int:
+        """How many regions of buffers a context is made from."""
+        effects = sum(self.effects.of(stmt).size for stmt in stmts)
+        return effects + len(self._facts[facts].known) + len(self._live[permissions])
+
+    def _forgetful(self, facts: int) -> Facts:
+        """Facts without what is known of buffers."""
+        return replace(self._facts[facts], known={}, conditions=())
+
+    def _add_facts(self, facts: Facts) -> int:
+        """A new id. Domains are shared, since questions about values of variables have one answer for each."""
+        home, told = self._home(facts.domain), hash(frozenset(facts.known))
+        for known in self._alike_facts.get((home, told), ()):
+            if self._facts[known].same(facts):
+                return known
+        number = len(self._facts)
+        self._alike_facts.setdefault((number if home < 0 else home, told), []).append(number)
+        self._domain_of.append(number if home < 0 else home)
+        self._facts.append(facts if home < 0 else replace(facts, domain=self._facts[home].domain))
+        if home < 0:
+            self._domains.setdefault(hash(facts.domain), []).append(number)
+        return number
+
+    def _home(self, domain: isl.Set) -> int:
+        """The first facts with a domain, -1 if there are none: what variables may be has one answer for each."""
+        found = self._domains.get(hash(domain), [])
+        return next((n for n in found if self._facts[n].domain.plain_is_equal(domain)), -1)
+
+    def _add_permissions(self, live: Regions) -> int:
+        """A new id, or the one of equal permissions; these very regions are looked at once."""
+        key = frozenset((b, id(r)) for b, r in live.items())
+        if key not in self._permitted:
+            self._permitted[key] = self._number_of(live), live
+        return self._permitted[key][0]
+
+    def _number_of(self, live: Regions) -> int:
+        live = {b: r for b, r in live.items() if not self._box(b).is_subset(r)}
+        if not live:
+            return NO_PERMISSION
+        same = self._alike.setdefault(frozenset((b, hash(r)) for b, r in live.items()), [])
+        for number in same:
+            if same_regions(self._live[number], live):
+                return number
+        same.append(len(self._live))
+        self._live.append(live)
+        return len(self._live) - 1
+
+    def _box(self, buffer: Buffer) -> isl.Set:
+        """All elements of a buffer."""
+        if buffer not in self._boxes:
+            self._boxes[buffer] = pb.box(buffer.shape)
+        return self._boxes[buffer]
+
+    def _dead(self, live: Regions, buffers: Collection[Buffer]) -> Regions:
+        """What may be spoiled of some buffers."""
+        return {b: self._box(b).subtract(r) for b, r in live.items() if b in buffers}
+
+    def _assume(self, facts: int, cond: Expr, truth: bool) -> int:
+        f = self._facts[facts]
+        holds = pb.condition(cond)
+        domain = f.domain.intersect(holds.may if truth else holds.negated().may)
+        known = held.joined(f.known, self.effects.assumed(cond)) if truth else f.known
+        parts = _conjuncts(cond, truth)
+        data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
+        assumed = () if self.prover is None else (*f.assumed, (cond, truth))
+        return self._add_facts(
+            replace(f, domain=domain, known=known, conditions=(*f.conditions, *data), assumed=assumed)
+        )
+
+    def _sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
+        f, d = self._facts[facts], self._live[permissions]
+        done, rest = self.effects.of(first), self.effects.of(second)
+        # Rewrites of a statement spoil nothing but what it may write: of all else, permission would permit nothing.
+        after = {b: d.get(b, self._box(b)) for b in done.may if b in d or b in rest.must}
+        live = {b: few(_either(r, rest.reads.get(b))) for b, r in fx.subtract(after, rest.must).items()}
+        conditions = (*f.conditions, *_assumed_conditions(first))
+        kept = replace(
+            f,
+            domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
+            known=told_of(self._after(f.known, first), {*rest.reads, *rest.may}),
+            conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
+        )
+        if kept.domain.is_empty():
+            return IMPOSSIBLE, NO_PERMISSION
+        spoiled = self._dead(live, _matters(kept))
+        kept, live = self._reconcile(kept, live, spoiled, list(relied(kept.known, live, kept.domain)))
+        return self._add_facts(kept), self._add_permissions(live)
+
+    def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
+        f, body, sets = self._facts[facts], self.effects.of(loop.body), LoopSets.of(loop)
+        name, early, late = sets.name, f"{sets.name}'", f"{sets.name}''"
+        domain = f.domain.intersect(sets.may)
+        if domain.is_empty():
+            return IMPOSSIBLE, NO_PERMISSION
+        f = replace(f, known=told_of(f.known, {*body.reads, *body.may}))
+        about = {b for b, _ in f.known}.union(*(held.reads(v) for _, v in f.known))
+        changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
+        known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
+        conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
+        live = self._live_after_iteration(sets, permissions, loop)
+        trips = (*f.trips, Trip.of(loop))
+        inside = replace(
+            f, domain=domain, known=known, conditions=conditions, scope=(*f.scope, loop.var), trips=trips, assumed=()
+        )
+        # What an earlier iteration may spoil, and what a later one relies on.
+        spoiled = sets.others(self._dead(live, about | _matters(inside)), before(early, name), sets.may, early)
+        needed = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in relied(known, live, f.domain)]
+        kept, live = self._reconcile(inside, live, spoiled, needed)
+        return self._add_facts(kept), self._add_permissions(live)
+
+    def _live_after_iteration(self, sets: LoopSets, permissions: int, loop: For) -> Regions:
+        """What a later iteration reads before writing, and what nobody overwrites and somebody needs at the end."""
+        key = permissions, self._id(loop)
+        if key not in self._live_in_loops:
+            self._live_in_loops[key] = self._later_reads(sets, self.effects.of(loop.body), self._live[permissions])
+        return self._live_in_loops[key]
+
+    def _iteration(self, facts: int, loop: For) -> int:
+        f, written = self._facts[facts], buffers_written(loop.body)
+        domain = f.domain.intersect(LoopSets.of(loop).may)
+        if domain.is_empty():
+            return IMPOSSIBLE
+        known = {(b, v): r for (b, v), r in f.known.items() if b not in written and held.reads(v).isdisjoint(written)}
+        conditions = tuple((c, v) for c, v in f.conditions if not any(e.buffer in written for e in loads(c)))
+        trips, scope = (*f.trips, Trip.of(loop)), (*f.scope, loop.var)
+        return self._add_facts(
+            replace(f, domain=domain, known=known, conditions=conditions, scope=scope, trips=trips, assumed=())
+        )
+
+    def _later_reads(self, sets: LoopSets, body: fx.Effects, outer: Regions) -> Regions:
+        name, mid, late = sets.name, f"{sets.name}'", f"{sets.name}''"
+        # Of an accumulator that no iteration writes without reading it, nothing is ever overwritten unseen.
+        seen = {b for b, r in body.must.items() if b in body.reads and r.is_subset(body.reads[b])}
+        unseen = {b: r for b, r in body.must.items() if b not in seen}
+        overwritten = sets.others(unseen, before(name, late), sets.must, late)
+        # An iteration `late` reads what no iteration between this one and it has written.
+        in_late = {
+            b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items() if b in body.may
+        }
+        between = before(name, mid).intersect(before(mid, late))
+        read = {b: r for b, r in body.must.items() if b in body.reads}
+        written = sets.others(read, between, sets.must, mid)
+        exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
+        # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
+        read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
+        after = {b: outer.get(b, self._box(b)) for b in body.may if b in outer or b in overwritten}
+        return {b: few(_either(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
+
+    def _after(self, known: Contents, stmt: Stmt) -> Contents:
+        """What is known once a statement has run."""
+        return held.joined(fx.after(known, self.effects.of(stmt)), self.effects.bounded(known, stmt))
+
+    def _let(self, facts: int, stmt: Let) -> int:
+        f = self._facts[facts]
+        # A scope of its own even where nothing is learned: classes of one context may name each other's variables.
+        domain = f.domain.intersect(bound_to(stmt.var, stmt.value))
+        return self._add_facts(replace(f, domain=domain, scope=(*f.scope, stmt.var), bound=len(self._facts)))
+
+    def _alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
+        f, d = self._facts[facts], self._live[permissions]
+        buffer, everything = stmt.buffer, pb.whole(len(stmt.buffer.shape))
+        known = {key: r for key, r in f.known.items() if key[0] != buffer}
+        known[buffer, Undef(buffer.dtype)] = everything
+        inside = self._add_facts(replace(f, known=known))
+        return inside, self._add_permissions({**d, buffer: pb.nothing(len(buffer.shape))})
+
+    def _reconcile(
+        self, facts: Facts, live: Regions, spoiled: Regions, relied: Sequence[tuple[Buffer, isl.Set]]
+    ) -> tuple[Facts, Regions]:
+        """Give every location that is both known and dead to one side.
+
+        `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where
+        the permissions are used; in a sequence these are what is not `live`, and what `facts.known` is about.
+        "Arbitrary contents" is a fact only about contents nobody has written, so it always yields.
+        """
+        if not live:
+            return facts, live
+        needed = {load.buffer for cond, _ in facts.conditions for load in loads(cond)}
+        disputed = any(not r.intersect_params(facts.domain).is_subset(live[b]) for b, r in relied)
+        if disputed or any(b in needed for b in live):
+            self.conflicts += 1
+        known, conditions = facts.known, facts.conditions
+        if facts.priority is Priority.FACTS:
+            arbitrary: Contents = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
+            known = {**known, **less(arbitrary, spoiled)}
+            live = {b: r for b, r in live.items() if b not in needed}
+            for buffer, region in relied:
+                if buffer in live:
+                    live[buffer] = few(live[buffer].union(region))
+        else:
+            known = less(known, spoiled)
+            conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
+        return replace(facts, known=known, conditions=conditions), live
+
+    # Questions ------------------------------------------------------------------------------------------------------
+
+    def _ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
+        if key not in self._answers:
+            if self.over():
+                return otherwise
+            self.questions += 1
+            self._answers[key] = pb.within_budget(question, otherwise, self.operations)
+        return self._answers[key]
+
+    def truth(self, facts: int, cond: Expr) -> bool | None:
+        """Whether a condition always (True) or never (False) holds; None when neither is proven."""
+
+        f = self._facts[facts]
+        for known, value in f.conditions:
+            if known.same(cond):
+                return value
+
+        def prove() -> bool | str | None:
+            holds = pb.condition(cond)
+            if f.domain.is_subset(holds.must):
+                return True
+            if f.domain.is_disjoint(holds.may):
+                return False
+            return "depends" if holds.exact and not f.conditions else None
+
+        found = self._ask(("truth", self._domain_of[facts], bool(f.conditions), cond), prove, None)
+        if found is None and self.prover is not None:
+            prover = self.prover
+            found = self._ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        if found is None and has_loads(cond):
+            found = self._ask(("data", facts, cond), lambda: self._truth_of_elements(f, cond), None)
+        if found is None:
+            value = self.value(facts, cond)
+            if isinstance(value, Const):
+                return bool(value.value)
+        return found if isinstance(found, bool) else None
+
+    def _truth_of_elements(self, f: Facts, cond: Expr) -> bool | None:
+        """Whether a condition follows from what is known of the elements that it reads."""
+        if assured(f, cond):
+            return True
+        known = elements(f, (cond,))
+        if known is None:
+            return None
+        holds, values = pb.condition(known.named(cond)), f.domain.intersect(known.values)
+        if values.is_empty():
+            return None
+        return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
+
+    def constant(self, facts: int, expr: Expr) -> int | None:
+        """The one value that an integer expression has, if it has only one."""
+
+        def prove() -> int | None:
+            f = self._facts[facts]
+            pa = pb.affine(expr)
+            if pa is None:
+                return None
+            values = isl.Set.from_pw_aff(pa).intersect_params(f.domain)
+            values = pb.without(values, pb.variables(values))
+            low = pb.sample(values)
+            if low is None or not values.is_singleton():
+                return None
+            value = low[1][0]
+            return value if expr.dtype.min <= value <= expr.dtype.max else None  # computing it is a fault
+
+        return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
+
+    def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
+        """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
+        f = self._facts[facts]
+        candidates = self._values_of(facts, buffer)
+        if not candidates:
+            return None
+
+        def prove() -> Expr | None:
+            spot = f.spot(indices)
+            constants_first = sorted(candidates, key=lambda pair: held.is_function(pair[0]))
+            values = (v for v, r in constants_first if spot is not None and spot.is_subset(r))
+            found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
+            return next((v for v in found if v is not None), None)
+
+        return cast("Expr | None", self._ask(("contents", facts, buffer, indices), prove, None))
+
+    def _values_of(self, facts: int, buffer: Buffer) -> Sequence[tuple[Expr, isl.Set]]:
+        """What is known of the values that a buffer holds, and where."""
+        if facts not in self._told_of:
+            self._told_of[facts] = told = defaultdict(list)
+            for (held_by, value), region in self._facts[facts].known.items():
+                if not held.is_condition(held_by, value):
+                    told[held_by].append((value, region))
+        return self._told_of[facts].get(buffer, ())
+
+    def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
+        """What is said of an element, where that is more than that it is itself."""
+        match value:
+            case Select(cond=cond, then=then, other=other) if then.same(element):
+                return other if self.truth(facts, cond) is False else None
+            case _:
+                return value
+
+    def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
+        """Whether an access stays inside its buffer."""
+
+        f, on_data = self._facts[facts], any(map(has_loads, indices))
+
+        def prove() -> bool:
+            known = elements(f, indices) if on_data else None
+            spot = pb.point(indices if known is None else map(known.named, indices))
+            values = f.domain if known is None else f.domain.intersect(known.values)
+            return spot is not None and spot.intersect_params(values).is_subset(pb.box(buffer.shape))
+
+        where = ("data", facts) if on_data else self._domain_of[facts]
+        return bool(self._ask(("bounds", where, buffer, indices), prove, False))
+
+    def is_defined(self, facts: int, load: Load) -> bool:
+        """Whether an element is defined: its buffer holds nothing else, or something is known to hold of it."""
+        if load.buffer in self._defined and self.in_bounds(facts, load.buffer, load.indices):
+            return True
+        known = self._ask(("told", facts, load), lambda: elements(self._facts[facts], (load,)), None)
+        return isinstance(known, Elements) and load in known
+
+    def only_writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
+        """Whether all that a statement does is to write what may hold anything afterwards.
+
+        What it promises is used after it, and would be lost with it.
+        """
+        live = self._live[permissions]
+        written = self.effects.of(stmt).may
+        if not written or any(b not in live for b in written):
+            return False
+        if any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
+            return False
+
+        def prove() -> bool:
+            domain = self._facts[facts].domain
+            return all(r.intersect_params(domain).is_disjoint(live[b]) for b, r in written.items())
+
+        return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
+
+    def value(self, facts: int, expr: Expr) -> Value | None:
+        """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
+        return self._values.of(facts, expr)
+
+    def computed(self, expr: Expr) -> Const | None:
+        """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
+        return self._values.computed(expr)
+
+    def harmless(self, facts: int, stmt: Stmt) -> bool:
+        """Whether running a statement cannot fault, so that it may run where it did not run before."""
+        return self._faults.harmless(facts, stmt)
+
+    def decided(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression cannot fault and cannot be undef: what indices, extents and conditions need."""
+        return self._faults.decided(facts, expr)
+
+    def defined(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression is not arbitrary, as far as it does not fault."""
+        return self._values.defined(facts, expr)
+
+    def total(self, facts: int, expr: Expr) -> bool:
+        """Whether evaluating an expression cannot fault."""
+        return self._faults.total(facts, expr)
+
+    def fits(self, facts: int, expr: Expr) -> bool:
+        """Whether a signed result provably stays within its dtype's range."""
+        expr, f = self._values.put_in(facts, expr), self._facts[facts]
+
+        def prove() -> bool:
+            known = elements(f, (expr,)) if has_loads(expr) else None
+            whole = expr if known is None else known.named(expr)
+            domain = f.domain if known is None else f.domain.intersect(known.values)
+            pa = pb.affine(whole)
+            if pa is None:
+                return intervals.fits(whole, domain)
+            for var in sorted(free_vars(whole), key=lambda v: v.name):
+                if var.dtype.is_integer:
+                    domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
+            return domain.is_subset(pb.within(pa, expr.dtype))
+
+        where = ("data", facts) if has_loads(expr) else self._domain_of[facts]
+        return bool(self._ask(("fits", where, expr), prove, False))
+
+
+def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bool]]) -> bool:
+    return len(one) == len(other) and all(v == w and a.same(b) for (a, v), (b, w) in zip(one, other, strict=True))
+
+
+def _matters(facts: Facts) -> set[Buffer]:
+    """The buffers that something is known of, or by."""
+    by = (held.reads(value) for _, value in facts.known)
+    return {b for b, _ in facts.known}.union(*by, (load.buffer for c, _ in facts.conditions for load in loads(c)))
+
+
+def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
+    return one if other is None else one.union(other)
+
+
+def bound_to(var: Var, value: Expr) -> isl.Set:
+    """What a binding says of its variable, as a params set."""
+    if var.dtype is DType.BOOL:
+        cond = pb.condition(value)
+        yes, no = (pb.symbol(var.name).eq_set(pb.number(k)) for k in (1, 0))
+        return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
+    meaning = pb.affine(value) if var.dtype.is_integer else None
+    return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
+
+
+def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
+    """Conditions that follow from `cond == truth`, itself included."""
+    yield cond, truth
+    match cond:
+        case Binary(op="and", lhs=a, rhs=b) if truth:
+            yield from _conjuncts(a, True)
+            yield from _conjuncts(b, True)
+        case Binary(op="or", lhs=a, rhs=b) if not truth:
+            yield from _conjuncts(a, False)
+            yield from _conjuncts(b, False)
+        case Unary(op="not", operand=a):
+            yield from _conjuncts(a, not truth)
+        case _:
+            pass
+
+
+def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
+    """Data-dependent conditions that a statement leaves true."""
+    match stmt:
+        case Assume(cond=cond) | Assert(cond=cond):
+            yield from ((c, v) for c, v in _conjuncts(cond, True) if has_loads(c) and not has_undef(c))
+        case Seq(stmts=stmts):
+            for k, part in enumerate(stmts):
+                later = {buffer for rest in stmts[k + 1 :] for buffer in buffers_written(rest)}
+                for cond, value in _assumed_conditions(part):
+                    if not any(load.buffer in later for load in loads(cond)):
+                        yield cond, value
+        case _:
+            pass
+
+
+def _reads_any(cond: Expr, written: Regions) -> bool:
+    return any(load.buffer in written for load in loads(cond))

@@ -1,0 +1,84 @@
+"""Elements of buffers in Presburger arithmetic: each that some known condition is about gets a name there.
+
+Only comparisons count that are known to hold: to evaluate one, its elements must have been defined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from ir import presburger as pb
+from ir.analysis import contents as held
+from ir.analysis.opaque import values_of
+from ir.dtypes import DType
+from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
+from ir.shown import text_order
+from ir.traverse import is_lazy, loads, map_expr
+
+if TYPE_CHECKING:
+    from egraph_rules.contexts.context import Facts
+
+
+class Elements:
+    """Variables in the place of elements, and a params set of the values that they can have together."""
+
+    def __init__(self, conditions: Iterable[tuple[Expr, bool]]) -> None:
+        self._names: dict[Expr, Var] = {}
+        self.values = pb.always()
+        for cond, truth in conditions:
+            for load in loads(cond):
+                self._name(load)
+            holds = pb.condition(self.named(cond))
+            self.values = self.values.intersect(holds.may if truth else holds.negated().may)
+
+    def _name(self, load: Load) -> None:
+        if load not in self._names and (load.dtype.is_integer or load.dtype is DType.BOOL):
+            name = f"?{len(self._names)}"
+            self._names[load] = Var(name, load.dtype)
+            self.values = self.values.intersect(values_of(load.dtype, name))
+
+    def named(self, expr: Expr) -> Expr:
+        """An expression with variables for the elements that have one."""
+        return map_expr(expr, lambda e: self._names.get(e, e) if isinstance(e, Load) else e)
+
+    def __contains__(self, load: Load) -> bool:
+        return load in self._names
+
+
+def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
+    """The elements that expressions read and that something is known about in a context; None for none."""
+    read = {load for expr in exprs for load in loads(expr)}
+    told = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
+    told += [(cond, True) for load in sorted(read, key=text_order) for cond in _told(facts, load)]
+    return Elements(told) if told else None
+
+
+def assured(facts: Facts, cond: Expr) -> bool:
+    """Whether a condition is known of an element that it reads, word for word or with a number further off."""
+    return any(_implies(known, cond) for load in loads(cond) for known in _told(facts, load))
+
+
+def _told(facts: Facts, load: Load) -> Iterator[Expr]:
+    """The conditions that are known to hold of an element."""
+    known = [(c, r) for (b, c), r in facts.known.items() if b == load.buffer and held.is_condition(b, c)]
+    spot = facts.spot(load.indices) if known else None
+    for cond, region in known:
+        here = held.at(cond, load.indices)
+        if spot is not None and here is not None and spot.is_subset(region):
+            yield here
+
+
+def _implies(known: Expr, cond: Expr) -> bool:
+    match known, cond:
+        case (
+            Binary(op="ge" | "le" as side, lhs=a, rhs=Const(value=near)),
+            Binary(op="ge" | "le" as asked, lhs=b, rhs=Const(value=far)),
+        ) if side == asked and a.same(b):
+            return far <= near if side == "ge" else far >= near
+        case _:
+            return known.same(cond)
+
+
+def _compares(cond: Expr) -> bool:
+    return isinstance(cond, Binary) and cond.op in COMPARE_OPS and not cond.lhs.dtype.is_float and not is_lazy(cond)

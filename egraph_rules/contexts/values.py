@@ -1,0 +1,169 @@
+"""What values expressions have where: an operation on known values is what the interpreter computes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never, cast
+
+from egraph_rules.contexts.ids import IMPOSSIBLE
+from ir.dtypes import DType
+from ir.floats import Floats
+from ir.fold import computed
+from ir.functions import inlined
+from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.operators import Special, special
+from ir.traverse import has_loads, map_expr, walk_expr
+
+if TYPE_CHECKING:
+    from egraph_rules.contexts.context import Contexts
+
+Value = Const | Undef
+# Elements known to equal others, these known to equal others, ...: of two buffers each may be told by the other.
+MAX_FOLLOWED = 8
+
+
+class Values:
+    """Answers for all contexts of one search, under its policy on floats."""
+
+    def __init__(self, contexts: Contexts, floats: Floats) -> None:
+        self._contexts = contexts
+        self._floats = floats
+        self._known: dict[tuple[int, Expr], Value | None] = {}
+        self._open: set[tuple[int, Expr]] = set()
+        self._followed = 0  # from how many elements to the next the expression at hand came
+
+    def computed(self, expr: Expr) -> Const | None:
+        """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
+        return computed(expr, library=Floats.REASSOCIATE in self._floats)
+
+    def of(self, facts: int, expr: Expr) -> Value | None:
+        """The number that an expression is wherever evaluating it does not fault, or `Undef` if it is arbitrary.
+
+        An operation on known values is what the interpreter computes. None where nothing is known, where the value is
+        NaN, and of booleans where it takes a proof (`truth`).
+        """
+        match expr:
+            case Const(value=value):
+                return expr if value == value else None
+            case Undef():
+                return expr
+            case _:
+                pass
+        if facts == IMPOSSIBLE:
+            return None
+        key = facts, expr
+        if key in self._known:
+            return self._known[key]
+        if key in self._open:  # two elements may be known to equal each other
+            return None
+        self._open.add(key)
+        found = self._value(facts, expr)
+        self._open.remove(key)
+        if found is not None or not self._contexts.over():
+            self._known[key] = found
+        return found
+
+    def _value(self, facts: int, expr: Expr) -> Value | None:
+        match cast(AnyExpr, expr):
+            case Var():
+                number = self._contexts.constant(facts, expr) if expr.dtype.is_integer else None
+                return None if number is None else Const(number, expr.dtype)
+            case Load(buffer=buffer, indices=indices):
+                held = self._contexts.contents(facts, buffer, indices)
+                if held is None or self._followed >= MAX_FOLLOWED:
+                    return None
+                self._followed += 1
+                found = self.of(facts, held)
+                self._followed -= 1
+                return found
+            case Select(cond=cond, then=a, other=b):
+                return self._value_of_arm(facts, cond, a, b)
+            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+                return self._value_of_logic(facts, op, a, b)
+            case Binary() as node:
+                operands = self.of(facts, node.lhs), self.of(facts, node.rhs)
+                return self._value_of_operation(facts, node, operands)
+            case (Unary(operand=a) | Cast(operand=a)) as node:
+                operand = self.of(facts, a)
+                if isinstance(operand, Const):
+                    return self.computed(replace(node, operand=operand))
+                return None if operand is None else Undef(expr.dtype)
+            case Call(args=args) as call:
+                values = [v for v in (self.of(facts, a) for a in args) if isinstance(v, Const)]
+                return self.of(facts, inlined(replace(call, args=tuple(values)))) if len(values) == len(args) else None
+            case (Const() | Undef()) as known:
+                return known
+            case other:
+                assert_never(other)
+
+    def _value_of_operation(
+        self, facts: int, expr: Binary, operands: tuple[Value | None, Value | None]
+    ) -> Value | None:
+        a, b = operands
+        if isinstance(a, Const) and isinstance(b, Const):
+            return self.computed(replace(expr, lhs=a, rhs=b))
+        for law, number in self.special(expr, operands):
+            other = expr.lhs if number is b else expr.rhs
+            if law.role == "absorbing" and (law.annihilates or self.defined(facts, other)):
+                return number
+        undef = isinstance(a, Undef) or isinstance(b, Undef)
+        # An unknown factor may be zero, which annihilates undef.
+        strict = undef and (expr.op != "mul" or (a is not None and b is not None))
+        return Undef(expr.dtype) if strict else None
+
+    def _value_of_arm(self, facts: int, cond: Expr, then: Expr, other: Expr) -> Value | None:
+        """The value of the arm that is chosen, or of both; a condition that is undef is a fault."""
+        truth = self._contexts.truth(facts, cond)
+        if truth is not None:
+            return self.of(facts, then if truth else other)
+        found = [self.of(self._contexts.assume(facts, cond, t), arm) for t, arm in ((True, then), (False, other))]
+        return found[0] if found[0] is not None and found[1] is not None and found[0].same(found[1]) else None
+
+    def _value_of_logic(self, facts: int, op: str, left: Expr, right: Expr) -> Value | None:
+        """The right operand is evaluated only where the left one does not decide."""
+        decisive = op == "or"
+        if isinstance(self.of(facts, left), Undef):
+            return None
+        truth = self._contexts.truth(facts, left)
+        if truth is decisive:
+            return Const(decisive, DType.BOOL)
+        # Where the left operand is undef the right one is evaluated too, without knowing anything of it.
+        inside = self._contexts.assume(facts, left, not decisive) if self.defined(facts, left) else facts
+        known = None if inside == IMPOSSIBLE else self._contexts.truth(inside, right)
+        if known is None or (known is not decisive and truth is None):
+            return None
+        return Const(known, DType.BOOL)
+
+    def special(self, expr: Binary, operands: tuple[Value | None, Value | None]) -> Iterator[tuple[Special, Const]]:
+        """Neutral and absorbing operands that an operator has here, by what is known of its operands."""
+        for side, value in (("right", operands[1]), ("left", operands[0])):
+            if isinstance(value, Const):
+                for law, number in special(expr.op, value.dtype, self._floats):
+                    if side in law.sides and value.value == number:
+                        yield law, value
+
+    def defined(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression has a value that is not arbitrary, as far as it does not fault."""
+        return not any(
+            isinstance(e, Undef) or (isinstance(e, Load) and not self._is_defined(facts, e)) for e in walk_expr(expr)
+        )
+
+    def _is_defined(self, facts: int, load: Load) -> bool:
+        return isinstance(self.of(facts, load), Const) or self._contexts.is_defined(facts, load)
+
+    def put_in(self, facts: int, expr: Expr) -> Expr:
+        """An integer expression with what they hold for elements of buffers whose contents are known."""
+        if not has_loads(expr):
+            return expr
+
+        def known(part: Expr) -> Expr:
+            if not (isinstance(part, Load) and part.dtype.is_integer):
+                return part
+            value = self.of(facts, part)
+            if isinstance(value, Const):
+                return value
+            held = self._contexts.contents(facts, part.buffer, part.indices)
+            return part if held is None or isinstance(held, Undef) or has_loads(held) else held
+
+        return map_expr(expr, known)

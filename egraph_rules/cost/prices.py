@@ -1,0 +1,194 @@
+"""What expressions and statements cost on a target: one measure for extraction and for programs as they stand.
+
+Costs are those of a whole run and add up: work counts as often as the loops around it run, a store has the price of a
+kernel once. What is erased after the search costs nothing: assumptions, stores of undef, and what only holds such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+from egraph_rules.contexts.context import Trip
+from egraph_rules.cost.target import Target, call_cost, operator_cost
+from ir.fold import folded
+from ir.nodes import (
+    Alloc,
+    Binary,
+    Buffer,
+    Call,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    Undef,
+    Var,
+)
+from ir.traverse import children, loads, stmt_children, walk_expr
+
+NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
+LITERAL_COST = 0.01
+
+Trips = tuple[Trip, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """The prices of a target, applied."""
+
+    target: Target
+
+    def program(self, stmt: Stmt) -> float:
+        """Cost of a program."""
+        return self._statement(stmt, ())[0]
+
+    def _statement(self, stmt: Stmt, trips: Trips) -> tuple[float, bool]:
+        """Cost of a statement inside of loops, and whether it accumulates."""
+        t = self.target
+        match stmt:
+            case Store(indices=indices, value=value):
+                places = sum(map(self.expr, indices))
+                return self.store(trips, stmt, places, self.expr(value)), accumulates(stmt)
+            case If(cond=cond, then=yes, other=no):
+                (a, x), (b, y) = self._statement(yes, trips), self._statement(no, trips)
+                return self.branch(trips, self.expr(cond), a + b, masked=x or y), x or y
+            case For(body=body) as loop:
+                cost, masked = self._statement(body, (*trips, Trip.of(loop)))
+                return (t.loop + cost if cost else 0.0), masked
+            case Let(value=value, body=body):
+                cost, masked = self._statement(body, trips)
+                return (self.binding(trips, self.expr(value)) + cost if cost else 0.0), masked
+            case Alloc(body=body):
+                cost, masked = self._statement(body, trips)
+                return t.kernel + cost, masked
+            case _:
+                parts = [self._statement(s, trips) for s in stmt_children(stmt)]
+                return sum(c for c, _ in parts), any(m for _, m in parts)
+
+    def binding(self, trips: Trips, value: float) -> float:
+        """Cost of giving a name to a value that costs that much each time."""
+        return self.weight(trips) * (self.target.binding + value)
+
+    def store(self, trips: Trips, store: Store, places: float, value: float) -> float:
+        """Cost of a store whose indices and value cost that much each time."""
+        if isinstance(store.value, Undef):
+            return 0.0
+        t = self.target
+        part = 0.0
+        if _overshoots(store, trips):  # which becomes a store by arrays of indices
+            part = t.scatter * t.store * self.weight(trips)
+        elif accumulates(store):
+            read = [(e.indices, e.buffer) for e in loads(store.value)]
+            if t.reduction_slice and _in_part([(store.indices, store.buffer), *read], trips):
+                part = t.reduction_slice * self.weight(trips)
+        elif t.store_slice and _in_part([(store.indices, store.buffer)], trips):
+            part = t.store_slice * max(self.weight(trips), self.elements(store.buffer))
+        return t.kernel + self.weight(trips) * (t.store + t.index * places + value) + part
+
+    def elements(self, buffer: Buffer) -> float:
+        """How many elements a buffer has."""
+        sizes = (d.value if isinstance(d, Const) else self.target.default_extent for d in map(folded, buffer.shape))
+        return float(prod(int(n) for n in sizes))
+
+    def branch(self, trips: Trips, cond: float, arms: float, *, masked: bool) -> float:
+        """Vector code evaluates both branches and masks; a masked accumulation is worse than a masked store."""
+        t = self.target
+        mask = t.reduction_mask if masked else t.mask
+        return self.weight(trips) * (cond + mask) + t.guarded * arms if arms else 0.0
+
+    def weight(self, trips: Trips) -> float:
+        """How often a place inside of loops runs."""
+        extents = (self.target.default_extent if t.extent is None else max(t.extent, 0) for t in trips)
+        return float(prod(extents))
+
+    def expr(self, expr: Expr) -> float:
+        """Cost of an expression as it stands."""
+        match expr:
+            case Const():
+                return LITERAL_COST
+            case Load(indices=indices):
+                return self.target.load + self.target.index * sum(map(self.expr, indices))
+            case _ if not children(expr):
+                return NAME_COST
+            case _:
+                return sum(map(self.expr, children(expr))) + self.operator(expr)
+
+    def operator(self, expr: Expr) -> float:
+        """Cost of an operation, operands not counted."""
+        match expr:
+            case Binary(op=op) | Unary(op=op):
+                return operator_cost(self.target, op)
+            case Call(function=function):
+                return call_cost(self.target, function)
+            case Select():
+                return self.target.select
+            case _:
+                return self.target.arith
+
+
+def accumulates(store: Store) -> bool:
+    """Whether a store updates an element from its old value."""
+    return any(load.buffer == store.buffer and load.indices == store.indices for load in loads(store.value))
+
+
+def _overshoots(store: Store, trips: Trips) -> bool:
+    """Whether the places of a store are joined from several loops that together go beyond the buffer.
+
+    A guard then leaves out a part of the last round, as for `B[7 * i + j]` where 7 does not divide the size.
+    """
+    loops = {t.var: t for t in trips}
+    for index, size in zip(store.indices, map(folded, store.buffer.shape), strict=True):
+        form = _multiples(index)
+        if form is None or len(form) < 2 or not isinstance(size, Const):
+            continue
+        ends = [_ends(factor, loops.get(name)) for name, factor in form.items() if name]
+        low, high = (form.get("", 0) + sum(end[k] for end in ends if end is not None) for k in (0, 1))
+        if len(ends) > 1 and all(ends) and (low < 0 or high >= int(size.value)):
+            return True
+    return False
+
+
+def _ends(factor: int, trip: Trip | None) -> tuple[int, int] | None:
+    """The least and the largest multiple of a loop's variable by a factor; None where they are not known."""
+    if trip is None or trip.start is None or not trip.extent:
+        return None
+    first, last = factor * trip.start, factor * (trip.start + trip.extent - 1)
+    return min(first, last), max(first, last)
+
+
+def _multiples(expr: Expr) -> dict[str, int] | None:
+    """The factors of variables in a sum of multiples, by name, and what is added besides, by no name."""
+    match expr:
+        case Const(value=value):
+            return {"": int(value)}
+        case Var(name=name):
+            return {name: 1}
+        case Binary(op="add" | "sub" as op, lhs=lhs, rhs=rhs):
+            a, b, sign = _multiples(lhs), _multiples(rhs), 1 if op == "add" else -1
+            if a is None or b is None:
+                return None
+            return {name: a.get(name, 0) + sign * b.get(name, 0) for name in a.keys() | b.keys()}
+        case Binary(op="mul", lhs=lhs, rhs=Const(value=c)) | Binary(op="mul", lhs=Const(value=c), rhs=lhs):
+            a = _multiples(lhs)
+            return None if a is None else {name: factor * int(c) for name, factor in a.items()}
+        case _:
+            return None
+
+
+def _in_part(accesses: Iterable[tuple[tuple[Expr, ...], Buffer]], trips: Trips) -> bool:
+    """Whether accesses are to a part of an axis or in another order, so that what is meant is no whole array."""
+    loops = {t.var: t for t in trips}
+    for index, extent in (pair for i, b in accesses for pair in zip(i, b.shape, strict=True)):
+        if any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index)):
+            return True
+        trip = loops.get(index.name) if isinstance(index, Var) else None
+        if trip is not None and isinstance(extent, Const) and (trip.start, trip.extent) != (0, extent.value):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""Why a program was chosen: decisions, derivations, and what kept a rule from helping."""

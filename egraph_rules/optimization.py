@@ -1,0 +1,519 @@
+"""`optimize`: from a function to its cheapest equivalent. Owns the search loop and the report."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import reduce
+
+from egraph_rules.authoring.rule import Rule
+from egraph_rules.contexts.context import NO_PERMISSION, Contexts, Priority
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import Target, target_named
+from egraph_rules.cost.whole import CANDIDATES, ranked
+from egraph_rules.engine.engine import Engine, Row, scratch_folder
+from egraph_rules.engine.functions import check_names
+from egraph_rules.engine.patience import Patience, listening
+from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
+from egraph_rules.explain.decisions import Decision, explain
+from egraph_rules.explain.derivation import Step, Trace, derive, legs
+from egraph_rules.explain.why_not import Searched, why_not
+from egraph_rules.rules.registry import active_rules
+from egraph_rules.search.encode import Expander, Numbering, Part
+from egraph_rules.search.erase import count_erased, erase
+from egraph_rules.search.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
+from egraph_rules.search.filling import filled
+from egraph_rules.search.language import engine_with
+from egraph_rules.search.saturate import Outcome, saturate
+from ir import presburger as pb
+from ir.analysis.definedness import defined_buffers
+from ir.analysis.effects import EffectAnalysis
+from ir.blocks import lower_blocks
+from ir.errors import ScheduleError, suggest
+from ir.floats import Floats, floats_named
+from ir.functions import functions_in
+from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
+from ir.page import Section
+from ir.shown import Shown, counted
+from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
+from ir.verify import check_entry
+
+_SEARCHES = 6  # of a directed step; two or three do
+TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
+FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
+
+
+@dataclass(slots=True, repr=False)
+class Report(Shown):
+    """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended.
+
+    `priced` has the programs that were priced as a whole: that price and the search's, cheapest first; `overruled` says
+    so where the search alone would have taken another one.
+    """
+
+    decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
+    traces: list[Trace] = field(default_factory=lambda: list[Trace]())
+    matches: Counter[str] = field(default_factory=lambda: Counter[str]())
+    seconds: float = 0.0
+    work: int = 0
+    nodes: int = 0
+    questions: int = 0
+    rounds: int = 0
+    searches: int = 0
+    stopped: str = ""
+    interrupted: bool = False
+    priced: list[tuple[float, float]] = field(default_factory=lambda: list[tuple[float, float]]())
+    overruled: str = ""
+
+    def brief(self) -> str:
+        """How many decisions, and how long it took."""
+        return f"Report: {counted(len(self.decisions), 'decision')}; {self.effort}"
+
+    @property
+    def effort(self) -> str:
+        """What the search took, in one line."""
+        return (
+            f"search: {self.seconds * 1e3:.0f} ms, {self.searches} searches, {self.nodes} terms, "
+            f"{self.questions} questions to the prover; {self.stopped}"
+        )
+
+    def sections(self) -> Iterator[Section]:
+        """The decisions, each with its fact, and what the search took."""
+        yield Section("decisions", lines=(*self.reasons(), self.effort))
+
+    def reasons(self) -> Iterator[str]:
+        """The decisions, two lines each, or why there are none."""
+        for decision in self.decisions:
+            yield f"- {decision.rule}: {decision.place}"
+            yield f"    {decision.fact}"
+        if self.overruled:
+            yield f"- {self.overruled}"
+        elif not self.decisions:
+            yield "- none: no rule found anything cheaper"
+
+    def record(self, outcome: Outcome) -> None:
+        """Add what one search did."""
+        self.matches.update(outcome.matches)
+        self.rounds += outcome.rounds
+        self.nodes = max(self.nodes, outcome.nodes)
+        self.searches += 1
+        self.stopped = outcome.stopped
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a search was called: `rules` are those it used, `given` says that the caller chose them."""
+
+    target: Target
+    budget: Budget
+    floats: Floats
+    rules: tuple[Rule, ...] = field(repr=False)
+    given: bool
+    without: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Shown):
+    """`best` and `variants` (program, cost; cheapest first) have assumptions and undef stores erased."""
+
+    best: PrimFunc
+    variants: list[tuple[PrimFunc, float]]
+    cost_before: float
+    report: Report
+    source: PrimFunc
+    settings: Settings
+
+    def brief(self) -> str:
+        """The kernel and its cost."""
+        report = self.report
+        cost = f"cost {self.variants[0][1]:,.0f}, was {self.cost_before:,.0f}"
+        target, count = self.settings.target.name, counted(len(report.decisions), "decision")
+        return f"Result {self.source.name} for {target}: {cost}; {count}"
+
+    def sections(self) -> Iterator[Section]:
+        """The kernel, the cheapest programs, the decisions that lead to the first, and what the search took."""
+        yield Section(f"kernel {self.source.name}, target {self.settings.target.name}", str(self.source))
+        yield from self.found(range(len(self.variants)))
+
+    def found(self, shown: Iterable[int], notes: Iterable[str] = ()) -> Iterator[Section]:
+        """Those of the variants, then decisions, what the search took, and notes on it."""
+        ranks = [*shown]
+        for rank in ranks:
+            variant, cost = self.variants[rank]
+            name = "cheapest equivalent program" if rank == 0 else f"variant {rank + 1}"
+            yield Section(f"{name}: cost {cost:,.0f}, was {self.cost_before:,.0f}", str(variant))
+        lines = [*self.report.reasons()]
+        assumptions, stores = count_erased(self.source.body)
+        if assumptions or stores:
+            lines.append(f"- erased after the search: {assumptions} assumptions, {stores} stores of undef")
+        title = "decisions" if ranks in ([], [0]) else "decisions that lead to the cheapest"
+        yield Section(title, lines=(*lines, self.report.effort, *notes))
+
+    @pb.exclusive
+    def derivation(self) -> list[Step]:
+        """The rewrites from the source program to `best`, in order; worked out when asked for."""
+        return derive(self.source, self.best, self.report.traces)
+
+    @pb.exclusive
+    def why_not(self, rule: str) -> str:
+        """Why a rule, or each rule of a family, did not contribute to `best`; worked out when asked for, with searches.
+
+        Raises:
+            RuleError: there is no rule and no family of this name.
+            KeyboardInterrupt: there was a Ctrl-C.
+        """
+        s = self.settings
+        once = replace(s.budget, restarts=0, work=min(s.budget.work, TRIAL_WORK))
+
+        def again(body: Stmt) -> list[Trace]:
+            trial = replace(self.source, body=body)
+            report = optimize(trial, s.target, 1, once, s.floats, s.rules, verify=False).report
+            if report.interrupted:  # the user does not mean this trial
+                raise KeyboardInterrupt
+            return report.traces
+
+        searched = Searched(
+            self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
+            self.variants[0][1], Prices(s.target), self.derivation, again,
+        )  # fmt: skip
+        return why_not(searched, rule)
+
+
+@pb.exclusive
+def optimize(
+    func: PrimFunc,
+    target: str | Target = "cpu",
+    k: int = 1,
+    budget: Budget | None = None,
+    floats: Floats | str | Iterable[str] | None = None,
+    rules: Iterable[Rule] | None = None,
+    without: Iterable[str] = (),
+    verify: bool = True,
+    whole: Callable[[PrimFunc], float] | None = None,
+) -> Result:
+    """Search for the `k` cheapest programs equivalent to `func` on a target.
+
+    `floats` are the freedoms float rules may take: a `Floats`, names ("strict" for none), or the default policy.
+    `without` names families of rules to leave out; `rules` replaces all rules, built-in and registered. A budget that
+    runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
+    returned, at worst the one given. `verify=False` vouches for a program that `ir.verify` has not seen.
+
+    Prices of a search add up over statements. `whole`, such as `lower.price.program.pricing(func, target)`, prices
+    programs as they will run: it orders the best programs of the search and the one given, so that `best` is no dearer
+    by it than `func` (up to a hundredth). Costs of variants are the search's in any case.
+
+    Raises:
+        LoopsatError: the target, or a family, does not exist.
+        VerifyError: the program has no meaning: an access can leave its buffer, an assumption is false, ...
+        KeyboardInterrupt: there was a second Ctrl-C.
+    """
+    began = time.perf_counter()
+    check_entry(func, verify)
+    floats = floats_named(floats)
+    chosen = target if isinstance(target, Target) else target_named(target)
+    limits = DEFAULT_BUDGET if budget is None else budget
+    active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)
+    check_names(func, (r.replacement for r in active if r.replacement is not None))
+    report = Report()
+    patience = Patience(limits.seconds, work=limits.work)
+    keep = max(k, 1 if whole is None else CANDIDATES)
+    search = _Search(lower_blocks(func), chosen, keep, limits, active, report, floats, patience)
+    prices = Prices(chosen)
+    with listening(patience):
+        erased = [erase(body) for _, body in search.run()]
+        found = _distinct([(prices.program(body), body) for body in erased], search.keep)
+        if whole is not None:
+            given = erase(search.func.body)
+            ranking = ranked(found, (prices.program(given), given), lambda body: replace(func, body=body), whole)
+            found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
+    report.decisions = _decisions(found[0][1], report.traces)
+    report.interrupted = patience.interrupts > 0
+    report.work, report.seconds = patience.done(), time.perf_counter() - began
+    variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
+    excluded = (without,) if isinstance(without, str) else tuple(without)
+    settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
+    return Result(variants[0][0], variants, search.cost_before, report, func, settings)
+
+
+def _decisions(best: Stmt, traces: list[Trace]) -> list[Decision]:
+    """Decisions of the searches that led to an erased program."""
+    return [
+        decision
+        for trace, at in legs(best, traces)
+        for decision in explain(trace.found[at][0], trace.extractor, trace.contexts, trace.rebuilder)
+    ]
+
+
+@pb.exclusive
+def search_within(
+    func: PrimFunc, block: str | None, rules: tuple[Rule, ...], target: Target, floats: Floats
+) -> PrimFunc:
+    """The cheapest program by these rules and prices, where only a block, or all, may change; nothing is erased.
+
+    A search follows from what the one before found, until nothing changes: what one has simplified may let another
+    rule apply. Blocks of `func` must have no axes; they are kept.
+
+    Raises:
+        ScheduleError: there is no such block.
+        KeyboardInterrupt: there was a Ctrl-C; half a step is none.
+    """
+    budget = replace(DEFAULT_BUDGET, restarts=0)
+    for _ in range(_SEARCHES):
+        patience = Patience(budget.seconds, allowed=1, work=budget.work)
+        search = _Search(func, target, 1, budget, rules, Report(), floats, patience, block)
+        with listening(patience):
+            new = replace(func, body=search.run()[0][1]).refines(func)
+        if new.body == func.body:
+            break
+        func = new
+        if block is not None and not any(isinstance(s, Block) and s.name == block for s in walk(func.body)):
+            break  # it had nothing to do
+    return func
+
+
+@dataclass(slots=True)
+class _Search:
+    func: PrimFunc
+    target: Target
+    keep: int
+    budget: Budget
+    rules: tuple[Rule, ...]
+    report: Report
+    floats: Floats
+    patience: Patience
+    block: str | None = None
+    searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
+    guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
+    cost_before: float = 0.0
+
+    def run(self) -> list[tuple[float, Stmt]]:
+        """Search from the program, then from the best one found, while that helps."""
+        best = self._once(self.func.body)
+        for _ in range(self.budget.restarts):
+            start = self._start(best[0][1])
+            if start is None:
+                break
+            if self.patience.over():
+                if not self.report.stopped.startswith(self.patience.reason()):
+                    self.report.stopped = f"{self.patience.reason()} before a restart"
+                break
+            hoped, before = start != best[0][1], best[0][0]
+            best = _distinct([*best, *self._once(start)], self.keep)
+            if hoped and best[0][0] >= before:
+                break  # what guards promised did not come
+        return self._filled(best)
+
+    def _filled(self, best: list[tuple[float, Stmt]]) -> list[tuple[float, Stmt]]:
+        """The best programs, also of a search from one in which nothing is undef that a guarded reduction reads."""
+        if not self.budget.restarts or self.patience.over() or not any(r.family == "padding" for r in self.rules):
+            return best
+        start = filled(best[0][1], self.floats)
+        return best if start == best[0][1] else _distinct([*best, *self._once(start, best[0][1])], self.keep)
+
+    def _start(self, best: Stmt) -> Stmt | None:
+        """Where a search may find something new: the best program so far, or one of those with more guards.
+
+        Where only branches and loop extents went, no effect has changed, and nothing new is to be found.
+        """
+        if best not in self.searched and _stores(best) != _stores(self.searched[-1]):
+            return best
+        return next((s for s in self.guarded if s not in self.searched and s != best), None)
+
+    def _once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
+        self.searched.append(body)
+        rules = tuple(r for r in self.rules if r.in_engine)
+        with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
+            session = _Session(self, engine, folder, body, unfilled)
+            outcome = saturate(engine, session.expander, folder, self.budget, self.patience)
+            session.patient = False  # what extraction and explanations ask is little, and has its share of the time
+            self.report.record(outcome)
+            self.report.matches.update(session.expander.matches)
+            found = session.extract()
+            self.report.questions += session.contexts.questions
+            if len(self.searched) == 1:
+                self.cost_before = session.original_cost()
+            return found
+
+
+@dataclass(slots=True)
+class _Session:
+    """One program in one scratch e-graph."""
+
+    search: _Search
+    engine: Engine
+    folder: str
+    body: Stmt
+    unfilled: Stmt | None
+    numbering: Numbering = field(init=False)
+    contexts: Contexts = field(init=False)
+    expander: Expander = field(init=False)
+    part: Part = field(init=False)
+    roots: list[Place] = field(init=False)
+    extractor: Extractor = field(init=False)
+    patient: bool = True
+
+    def __post_init__(self) -> None:
+        self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
+        followed = {e.buffer for e in all_exprs(self.body) if isinstance(e, Load)}
+        defined = defined_buffers(self.body, self.search.func.buffers)
+        effects = EffectAnalysis(self._over, followed, defined, self.search.floats)
+        self.contexts = Contexts(effects, over=self._over, floats=self.search.floats, defined=defined)
+        self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
+        self.part = part = self.numbering.number(self.body)
+        self.roots = []
+        for priority in Priority:
+            facts = self.contexts.root(entry_facts(self.search.func), priority)
+            self.roots.append(Place(facts, part.number, NO_PERMISSION))
+            self.expander.expand(facts, part, NO_PERMISSION)
+            self.numbering.tables["want"].append((facts, part.number, NO_PERMISSION))
+            if not self.contexts.conflicts:
+                return  # no location is both known and dead, so priorities make no difference
+
+    def _over(self) -> bool:
+        return self.patient and self.search.patience.over()
+
+    def extract(self) -> list[tuple[float, Stmt]]:
+        """The cheapest programs of all roots."""
+        search = self.search
+        tables = self.engine.tables(EXTRACTED)
+        trips = self.contexts.trips
+        self.extractor = Extractor(tables, self.numbering, search.target, search.keep, trips)
+        extractor = self.extractor
+        classes = {place: at for at, places in extractor.places.items() for place in places}
+        rebuilder = Rebuilder(self.numbering, self.expander.names, _reserved(search.func))
+        found: list[tuple[Choice, Inside]] = []
+        for root in self.roots:
+            inside = Inside(root, {}) if search.block is None else self._block(root, search.block)
+            found += [(choice, inside) for choice in extractor.choices(classes[inside.place])]
+        found.sort(key=lambda pair: (round(pair[0].cost, 6), pair[0].size))
+        programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
+        kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
+        if search.budget.restarts:
+            choice = self._guarded(classes[self.roots[0]], tables)
+            kept.append((choice, self.roots[0], rebuilder.build(choice)))
+            search.guarded.append(kept[-1][2])
+        edges = self.expander.applied
+        rules, before = search.rules, self.unfilled
+        trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, rules, before)
+        search.report.traces.append(trace)
+        return _distinct(programs, search.keep)
+
+    def _guarded(self, at: ClassId, tables: dict[str, list[Row]]) -> Choice:
+        """The best way where guards cost next to nothing.
+
+        To run a statement everywhere may cost less than a guard, and more than the shorter loop that a guard becomes in
+        the next search.
+        """
+        prices = replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
+        return Extractor(tables, self.numbering, prices, 1, self.contexts.trips).choices(at)[0]
+
+    def _block(self, root: Place, name: str) -> Inside:
+        """Where the block that may change stands, under the facts of a root."""
+        found = find_block(self.part, Inside(root, {}), name, self.contexts)
+        if found is None:
+            known = [s.name for s in walk(self.body) if isinstance(s, Block)]
+            message = f"{self.search.func.name} has no block `{name}`"
+            raise ScheduleError("unknown-block", message, help=suggest(name, known) or f"the blocks are {known}")
+        return found
+
+    def _whole(self, new: Stmt) -> Stmt:
+        """The program with what was extracted in its place."""
+        name = self.search.block
+        if name is None:
+            return new
+        return map_stmt(self.body, on_stmt=lambda s: new if isinstance(s, Block) and s.name == name else s)
+
+    def original_cost(self) -> float:
+        """What the program costs as it stands, by the same measure."""
+        return self.extractor.prices.program(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A place inside a program, and the printed names of the canonical variables around it."""
+
+    place: Place
+    names: dict[Var, Expr]
+
+
+def find_block(part: Part, at: Inside, name: str, contexts: Contexts) -> Inside | None:
+    """The place of a block in the original program; None if it is not there."""
+    if isinstance(part.stmt, Block) and part.stmt.name == name:
+        return at
+    f, d = at.place.facts, at.place.permissions
+    names = at.names
+    match part.stmt:
+        case Seq(stmts=(_, _)):
+            between, dead = contexts.sequence(f, d, part.parts[0].stmt, part.parts[1].stmt)
+            inner = ((f, dead), (between, d))
+        case If(cond=cond):
+            inner = ((contexts.assume(f, cond, True), d), (contexts.assume(f, cond, False), d))
+        case For(var=var) as loop:
+            inner, names = (contexts.loop(f, d, loop),), {**names, var: Var(part.name, var.dtype)}
+        case Let(var=var) as let:
+            inner, names = ((contexts.let(f, let), d),), {**names, var: Var(part.name, var.dtype)}
+        case Alloc() as alloc:
+            inner = (contexts.alloc(f, d, alloc),)
+        case Block():
+            inner = ((f, d),)
+        case _:
+            return None
+    for child, (facts, permissions) in zip(part.parts, inner, strict=True):
+        found = find_block(child, Inside(Place(facts, child.number, permissions), names), name, contexts)
+        if found is not None:
+            return found
+    return None
+
+
+def entry_facts(func: PrimFunc) -> pb.isl.Set:
+    """What holds of scalars when a function is entered: extents are not negative."""
+    extents = [extent for buffer in func.buffers for extent in buffer.shape]
+
+    def holds() -> pb.isl.Set:
+        return reduce(pb.isl.Set.intersect, (pb.condition(e >= 0).may for e in extents), pb.always())
+
+    return pb.within_budget(holds, pb.always())
+
+
+def _stores(stmt: Stmt) -> list[tuple[object, ...]]:
+    """What effects depend on: of each store the buffer, its value if that is a constant, what it reads, and, if other
+    statements read the buffer, the conditions around it."""
+    found: list[tuple[Store, tuple[Expr, ...]]] = []
+
+    def visit(stmt: Stmt, conditions: tuple[Expr, ...]) -> None:
+        match stmt:
+            case Store():
+                found.append((stmt, conditions))
+            case If(cond=cond, then=yes, other=no):
+                visit(yes, (*conditions, cond))
+                visit(no, (*conditions, ~cond))
+            case _:
+                for part in stmt_children(stmt):
+                    visit(part, conditions)
+
+    visit(stmt, ())
+    read = [{e.buffer for e in (*loads(s.value), *(e for c in cs for e in loads(c)))} for s, cs in found]
+    shared = {b for (s, _), buffers in zip(found, read, strict=True) for b in buffers if b != s.buffer}
+    return [
+        (
+            store.buffer.name,
+            (store.value,) if isinstance(store.value, Const) else (),
+            sorted(b.name for b in buffers),
+            conditions if store.buffer in shared else (),
+        )
+        for (store, conditions), buffers in zip(found, read, strict=True)
+    ]
+
+
+def _reserved(func: PrimFunc) -> frozenset[str]:
+    return frozenset(p.name for p in (*func.params, *shape_vars(func), *functions_in(func)))
+
+
+def _distinct(programs: list[tuple[float, Stmt]], keep: int) -> list[tuple[float, Stmt]]:
+    out: list[tuple[float, Stmt]] = []
+    for cost, body in sorted(programs, key=lambda pair: pair[0]):
+        if all(body != other for _, other in out):
+            out.append((cost, body))
+    return out[:keep]

@@ -1,0 +1,55 @@
+"""Which rules a search uses: the built-in ones and those that users have registered, by family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from egraph_rules.authoring.rule import Rule
+from egraph_rules.rules import FAMILIES, all_rules, search_rules
+from ir.errors import RuleError, suggest
+
+_registered: dict[str, Rule] = {}
+
+
+def add(rule: Rule) -> None:
+    """Make a rule part of all later searches, in place of a registered one of the same name.
+
+    Raises:
+        RuleError: a built-in rule has this name.
+    """
+    if any(r.name == rule.name for r in all_rules()):
+        raise RuleError("rule", f"there is a built-in rule `{rule.name}`", help="give the rule another name or family")
+    _registered[rule.name] = rule
+
+
+def unregister(name: str) -> None:
+    """Take a registered rule out of later searches.
+
+    Raises:
+        RuleError: there is none of this name.
+    """
+    if name not in _registered:
+        help = suggest(name, _registered) or "only rules that were registered can be taken out"
+        raise RuleError("rule", f"no rule `{name}` is registered", help=help)
+    del _registered[name]
+
+
+def registered_rules() -> tuple[Rule, ...]:
+    """Rules that users have registered, in order."""
+    return tuple(_registered.values())
+
+
+def active_rules(without: Iterable[str] = ()) -> tuple[Rule, ...]:
+    """The rules of a search: the built-in ones and those registered, except some families.
+
+    Raises:
+        RuleError: there is no such family.
+    """
+    rules = (*search_rules(), *registered_rules())
+    families = {*FAMILIES, *(r.family for r in rules)}
+    excluded = (without,) if isinstance(without, str) else tuple(without)
+    for name in excluded:
+        if name not in families:
+            help = suggest(name, families) or f"the families are {', '.join(sorted(families))}"
+            raise RuleError("rule", f"there is no family of rules `{name}`", help=help)
+    return tuple(r for r in rules if r.family not in excluded)

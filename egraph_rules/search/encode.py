@@ -1,0 +1,579 @@
+"""Numbers a program for the e-graph, and writes the rows that let it push contexts. Owns the numbering and names.
+
+`Numbering` turns a function into numbered statements and expressions with bound variables named by depth (`%0`, `%1`,
+..., de Bruijn levels), so that equal loops get one number whatever their author called the variable. `Expander` walks a
+numbered statement under a context and emits everything the e-graph needs to know there: the contexts of its parts and
+the answers to the questions its conditions, loads and stores raise.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar, assert_never, cast
+
+from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
+from egraph_rules.authoring.rule import Number, Rule, instantiate
+from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
+from egraph_rules.contexts.values import MAX_FOLLOWED, Value
+from egraph_rules.engine.engine import Cell
+from egraph_rules.engine.functions import function_number
+from egraph_rules.engine.phases import DEFAULT_BUDGET
+from egraph_rules.search.names import AuthorNames
+from ir.dtypes import DType
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    AnyExpr,
+    AnyStmt,
+    Assert,
+    Assume,
+    Binary,
+    BinaryOp,
+    Block,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    UnaryOp,
+    Undef,
+    Var,
+    const,
+)
+from ir.traverse import substitute_expr, walk_expr
+
+T = TypeVar("T")
+Tables = dict[str, list[tuple[Cell, ...]]]
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """A statement of the canonical program at one place: its number, its node, the author's name for what it binds."""
+
+    number: int
+    stmt: Stmt
+    parts: tuple[Part, ...] = ()
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Numbering:
+    """Numbers for statements, expressions and buffers; equal ones share a number. Statement 0 is `skip`."""
+
+    signed_zeros: bool = False  # whether 0.0 and -0.0 differ; then neither is a known value
+    tables: Tables = field(default_factory=lambda: defaultdict(list))
+    stmts: list[Stmt] = field(default_factory=lambda: [SKIP])
+    exprs: list[Expr] = field(default_factory=lambda: list[Expr]())
+    buffers: list[Buffer] = field(default_factory=lambda: list[Buffer]())
+    _numbers: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
+    _lists: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
+    _authored: AuthorNames | None = None
+
+    def number(self, stmt: Stmt, depth: int = 0, authored: AuthorNames | None = None) -> Part:
+        """Number a statement inside `depth` bindings; variables free in it keep their names.
+
+        `authored` gives the printed names of variables that already have canonical ones.
+        """
+        self._authored = authored
+        return self._stmt(stmt, {}, depth)
+
+    def expr(self, expr: Expr) -> int:
+        """The number of a canonical expression."""
+        match cast(AnyExpr, expr):
+            case Const(value=value, dtype=dtype):
+                found, new = self._new(("const", *expr._key()), expr)  # pyright: ignore[reportPrivateUsage]
+                if new and dtype.is_float:
+                    self._float_row(found, float(value))
+                elif new and INT64_MIN <= int(value) <= INT64_MAX:
+                    self.tables["e_int"].append((found, int(value)))
+            case Var(name=name, dtype=dtype):
+                found = self._row("e_var", expr, extra=(name, dtype))
+            case Undef(dtype=dtype):
+                found, _ = self._new(("undef", dtype), expr)
+            case Load(buffer=buffer, indices=indices):
+                row = (self.buffer(buffer), self.indices(indices))
+                found, new = self._new(("load", *row), expr)
+                if new:
+                    self.tables["e_load"].append((found, *row))
+            case Call(function=function, args=args):
+                found = self._row("e_call", expr, function_number(function), self.indices(args))
+            case Unary(op=op, operand=a):
+                found = self._row("e_un", expr, op, expr.dtype.value, self.expr(a))
+            case Cast(dtype=dtype, operand=a):
+                found = self._row("e_cast", expr, dtype.value, self.expr(a))
+            case Binary(op=op, lhs=a, rhs=b):
+                # The operands' dtype tells a comparison of floats from one of integers.
+                found = self._row("e_bin", expr, op, a.dtype.value, self.expr(a), self.expr(b))
+            case Select(cond=c, then=a, other=b):
+                found = self._row("e_sel", expr, expr.dtype.value, self.expr(c), self.expr(a), self.expr(b))
+            case other:
+                assert_never(other)
+        return found
+
+    def _float_row(self, number: int, value: float) -> None:
+        if self.is_known(value):
+            self.tables["e_flt"].append((number, value))
+
+    def is_known(self, value: float) -> bool:
+        """Whether a float can be compared by value: NaN cannot, and zero cannot where its sign matters."""
+        return value == value and not (value == 0.0 and self.signed_zeros)
+
+    def buffer(self, buffer: Buffer) -> int:
+        key = ("buffer", buffer)
+        if key not in self._numbers:
+            self._numbers[key] = len(self.buffers)
+            self.buffers.append(buffer)
+        return self._numbers[key]
+
+    def indices(self, indices: tuple[Expr, ...]) -> int:
+        """The number of a list of index expressions."""
+        numbers = tuple(self.expr(i) for i in indices)
+        for k in range(len(numbers) - 1, -1, -1):
+            tail = numbers[k:]
+            if tail not in self._lists:
+                self._lists[tail] = len(self._lists)
+                self.tables["x_cons"].append((self._lists[tail], tail[0], self._lists[tail[1:]]))
+        return self._lists[numbers]
+
+    def _new(self, key: Hashable, expr: Expr) -> tuple[int, bool]:
+        found = self._numbers.get(key)
+        if found is not None:
+            return found, False
+        number = self._numbers[key] = len(self.exprs)
+        self.exprs.append(expr)
+        if not isinstance(expr, Var):
+            # A variable whose value is known stays itself: `B[io, ii]` is a better program than `B[io, io]`.
+            self.tables["e_type"].append((number, expr.dtype.value))
+        return number, True
+
+    def _row(self, table: str, expr: Expr, *cells: Cell, extra: Hashable = None) -> int:
+        found, new = self._new((table, *cells, extra), expr)
+        if new:
+            self.tables[table].append((found, *cells))
+        return found
+
+    def _add(self, table: str, stmt: Stmt, *cells: Cell, extra: Hashable = None) -> tuple[int, Stmt]:
+        """The number of a statement, and the node that stands for all equal ones."""
+        key = (table, cells, extra)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.stmts)
+            self.stmts.append(stmt)
+            self.tables[table].append((found, *cells))
+        return found, self.stmts[found]
+
+    def _stmt(self, stmt: Stmt, names: dict[Var, Expr], depth: int) -> Part:
+        match cast(AnyStmt, stmt):
+            case Seq(stmts=stmts):
+                return self._sequence([self._stmt(s, names, depth) for s in stmts])
+            case Store(buffer=buffer, indices=indices, value=value):
+                places = tuple(substitute_expr(i, names) for i in indices)
+                value = substitute_expr(value, names)
+                new: Stmt = Store(buffer, places, value, stmt.span)
+                cells = (self.buffer(buffer), self.indices(places), self.expr(value))
+                return Part(*self._add("p_store", new, *cells))
+            case If(cond=cond, then=yes, other=no):
+                cond = substitute_expr(cond, names)
+                a, b = self._stmt(yes, names, depth), self._stmt(no, names, depth)
+                new = If(cond, a.stmt, b.stmt, stmt.span)
+                return Part(*self._add("p_if", new, self.expr(cond), a.number, b.number), (a, b))
+            case For() as loop:
+                return self._loop(loop, names, depth)
+            case Let(var=var, value=value, body=body):
+                level = Var(f"%{depth}", var.dtype)
+                value = substitute_expr(value, names)
+                inner = self._stmt(body, {**names, var: level}, depth + 1)
+                new = Let(level, value, inner.stmt, stmt.span)
+                cells = (self.expr(value), inner.number)
+                return Part(
+                    *self._add("p_let", new, *cells, extra=(depth, var.dtype)),
+                    (inner,),
+                    self._printed(var, body),
+                )
+            case Alloc(buffer=buffer, body=body):
+                inner = self._stmt(body, names, depth)
+                return Part(*self._add("p_alloc", Alloc(buffer, inner.stmt), inner.number, extra=buffer), (inner,))
+            case Assume(cond=cond):
+                return self._leaf(Assume(substitute_expr(cond, names), stmt.span))
+            case Assert(cond=cond, message=message):
+                return self._leaf(Assert(substitute_expr(cond, names), message, stmt.span))
+            case Evaluate(value=value):
+                return self._leaf(Evaluate(substitute_expr(value, names), stmt.span))
+            case Block(axes=(), init=None, name=name, body=body) as block:
+                inner = self._stmt(body, names, depth)
+                new = Block(name, inner.stmt, annotations=block.annotations, span=block.span)
+                key = (name, repr(block.annotations))
+                return Part(*self._add("p_block", new, inner.number, extra=key), (inner,))
+            case Block():
+                raise ValueError("axes of blocks are lowered before a program is numbered")
+            case other:
+                assert_never(other)
+
+    def _leaf(self, stmt: Stmt) -> Part:
+        return Part(*self._add("p_leaf", stmt, extra=stmt))
+
+    def _loop(self, loop: For, names: dict[Var, Expr], depth: int) -> Part:
+        level = Var(f"%{depth}", loop.var.dtype)
+        start, extent = substitute_expr(loop.start, names), substitute_expr(loop.extent, names)
+        inner = self._stmt(loop.body, {**names, loop.var: level}, depth + 1)
+        new = For(level, start, extent, inner.stmt, loop.kind, loop.annotations, loop.span)
+        cells = (self.expr(start), self.expr(extent), inner.number)
+        extra = (depth, loop.var.dtype, loop.kind, repr(loop.annotations))
+        return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), self._printed(loop.var, loop.body))
+
+    def _printed(self, var: Var, body: Stmt) -> str:
+        return var.name if self._authored is None else self._authored.of_binding(var, body)
+
+    def _sequence(self, parts: list[Part]) -> Part:
+        """A balanced tree of two-part sequences: recursion stays shallow however long the program is."""
+        if not parts:
+            return Part(0, self.stmts[0])
+        if len(parts) == 1:
+            return parts[0]
+        middle = len(parts) // 2
+        a, b = self._sequence(parts[:middle]), self._sequence(parts[middle:])
+        return Part(*self._add("p_seq", Seq((a.stmt, b.stmt)), a.number, b.number), (a, b))
+
+
+@dataclass(slots=True)
+class Expander:
+    """Writes contexts and answers into `tables`, once for each (facts, statement, permissions)."""
+
+    numbering: Numbering
+    contexts: Contexts
+    rules: tuple[Rule, ...] = ()
+    limit: int = DEFAULT_BUDGET.proposals
+    held_back: set[str] = field(default_factory=lambda: set[str]())  # rules that had proposed that often
+    matches: Counter[str] = field(default_factory=lambda: Counter[str]())
+    names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
+    applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
+    _followed: int = 0  # from how many buffers to the next the expression at hand came
+    _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
+    _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
+    _folds: set[tuple[Cell, ...]] = field(default_factory=lambda: set[tuple[Cell, ...]]())
+    _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
+    _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
+    _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
+    _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
+    _settling: dict[str, Callable[[Stmt, Stmt], bool]] = field(init=False)
+    _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
+    _asking: dict[str, Rule] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
+        self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
+        self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
+        self._asking = {r.name: r for r in self.rules if r.question is not None}
+
+    @property
+    def tables(self) -> Tables:
+        return self.numbering.tables
+
+    def expand_number(self, facts: int, number: int, permissions: int) -> None:
+        """`expand` for a term that rewriting has created."""
+        if number in self._parts and (facts, number, permissions) not in self._done:
+            self.expand(facts, self._parts[number], permissions)
+
+    def answer_division(self, facts: int, number: int, divisor: int) -> None:
+        """Answer what the quotient of a division is that rewriting has created, if it is always the same."""
+        key = (facts, number, divisor)
+        if key in self._divisions or divisor == 0:
+            return
+        self._divisions.add(key)
+        dividend = self.numbering.exprs[number]
+        quotient = Binary("floordiv", dividend, Const(divisor, dividend.dtype))
+        value = self.contexts.constant(facts, quotient)
+        if value is not None:
+            self.tables["k_div"].append((*key, value))
+
+    @property
+    def folds(self) -> int:
+        """How many operations on known values have been answered."""
+        return len(self._folds)
+
+    def answer_fold(self, table: str, cells: tuple[Cell, ...]) -> None:
+        """Answer what an operation on known values gives, if it is one number wherever it is computed."""
+        key = (table, *cells)
+        if key in self._folds:
+            return
+        self._folds.add(key)
+        found = self.contexts.computed(_operation(table, cells))
+        if found is not None:
+            self._value_row(table.removeprefix("ask_"), (*cells, found.dtype.value), found)
+
+    def answer_rule(self, facts: int, name: str, cells: tuple[int, ...]) -> None:
+        """Answer whether the side condition of a rule holds where its pattern was found."""
+        key = (name, facts, *cells)
+        if key in self._rule_questions:
+            return
+        self._rule_questions.add(key)
+        rule = self._asking[name]
+        assert rule.question is not None
+        terms = [self.numbering.exprs[n] for v, n in zip(rule.asked, cells, strict=False) if not isinstance(v, Number)]
+        dtype = next(e.dtype for e in terms if len(terms) == 1 or e.dtype is not DType.BOOL)
+        values = {
+            cast(Var, v).name: Const(n, dtype) if isinstance(v, Number) else self.numbering.exprs[n]
+            for v, n in zip(rule.asked, cells, strict=False)
+        }
+        if self.contexts.truth(facts, instantiate(rule.question, values, dtype)):
+            self.tables["holds_rule"].append(key)
+
+    def expand(self, facts: int, part: Part, permissions: int, *, question: bool = False, within: bool = False) -> None:
+        """Emit rows for a statement in a context and for all that pushing reaches from it.
+
+        Inside a question ("is this a no-op here?") no further ones are asked: a branch is a no-op if both arms are.
+        A sequence `within` a longer one is seen by rules as part of the whole only.
+        """
+        key = (facts, part.number, permissions)
+        level = 2 if question else 1 if within and isinstance(part.stmt, Seq) else 0
+        if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= level):
+            return
+        self._done[key] = level
+        self._parts.setdefault(part.number, part)
+        if part.name:
+            self.names.setdefault((facts, part.number), part.name)
+        if self.contexts.only_writes_dead(facts, permissions, part.stmt):
+            self.tables["only_writes_dead"].append(key)
+        if level == 0 and self._propose(facts, part, permissions):
+            return
+        match part.stmt:
+            case Seq(stmts=(_, _)):
+                self._expand_sequence(facts, part, permissions, question)
+            case If():
+                self._expand_branch(facts, part, permissions, question)
+            case For() as loop:
+                self._exprs(facts, loop.start, loop.extent)
+                inside, dead = self.contexts.loop(facts, permissions, loop)
+                self.tables["f_for"].append((*_key(facts, permissions, part), inside))
+                self.tables["d_for"].append((*_key(facts, permissions, part), dead))
+                self.expand(inside, part.parts[0], dead, question=question)
+            case Let() as let:
+                self._exprs(facts, let.value)
+                inside = self.contexts.let(facts, let)
+                self.tables["f_let"].append((facts, part.number, inside))
+                self.expand(inside, part.parts[0], permissions, question=question)
+            case Alloc() as alloc:
+                inside, dead = self.contexts.alloc(facts, permissions, alloc)
+                self.tables["f_alloc"].append((*_key(facts, permissions, part), inside))
+                self.tables["d_alloc"].append((*_key(facts, permissions, part), dead))
+                self.expand(inside, part.parts[0], dead, question=question)
+            case Store() as store:
+                self._expand_store(facts, part.number, store)
+            case Block():
+                self.expand(facts, part.parts[0], permissions, question=question)
+            case Assume() | Assert() | Evaluate():
+                if self.contexts.harmless(facts, part.stmt):
+                    self.tables["without_effect"].append((facts, part.number))
+            case _:
+                pass  # skip
+
+    def _propose(self, facts: int, part: Part, permissions: int) -> bool:
+        """Let rules over statements say what else the statement equals here; whether one of them settles it."""
+        if part.number == 0 or self.contexts.over():
+            return False
+        settled = False
+        here = Here(self.contexts, facts, permissions)
+        for name, propose in self._statement_rules:
+            for new in self._limited(name, propose(part.stmt, here)):
+                other = self.numbering.number(new, here.depth, AuthorNames.of(_bindings(part)))
+                if other.number != part.number:
+                    self.tables["same"].append((facts, part.number, permissions, other.number))
+                    self.applied[facts, part.number, permissions].append((other, name))
+                    self.matches[name] += 1
+                    self.expand(facts, other, permissions)
+                    settled = settled or (name in self._settling and self._settling[name](part.stmt, other.stmt))
+        return settled
+
+    def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
+        """Proposals of a rule, as long as it has not made too many and there is time."""
+        if self.matches[name] >= self.limit:
+            self.held_back.add(name)
+        elif not self.contexts.over():
+            yield from proposals
+
+    def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
+        first, second = part.parts
+        between, dead = self.contexts.sequence(facts, permissions, first.stmt, second.stmt)
+        self.tables["f_seq"].append((*_key(facts, permissions, part), between))
+        self.tables["d_seq"].append((*_key(facts, permissions, part), dead))
+        self.expand(facts, first, dead, question=question, within=True)
+        self.expand(between, second, permissions, question=question, within=True)
+
+    def _expand_branch(self, facts: int, part: Part, permissions: int, question: bool) -> None:
+        stmt = cast(If, part.stmt)
+        yes, no = part.parts
+        self._exprs(facts, stmt.cond)
+        arms = self._split(facts, stmt.cond)
+        for inside, arm in zip(arms, (yes, no), strict=True):
+            self.expand(inside, arm, permissions, question=question)
+        if question or IMPOSSIBLE in arms or yes.number == no.number:
+            return
+        # Would the other arm do the same there, and may it run there at all?
+        for inside, arm in zip(arms, (no, yes), strict=True):
+            if self.contexts.harmless(inside, arm.stmt):
+                self.tables["may_run"].append((inside, arm.number))
+                self.tables["want"].append((inside, arm.number, permissions))
+                self.expand(inside, arm, permissions, question=True)
+
+    def _split(self, facts: int, cond: Expr) -> tuple[int, int]:
+        number = self.numbering.expr(cond)
+        yes, no = self.contexts.assume(facts, cond, True), self.contexts.assume(facts, cond, False)
+        self.tables["f_then"].append((facts, number, yes))
+        self.tables["f_else"].append((facts, number, no))
+        return yes, no
+
+    def _expand_store(self, facts: int, number: int, store: Store) -> None:
+        self._exprs(facts, *store.indices, store.value)
+        old = self.contexts.contents(facts, store.buffer, store.indices)
+        if isinstance(old, Const):
+            self._value_row("old", (facts, number), old)
+        elif old is not None and not isinstance(old, Undef):
+            self.expand_expr(facts, Load(store.buffer, store.indices))  # what the store would write back
+
+    def _follow(self, facts: int, number: int, value: Expr | None) -> None:
+        """Say which other expression an element equals."""
+        if value is None or isinstance(value, (Const, Undef)) or self._followed >= MAX_FOLLOWED:
+            return
+        other = self.numbering.expr(value)
+        if other != number:
+            self.tables["same_expr"].append((facts, number, other))
+            self._followed += 1
+            self.expand_expr(facts, value)
+            self._followed -= 1
+
+    def _value_row(self, table: str, cells: tuple[Cell, ...], value: Const) -> None:
+        if value.dtype.is_float:
+            if self.numbering.is_known(float(value.value)):
+                self.tables[f"{table}_flt"].append((*cells, float(value.value)))
+        elif INT64_MIN <= int(value.value) <= INT64_MAX:
+            self.tables[f"{table}_int"].append((*cells, int(value.value)))
+
+    def _exprs(self, facts: int, *exprs: Expr) -> None:
+        for expr in exprs:
+            self.expand_expr(facts, expr)
+
+    def expand_expr(self, facts: int, expr: Expr) -> None:
+        """Answer what can be asked of an expression and of all its parts."""
+        number = self.numbering.expr(expr)
+        if facts == IMPOSSIBLE or (facts, number) in self._seen_exprs:
+            return
+        self._seen_exprs.add((facts, number))
+        self._propose_expr(facts, number, expr)
+        if not isinstance(expr, (Const, Undef)) and self.contexts.total(facts, expr):
+            self.tables["total_"].append((facts, number))
+        self._known(facts, number, expr)
+        match cast(AnyExpr, expr):
+            case Load(buffer=buffer, indices=indices) as load:
+                self._exprs(facts, *indices)
+                self._follow(facts, number, self.contexts.contents(facts, buffer, indices))
+                if self.contexts.is_defined(facts, load):
+                    self.tables["is_defined"].append((facts, number))
+            case Call(args=args):
+                self._exprs(facts, *args)
+            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+                self.expand_expr(facts, a)
+                self.expand_expr(self._split(facts, a)[0 if op == "and" else 1], b)
+            case Binary(lhs=a, rhs=b):
+                self._exprs(facts, a, b)
+            case Select(cond=c, then=a, other=b):
+                self._expand_select(facts, c, a, b)
+            case Unary(operand=a) | Cast(operand=a):
+                self.expand_expr(facts, a)
+            case Var() | Const() | Undef():
+                pass
+            case other:
+                assert_never(other)
+
+    def _known(self, facts: int, number: int, expr: Expr) -> None:
+        """Say what value an expression has under these facts, if that is known."""
+        if isinstance(expr, (Const, Undef)):
+            return
+        value: Value | None = None
+        if expr.dtype is DType.BOOL:
+            truth = self.contexts.truth(facts, expr)
+            value = None if truth is None else Const(truth, DType.BOOL)
+        else:
+            value = self.contexts.value(facts, expr)
+            if value is None and expr.dtype.is_integer and _may_have_one_value(expr):
+                constant = self.contexts.constant(facts, expr)
+                value = None if constant is None else Const(constant, expr.dtype)
+        if isinstance(value, Const):
+            self._value_row("k", (facts, number), value)
+
+    def _propose_expr(self, facts: int, number: int, expr: Expr) -> None:
+        """Let rules over expressions say what else the expression equals under these facts."""
+        here = Here(self.contexts, facts, NO_PERMISSION)
+        for name, propose in self._expr_rules:
+            for new in self._limited(name, propose(expr, here)):
+                # Where the expression always faults anything equals it, a number that its dtype does not hold as well.
+                other = self.numbering.expr(new) if _is_in_range(new) else number
+                if other != number:
+                    self.tables["same_expr"].append((facts, number, other))
+                    self.matches[name] += 1
+                    self.expand_expr(facts, new)
+
+    def _expand_select(self, facts: int, cond: Expr, then: Expr, other: Expr) -> None:
+        self.expand_expr(facts, cond)
+        arms = self._split(facts, cond)
+        for inside, arm in zip(arms, (then, other), strict=True):
+            self.expand_expr(inside, arm)
+        if IMPOSSIBLE in arms:
+            return
+        for inside, arm in zip(arms, (other, then), strict=True):
+            if self.contexts.total(inside, arm):
+                self.expand_expr(inside, arm)
+                self.tables["may_select"].append((inside, self.numbering.expr(arm)))
+
+
+def _is_in_range(expr: Expr) -> bool:
+    """Whether each integer in an expression is a value of its dtype."""
+    return all(
+        e.dtype.min <= e.value <= e.dtype.max for e in walk_expr(expr) if isinstance(e, Const) and e.dtype.is_integer
+    )
+
+
+def _may_have_one_value(expr: Expr) -> bool:
+    """Whether sets are asked for the one value of an expression whose operands have several."""
+    return isinstance(expr, Call) or (isinstance(expr, Binary) and expr.op in _ASK_CONSTANT)
+
+
+def _operation(table: str, cells: tuple[Cell, ...]) -> Expr:
+    """The operation on numbers that a row of one of the engine's tables of questions asks for."""
+    match table, cells:
+        case "ask_bin_int" | "ask_bin_flt", (str(op), str(name), a, b):
+            dtype = DType(name)
+            return Binary(cast(BinaryOp, op), const(cast(float, a), dtype), const(cast(float, b), dtype))
+        case "ask_un_int" | "ask_un_flt", (str(op), str(name), a):
+            return Unary(cast(UnaryOp, op), const(cast(float, a), DType(name)))
+        case "ask_cast_int", (str(name), a):  # an integer has one value, whatever dtype it is of
+            return Cast(DType(name), const(cast(int, a), DType.INT64))
+        case "ask_cast_flt", (str(name), a):
+            return Cast(DType(name), const(cast(float, a), DType.FLOAT64))
+        case _:
+            raise ValueError(f"{table} asks for no operation")
+
+
+def _bindings(part: Part) -> Iterator[tuple[Var, Stmt, str]]:
+    """What a statement binds: variables in canonical form, what they are bound around, and the author's names."""
+    if part.name and isinstance(part.stmt, (For, Let)):
+        yield part.stmt.var, part.stmt.body, part.name
+    for inner in part.parts:
+        yield from _bindings(inner)
+
+
+def _key(facts: int, permissions: int, part: Part) -> tuple[int, int, int]:
+    return facts, permissions, part.number

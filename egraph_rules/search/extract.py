@@ -1,0 +1,409 @@
+"""Extraction: the k cheapest distinct programs from the frozen rows of an e-graph, for one target.
+
+A class of statements lists its ways (`If`, `For`, ... nodes, or nothing at all where it is a no-op). Costs are those of
+a whole run and add up: work counts as often as the loops around its context run, a store has the price of a kernel
+once. What is erased after the search costs nothing: assumptions, stores of undef, and what only holds such. Which
+member of a class is taken never needs the context to be re-checked: each is equal under it (DESIGN: at(F, S, D)).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import cast
+
+from egraph_rules.contexts.context import Trip
+from egraph_rules.cost.prices import LITERAL_COST, Prices, accumulates
+from egraph_rules.cost.target import Target
+from egraph_rules.engine.engine import Row
+from egraph_rules.engine.functions import function_numbered
+from egraph_rules.search.encode import Numbering
+from ir.dtypes import DType
+from ir.nodes import (
+    COMPARE_OPS,
+    LOGICAL_OPS,
+    NEGATED,
+    SKIP,
+    Alloc,
+    Binary,
+    BinaryOp,
+    Block,
+    Buffer,
+    Call,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Stmt,
+    Store,
+    Unary,
+    UnaryOp,
+    Var,
+    seq,
+)
+from ir.traverse import all_exprs, map_stmt, substitute_expr
+
+ClassId = Hashable
+STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf")
+EXPRESSIONS = ("Load", "Call", "Bin", "Un", "Cast", "Select")
+_OPERANDS = {"Load": 2, "Call": 1, "Bin": 2, "Un": 2, "Cast": 1, "Select": 1}  # the column where they begin
+_LISTED = ("Load", "Call")  # whose operands are a list
+# Tables that extraction reads.
+EXTRACTED = (*STATEMENTS, *EXPRESSIONS, "At", "Ate", "Int", "Flt", "Nil", "Cons", "ival", "fval", "noop")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A numbered statement in its context, as the `At` rows name it."""
+
+    facts: int
+    number: int
+    permissions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How one class is realised: a node kind, its payload and the choices for its parts; `kind` "skip" is nothing."""
+
+    kind: str
+    cost: float
+    accumulates: bool = False
+    payload: tuple[object, ...] = ()
+    parts: tuple[Choice, ...] = ()
+    origin: ClassId = None
+    size: int = field(init=False, compare=False)  # statements; of equally cheap ways the smallest is taken
+    shape: tuple[int, ...] = field(init=False, compare=False)  # equal for ways that come to one program
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", 1 + sum(part.size for part in self.parts))
+        object.__setattr__(self, "shape", self._shape())
+
+    def _shape(self) -> tuple[int, ...]:
+        """A hash of each statement in sequence; nothing for what comes to nothing once assumptions are erased."""
+        inner = tuple(part.shape for part in self.parts)
+        match self.kind:
+            case "skip":
+                return ()
+            case "seq":
+                return (*inner[0], *inner[1])
+            case "leaf" | "store":
+                return (hash((self.kind, *self.payload)),)
+            case "for" | "let":  # without the place
+                return (hash((self.kind, *self.payload[2:], inner)),) if any(inner) else ()
+            case _:
+                return (hash((self.kind, *self.payload, inner)),) if any(inner) else ()
+
+
+@dataclass(slots=True)
+class Extractor:
+    """Reads tables once, then answers for any root class."""
+
+    tables: dict[str, list[Row]]
+    numbering: Numbering
+    target: Target
+    keep: int
+    prices: Prices = field(init=False)
+    trips: Callable[[int], tuple[Trip, ...]] = lambda facts: ()
+    places: dict[ClassId, list[Place]] = field(default_factory=lambda: defaultdict(list))
+    _nodes: dict[ClassId, list[tuple[str, Row]]] = field(default_factory=lambda: defaultdict(list))
+    _noops: set[ClassId] = field(default_factory=lambda: set[ClassId]())
+    _lists: dict[ClassId, tuple[ClassId, ClassId] | None] = field(
+        default_factory=lambda: dict[ClassId, tuple[ClassId, ClassId] | None]()
+    )
+    _best: dict[ClassId, tuple[float, Expr]] = field(default_factory=lambda: dict[ClassId, tuple[float, Expr]]())
+    _inside: dict[ClassId, frozenset[ClassId]] = field(default_factory=lambda: dict[ClassId, frozenset[ClassId]]())
+    _choices: dict[ClassId, list[Choice]] = field(default_factory=lambda: dict[ClassId, list[Choice]]())
+
+    def __post_init__(self) -> None:
+        self.prices = Prices(self.target)
+        for kind in STATEMENTS:
+            for row in self.tables[kind]:
+                self._nodes[row.output].append((kind, row))
+        for row in self.tables["At"]:
+            f, s, d = cast("tuple[int, int, int]", row.inputs)
+            self.places[row.output].append(Place(f, s, d))
+        self._noops = {row.inputs[0] for row in self.tables["noop"]}
+        for row in self.tables["Nil"]:
+            self._lists[row.output] = None
+        for row in self.tables["Cons"]:
+            self._lists[row.output] = (row.inputs[0], row.inputs[1])
+        self._expressions()
+
+    # Expressions: shortest paths over classes ------------------------------------------------------------------------
+
+    def _expressions(self) -> None:
+        """Best expression of each class, by rounds until no cost falls.
+
+        An index may cost more by itself than a load at it, so that where P[3] is 3, P[P[3]] would be cheaper still: no
+        expression has one of its own class within. There are finitely many such, so the rounds end.
+        """
+        self._leaves()
+        pending = [(kind, row) for kind in EXPRESSIONS for row in self.tables[kind]]
+        changed = True
+        while changed:
+            changed = False
+            for kind, row in pending:
+                built = self._candidate(kind, row.inputs)
+                if built is not None and self._improves(row.output, *built, self._parts(kind, row.inputs)):
+                    changed = True
+
+    def _improves(self, at: ClassId, cost: float, expr: Expr, parts: Iterable[ClassId] = ()) -> bool:
+        """Take an expression if it is cheaper than what is known, and has none of its class within its `parts`."""
+        known = self._best.get(at)
+        if known is not None and known[0] <= cost:
+            return False
+        inside = frozenset[ClassId]().union(*(self._inside[part] for part in parts))
+        if at in inside:
+            return False
+        self._best[at], self._inside[at] = (cost, expr), inside | {at}
+        return True
+
+    def _parts(self, kind: str, inputs: tuple[object, ...]) -> Iterator[ClassId]:
+        """The classes of the operands of a row, or of the elements of its list."""
+        if kind not in _LISTED:
+            yield from inputs[_OPERANDS[kind] :]
+            return
+        cell = self._lists.get(inputs[_OPERANDS[kind]])
+        while cell is not None:
+            yield cell[0]
+            cell = self._lists.get(cell[1])
+
+    def _leaves(self) -> None:
+        dtypes: dict[ClassId, DType] = {}
+        literals = {row.output for kind in ("Int", "Flt") for row in self.tables[kind]}
+        for row in self.tables["Ate"]:
+            expr = self.numbering.exprs[cast(int, row.inputs[1])]
+            dtypes[row.output] = expr.dtype
+            if row.output not in literals:  # a variable of another place may have that value there
+                self._improves(row.output, self.prices.expr(expr), expr)
+        for kind in ("Int", "Flt"):
+            for row in self.tables[kind]:
+                dtypes[row.output] = DType(row.inputs[0])
+        for row in self.tables["Bin"]:
+            op, operand = cast("tuple[str, str]", row.inputs[:2])
+            boolean = op in COMPARE_OPS or op in LOGICAL_OPS
+            dtypes.setdefault(row.output, DType.BOOL if boolean else DType(operand))
+        for row in self.tables["Call"]:
+            dtypes.setdefault(row.output, function_numbered(cast(int, row.inputs[0])).dtype)
+        for kind, column in (("Un", 1), ("Cast", 0), ("Select", 0)):
+            for row in self.tables[kind]:
+                dtypes.setdefault(row.output, DType(row.inputs[column]))
+        for table in ("ival", "fval"):
+            for row in self.tables[table]:
+                dtype = dtypes.get(row.inputs[0])
+                if dtype is not None:
+                    value = cast("int | float", row.output)
+                    literal = Const(bool(value) if dtype is DType.BOOL else value, dtype)
+                    self._improves(row.inputs[0], LITERAL_COST, literal)
+
+    def _candidate(self, kind: str, inputs: tuple[object, ...]) -> tuple[float, Expr] | None:
+        if kind == "Load":
+            indices = self._indices(inputs[2])
+            if indices is None:
+                return None
+            cost = self.target.load + self.target.index * sum(c for c, _ in indices)
+            return cost, Load(self.numbering.buffers[cast(int, inputs[1])], tuple(e for _, e in indices))
+        if kind == "Call":
+            args = self._indices(inputs[1])
+            if args is None:
+                return None
+            call = Call(function_numbered(cast(int, inputs[0])), tuple(e for _, e in args))
+            return sum(c for c, _ in args) + self.prices.operator(call), call
+        parts = [self._best.get(c) for c in self._parts(kind, inputs)]
+        if any(p is None for p in parts):
+            return None
+        costs, exprs = zip(*cast("list[tuple[float, Expr]]", parts), strict=True)
+        match kind:
+            case "Bin":
+                expr: Expr = Binary(cast(BinaryOp, inputs[0]), *exprs)
+            case "Un":
+                expr = Unary(cast(UnaryOp, inputs[0]), *exprs)
+            case "Cast":
+                expr = Cast(DType(inputs[0]), *exprs)
+            case _:
+                expr = Select(*exprs)
+        return sum(costs) + self.prices.operator(expr), expr
+
+    def expression(self, facts: int, number: int) -> Expr:
+        """The best form of a numbered expression under facts."""
+        at = next(row.output for row in self.tables["Ate"] if row.inputs == (facts, number))
+        return self._best[at][1]
+
+    def _indices(self, at: ClassId) -> list[tuple[float, Expr]] | None:
+        out: list[tuple[float, Expr]] = []
+        cell = self._lists.get(at)
+        while cell is not None:
+            best = self._best.get(cell[0])
+            if best is None:
+                return None
+            out.append(best)
+            cell = self._lists.get(cell[1])
+        return out
+
+    # Statements -----------------------------------------------------------------------------------------------------
+
+    def choices(self, at: ClassId) -> list[Choice]:
+        """The cheapest ways to realise a class of statements, best first."""
+        if at not in self._choices:
+            self._choices[at] = self._ranked(at)[: self.keep]
+        return self._choices[at]
+
+    def _ranked(self, at: ClassId) -> list[Choice]:
+        """All ways to realise a class of statements that its parts' choices leave, best first."""
+        self._choices[at] = []  # a class cannot be its own part
+        found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
+        for kind, row in self._nodes[at]:
+            found += self._realise(at, kind, row)
+        distinct: dict[tuple[int, ...], Choice] = {}
+        for choice in sorted(found, key=lambda c: (round(c.cost, 6), c.size)):
+            distinct.setdefault(choice.shape, choice)
+        return list(distinct.values())
+
+    def _realise(self, at: ClassId, kind: str, row: Row) -> list[Choice]:
+        f = cast(int, row.inputs[0])
+        rest = row.inputs[2:]
+        t = self.target
+        match kind:
+            case "Leaf":
+                return [Choice("leaf", 0.0, payload=(rest[0],), origin=at)]
+            case "Store":
+                return self._store(at, f, rest)
+            case "Seq":
+                return [
+                    Choice("seq", a.cost + b.cost, a.accumulates or b.accumulates, (), (a, b), at)
+                    for a, b in product(self.choices(rest[0]), self.choices(rest[1]))
+                ]
+            case "If":
+                cond_cost, cond = self._best[rest[0]]
+                return [
+                    self._branch(at, f, cond_cost, cond, a, b)
+                    for a, b in product(self.choices(rest[1]), self.choices(rest[2]))
+                ]
+            case "For":
+                (_, start), (_, extent) = self._best[rest[1]], self._best[rest[2]]
+                payload = (f, rest[0], start, extent)
+                return [
+                    Choice("for", t.loop + b.cost if b.cost else 0.0, b.accumulates, payload, (b,), at)
+                    for b in self.choices(rest[3])
+                ]
+            case "Let":
+                cost, value = self._best[rest[1]]
+                cost = self.prices.binding(self.trips(f), cost)
+                return [
+                    Choice("let", cost + b.cost if b.cost else 0.0, b.accumulates, (f, rest[0], value), (b,), at)
+                    for b in self.choices(rest[2])
+                ]
+            case "Block":
+                return [Choice("block", b.cost, b.accumulates, (rest[0],), (b,), at) for b in self.choices(rest[1])]
+            case _:
+                return [
+                    Choice("alloc", t.kernel + b.cost, b.accumulates, (rest[0],), (b,), at)
+                    for b in self.choices(rest[1])
+                ]
+
+    def _branch(self, at: ClassId, facts: int, cost: float, cond: Expr, yes: Choice, no: Choice) -> Choice:
+        masked = yes.accumulates or no.accumulates
+        total = self.prices.branch(self.trips(facts), cost, yes.cost + no.cost, masked=masked)
+        return Choice("if", total, masked, (cond,), (yes, no), at)
+
+    def _store(self, at: ClassId, facts: int, rest: tuple[object, ...]) -> list[Choice]:
+        indices = self._indices(rest[1])
+        if indices is None:
+            return []
+        buffer = self.numbering.buffers[cast(int, rest[0])]
+        cost, value = self._best[rest[2]]
+        places = tuple(e for _, e in indices)
+        store = Store(buffer, places, value)
+        cost = self.prices.store(self.trips(facts), store, sum(c for c, _ in indices), cost)
+        return [Choice("store", cost, accumulates(store), (buffer, places, value), (), at)]
+
+
+@dataclass(slots=True)
+class Rebuilder:
+    """Turns choices into statements with the author's names."""
+
+    numbering: Numbering
+    names: dict[tuple[int, int], str]
+    reserved: frozenset[str]
+
+    def build(self, choice: Choice, env: dict[Var, Expr] | None = None) -> Stmt:
+        """The statement of a choice; `env` maps depth-named variables to printed ones."""
+        scope: dict[Var, Expr] = {} if env is None else env
+        match choice.kind:
+            case "skip":
+                return SKIP
+            case "seq":
+                return seq(*(self.build(p, scope) for p in choice.parts))
+            case "if":
+                cond = substitute_expr(cast(Expr, choice.payload[0]), scope)
+                return branch(cond, *(self.build(p, scope) for p in choice.parts))
+            case "for":
+                return self._loop(choice, scope)
+            case "let":
+                facts, number, value = cast("tuple[int, int, Expr]", choice.payload)
+                var, inner = self._bind(facts, number, cast(Let, self.numbering.stmts[number]).var, scope)
+                body = self.build(choice.parts[0], inner)
+                used = any(var.same(e) for e in all_exprs(body))
+                return Let(var, substitute_expr(value, scope), body) if used else body
+            case "alloc":
+                alloc = cast(Alloc, self.numbering.stmts[cast(int, choice.payload[0])])
+                return Alloc(alloc.buffer, self.build(choice.parts[0], scope), alloc.span)
+            case "block":
+                block = cast(Block, self.numbering.stmts[cast(int, choice.payload[0])])
+                return replace(block, body=self.build(choice.parts[0], scope))
+            case "store":
+                buffer, places, value = cast("tuple[Buffer, tuple[Expr, ...], Expr]", choice.payload)
+                indices = tuple(substitute_expr(i, scope) for i in places)
+                return Store(buffer, indices, substitute_expr(value, scope))
+            case _:
+                leaf = self.numbering.stmts[cast(int, choice.payload[0])]
+                return map_stmt(leaf, lambda e: substitute_expr(e, scope))
+
+    def scope_of(self, choice: Choice, scope: dict[Var, Expr]) -> dict[Var, Expr]:
+        """The names inside a loop or binding."""
+        facts, number = cast("tuple[int, int]", choice.payload[:2])
+        return self._bind(facts, number, cast("For | Let", self.numbering.stmts[number]).var, scope)[1]
+
+    def _loop(self, choice: Choice, scope: dict[Var, Expr]) -> Stmt:
+        facts, number, start, extent = cast("tuple[int, int, Expr, Expr]", choice.payload)
+        loop = cast(For, self.numbering.stmts[number])
+        var, inner = self._bind(facts, number, loop.var, scope)
+        body = self.build(choice.parts[0], inner)
+        bounds = substitute_expr(start, scope), substitute_expr(extent, scope)
+        return SKIP if body == SKIP else For(var, *bounds, body, loop.kind, loop.annotations, loop.span)
+
+    def _bind(self, facts: int, number: int, level: Var, scope: dict[Var, Expr]) -> tuple[Var, dict[Var, Expr]]:
+        wanted = self.names.get((facts, number), "v")
+        taken = self.reserved | {v.name for v in scope.values() if isinstance(v, Var)}
+        name, count = wanted, 0
+        while name in taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        var = Var(name, level.dtype)
+        return var, {**scope, level: var}
+
+
+def branch(cond: Expr, yes: Stmt, no: Stmt) -> Stmt:
+    """`if cond: yes else: no`, without empty arms."""
+    if yes == SKIP and no == SKIP:
+        return SKIP
+    if yes == SKIP:
+        return If(negate(cond), no, SKIP)
+    return If(cond, yes, no)
+
+
+def negate(cond: Expr) -> Expr:
+    """The negation, pushed into comparisons of integers."""
+    match cond:
+        case Unary(op="not", operand=a):
+            return a
+        case Binary(op=op, lhs=a, rhs=b) if op in NEGATED and a.dtype.is_integer:
+            return Binary(NEGATED[op], a, b)
+        case _:
+            return Unary("not", cond)
