@@ -45,7 +45,7 @@ def test_optimized_programs_refine_the_original(func: PrimFunc) -> None:
     check(func, 0)
 
 
-@few(12)
+@few(6)
 @given(programs())
 def test_strict_floats_are_exact(func: PrimFunc) -> None:
     best = optimize(func, floats=Floats.STRICT).best

@@ -156,7 +156,7 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
 
 
 @pytest.mark.parametrize("item", (*splitting.SPLITTING_RULES, *merging.MERGING_RULES), ids=lambda r: r.name)
-@few(3)
+@few(2)
 @given(func=programs())
 def test_random_programs_keep_their_meaning(item: Rule, func: PrimFunc) -> None:
     rules = (*(r for r in active_rules() if r.family != "loops"), item)

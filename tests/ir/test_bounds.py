@@ -18,6 +18,7 @@ from ir.nodes import Expr, PrimFunc
 from ir.schedule import Schedule
 from ir.traverse import free_vars
 from ir.verify import verify
+from profiles import few
 
 
 def program(body: str, params: str) -> PrimFunc:
@@ -643,6 +644,7 @@ def _check(part: Part, wanted: set[tuple[int, ...]], rank: int, names: dict[str,
             assert value(part.elements, **names) == len(wanted)
 
 
+@few(8)
 @given(staged(), st.sampled_from([0, 1, 3]))
 def test_bounds_are_those_of_a_walk(drawn: Drawn, n: int) -> None:
     shape = {name: "(" + f"{SIZE}, " * r + ")" for name, r in drawn.ranks.items()}

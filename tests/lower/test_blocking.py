@@ -221,6 +221,7 @@ def test_the_other_triangle_is_not_read() -> None:
     np.testing.assert_array_equal(np.asarray(kernel(**given_)[0]), np.asarray(want))
 
 
+@pytest.mark.fuzz
 def test_gradients_pass_through_blocks() -> None:
     func = read(matrix("A", 20), LU.format(n=20))
     a = inputs(func)["A"]

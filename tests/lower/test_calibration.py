@@ -89,6 +89,7 @@ def test_times_without_a_unit_are_refused() -> None:
         fit(CPU, programs(ROWS), {name: [0.001] for name in programs(ROWS)})
 
 
+@pytest.mark.fuzz
 def test_calibrate_measures_prices_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "TRAFFIC", (1 << 18, 1 << 20))
     timed = programs(ROWS)

@@ -291,6 +291,7 @@ def test_integers_stay_exact() -> None:
     agree(func, tolerance=0.0)
 
 
+@pytest.mark.fuzz
 @few(5)
 @given(data=st.data())
 def test_sweeps_of_many_kinds(data: st.DataObject) -> None:

@@ -75,7 +75,7 @@ def test_a_fully_overwritten_buffer_is_donated_by_name_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("donate", "found"), [("A", "is not written by"), (["B", "D"], "is no parameter of"), ("b", "step writes B, C")]
+    ("donate", "found"), [("A", "is not written by"), (["B", "D"], "is no parameter of"), ("b", "did you mean `B`")]
 )
 def test_what_is_not_written_cannot_be_donated(donate: str | list[str], found: str) -> None:
     with pytest.raises(LoopsatError, match="donation") as error:

@@ -251,6 +251,7 @@ def cut_programs(draw: st.DrawFn) -> tuple[PrimFunc, dict[tuple[str, int], int]]
     return func, {dim: draw(st.sampled_from((1, 2, 3, 4, 8))) for dim in dims}
 
 
+@pytest.mark.fuzz
 @few(3)
 @given(cut_programs())
 def test_random_programs(cut: tuple[PrimFunc, dict[tuple[str, int], int]]) -> None:

@@ -105,7 +105,7 @@ def test_all_of_a_buffer_is_assigned_backward_too(body: str) -> None:
     check(func)
 
 
-@few(3)
+@few(2)
 @given(steps())
 def test_random_stores(func: PrimFunc) -> None:
     check_with_symbols(func)

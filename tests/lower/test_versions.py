@@ -411,6 +411,7 @@ def test_rows_are_handed_on_where_arrays_are_large() -> None:
     np.testing.assert_array_equal(np.asarray(k(X=x)[0]), expected)
 
 
+@pytest.mark.fuzz
 @pytest.mark.parametrize("low", some([0.1, -0.05], 1))
 def test_derivatives_and_batches_of_both_versions(low: float) -> None:
     k = kernel(read("float32", steps(SHORTEST)))

@@ -694,6 +694,7 @@ def test_random_steps(program: Staged, data: st.DataObject) -> None:
     assert_refines(program.func, sch.func, RNG(0), exact=True)
 
 
+@pytest.mark.fuzz
 def test_a_fair_share_applies() -> None:
     counts = {"compute_at": 0, "reverse_compute_at": 0}
 
