@@ -12,11 +12,12 @@ from math import isfinite
 
 from egraph_rules.search.erase import is_undef
 from ir import presburger as pb
+from ir.analysis.contents import Regions
 from ir.analysis.effects import EffectAnalysis
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.floats import Floats
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, const
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Var, const
 from ir.operators import special
 from ir.traverse import factors, loads, map_stmt, stmt_children, walk
 
@@ -91,40 +92,35 @@ def _complete(stmt: Stmt, wanted: _Wanted) -> Stmt:
     def local(inner: Stmt) -> Stmt:
         if not isinstance(inner, Alloc) or inner.buffer not in wanted:
             return inner
-        stores = [s for s in walk(inner.body) if isinstance(s, Store) and s.buffer == inner.buffer]
-        body = map_stmt(inner.body, on_stmt=lambda s: _with_other_arm(s, inner.buffer, wanted[inner.buffer]))
-        added = [s for s in walk(body) if isinstance(s, Store) and s.buffer == inner.buffer]
-        apart = len(stores) == 1 and len(added) == 2 and _apart(inner, body, wanted[inner.buffer], effects)
-        return replace(inner, body=body) if apart else inner
+        buffer, value = inner.buffer, wanted[inner.buffer]
+        if sum(isinstance(s, Store) and s.buffer == buffer for s in walk(inner.body)) != 1:
+            return inner
+        alone = map_stmt(inner.body, on_stmt=lambda s: _with_other_arm(s, buffer, value, kept=False))
+        if alone == inner.body or not _apart(buffer, effects.of(alone).may, effects.of(inner.body).may):
+            return inner
+        both = map_stmt(inner.body, on_stmt=lambda s: _with_other_arm(s, buffer, value, kept=True))
+        return replace(inner, body=both)
 
     return map_stmt(stmt, on_stmt=local)
 
 
-def _with_other_arm(stmt: Stmt, buffer: Buffer, value: Const) -> Stmt:
-    if isinstance(stmt, If) and stmt.other == SKIP and isinstance(stmt.then, Store) and stmt.then.buffer == buffer:
-        # What the guard reads could be changed by the store; and the place must be one wherever the guard is false.
-        if any(load.buffer == buffer for e in (stmt.cond, *stmt.then.indices) for load in loads(e)):
-            return stmt
-        return replace(stmt, other=replace(stmt.then, value=value))
+def _with_other_arm(stmt: Stmt, buffer: Buffer, value: Const, *, kept: bool) -> Stmt:
+    """A guarded store with a store of a value where the guard is false; without its own store unless that is `kept`."""
+    match stmt:
+        case If(cond=cond, then=Store() as store, other=other) if other == SKIP and store.buffer == buffer:
+            # Where it did not run before, any other index might fault on the way to its value.
+            total = all(isinstance(index, (Var, Const)) for index in store.indices)
+            if total and all(load.buffer != buffer for load in loads(cond)):
+                return replace(stmt, then=store if kept else SKIP, other=replace(store, value=value))
+        case _:
+            pass
     return stmt
 
 
-def _apart(alloc: Alloc, body: Stmt, value: Const, effects: EffectAnalysis) -> bool:
-    """Whether what was added writes elements of the buffer that nothing else writes."""
-
-    def only(added: bool) -> Stmt:
-        return map_stmt(body, on_stmt=lambda s: s if _is_kept(s, alloc.buffer, value, added) else SKIP)
+def _apart(buffer: Buffer, added: Regions, written: Regions) -> bool:
+    """Whether what is added stays in a buffer, and writes elements that nothing else writes."""
 
     def disjoint() -> bool:
-        new, old = (effects.of(only(added)).may.get(alloc.buffer) for added in (True, False))
-        if new is None or old is None:
-            return False
-        return new.is_subset(pb.box(alloc.buffer.shape)) and new.is_disjoint(old)
+        return added[buffer].is_subset(pb.box(buffer.shape)) and added[buffer].is_disjoint(written[buffer])
 
     return pb.within_budget(disjoint, False)
-
-
-def _is_kept(stmt: Stmt, buffer: Buffer, value: Const, added: bool) -> bool:
-    if not isinstance(stmt, Store):
-        return True
-    return stmt.buffer == buffer and stmt.value.same(value) is added

@@ -133,6 +133,17 @@ def f(A: T.Buffer((32,), "float32"), m: T.Buffer((1,), "float32")):
         if A[i] > 0.0:
             m[0] = m[0] + Y[i]
 """,
+    "the place overflows on its way where the guard is false": """
+def f(A: T.Buffer((16,), "float32"), m: T.Buffer((1,), "float32")):
+    Y = T.alloc_buffer((16,), "float32")
+    for i in T.serial(16):
+        if i < 2:
+            Y[i * 1073741824 // 1073741824] = A[i]
+    m[0] = 0.0
+    for i in T.serial(16):
+        if A[i] > 0.0:
+            m[0] = m[0] + Y[i]
+""",
     "the guard reads the buffer": """
 def f(A: T.Buffer((16,), "float32"), m: T.Buffer((1,), "float32")):
     Y = T.alloc_buffer((16,), "float32")
