@@ -8,10 +8,9 @@ from __future__ import annotations
 import islpy as isl
 
 from ir import presburger as pb
+from ir.analysis.intervals import Range, combined
 from ir.nodes import Binary, Expr, Unary
 from ir.traverse import free_vars
-
-Range = tuple[int, int]
 
 
 def fits(expr: Expr, domain: isl.Set) -> bool:
@@ -53,18 +52,6 @@ def _operation(expr: Expr, domain: isl.Set) -> Range | None:
             low, high = _range(a, domain)
             return -high, -low
         case Binary(op="add" | "sub" | "mul" | "min" | "max" as op, lhs=a, rhs=b):
-            (a0, a1), (b0, b1) = _range(a, domain), _range(b, domain)
-            match op:
-                case "add":
-                    return a0 + b0, a1 + b1
-                case "sub":
-                    return a0 - b1, a1 - b0
-                case "mul":
-                    corners = (a0 * b0, a0 * b1, a1 * b0, a1 * b1)
-                    return min(corners), max(corners)
-                case "min":
-                    return min(a0, b0), min(a1, b1)
-                case "max":
-                    return max(a0, b0), max(a1, b1)
+            return combined(op, _range(a, domain), _range(b, domain))
         case _:
             return None

@@ -8,16 +8,16 @@ callers to say, who put the terms back in the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 import islpy as isl
 
 from ir import presburger as pb
-from ir.nodes import Assume, Binary, Block, Const, Expr, For, If, Seq, Stmt, Unary, Var, const
-from ir.schedule.edit import fresh, plus, times
-from ir.script.printer import to_script
+from ir.analysis.polynomials import Polynomial, divided, polynomial, summed, written
+from ir.nodes import Assume, Binary, Block, Const, Expr, For, If, Seq, Stmt, Var, const
+from ir.schedule.edit import fresh, plus
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -31,9 +31,7 @@ from ir.traverse import (
     walk_expr,
 )
 
-Terms = dict[tuple[Expr, ...], int]  # a sum of products: the factors of each, in an order, and how often it is added
-
-_MAX_TERMS = 24
+_Less = tuple[Polynomial, Polynomial]  # the first is below the second
 
 
 @dataclass(slots=True)
@@ -46,7 +44,7 @@ class Digits:
     known: isl.Set
     taken: set[str]
     values: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())
-    _bounds: list[tuple[Terms, Terms]] = field(default_factory=lambda: list[tuple[Terms, Terms]]())  # left < right
+    _bounds: list[_Less] = field(default_factory=lambda: list[_Less]())
     _named: dict[Expr, Var] = field(default_factory=lambda: dict[Expr, Var]())
     _inside: frozenset[Var] = frozenset()  # bound in the statement, so without a value at the place
 
@@ -55,7 +53,7 @@ class Digits:
         """For the last statement of a path from a function's body, where `known` holds."""
         digits = Digits(known, taken)
         for left, right in _comparisons(path):
-            digits._less(terms(left), terms(right))
+            digits._less(polynomial(left), polynomial(right))
         digits._sizes_of_loops()
         return digits
 
@@ -69,7 +67,7 @@ class Digits:
             case Binary(op="floordiv" | "floormod", lhs=a, rhs=b) if expr.dtype.is_signed and not isinstance(b, Const):
                 if expr in self._named:
                     return self._named[expr]
-                if has_loads(expr) or free_vars(expr) & self._inside or not self._positive(terms(b)):
+                if has_loads(expr) or free_vars(expr) & self._inside or not self._positive(polynomial(b)):
                     return expr
                 return self._new(expr, expr.op, a, b)
             case _:
@@ -81,18 +79,18 @@ class Digits:
         self.values[var] = substitute_expr(expr, self.values)
         if op == "floormod":
             self._known(pb.symbol(var.name).ge_set(pb.number(0)))
-            self._below(var, terms(b))
+            self._below(var, polynomial(b))
             return var
-        whole, divisor = terms(a), terms(b)
+        whole, divisor = polynomial(a), polynomial(b)
         if self._not_negative(whole):
             self._known(pb.symbol(var.name).ge_set(pb.number(0)))
         for left, right in tuple(self._bounds):
-            quotient = _divided(right, divisor)
-            if quotient is not None and left == _shifted(whole, left):
+            quotient, rest = divided(right, divisor)
+            if not rest and left == _shifted(whole, left):
                 self._below(var, quotient)
         return var
 
-    def _below(self, var: Var, limit: Terms) -> None:
+    def _below(self, var: Var, limit: Polynomial) -> None:
         self._less({(var,): 1}, limit)
         value = pb.affine(written(limit, var))
         if value is not None:
@@ -103,12 +101,12 @@ class Digits:
 
     # Bounds ----------------------------------------------------------------------------------------------------------
 
-    def _less(self, left: Terms, right: Terms) -> None:
+    def _less(self, left: Polynomial, right: Polynomial) -> None:
         """Note that one sum is below another."""
         match list(right.items()):
             case [((Binary(op="floordiv", lhs=whole, rhs=Const(value=int() as by)),), 1)] if by > 0:
                 # l < x // c means c * l + c - 1 < x
-                self._less(_plus_number({k: by * v for k, v in left.items()}, by - 1), terms(whole))
+                self._less(_plus_number({k: by * v for k, v in left.items()}, by - 1), polynomial(whole))
             case _:
                 offset = left.get((), 0)
                 self._bounds.append((_plus_number(left, -offset), _plus_number(right, -offset)))
@@ -128,13 +126,13 @@ class Digits:
         value = pb.affine(expr)
         return value is not None and self.known.is_subset(value.ge_set(pb.number(low)))
 
-    def _not_negative(self, total: Terms) -> bool:
+    def _not_negative(self, total: Polynomial) -> bool:
         if all(v >= 0 and all(self._at_least(f, 0) for f in k) for k, v in total.items()):
             return True
         sample = next((f for k in total for f in k), None)
         return sample is not None and self._at_least(written(total, sample), 0)
 
-    def _positive(self, product: Terms) -> bool:
+    def _positive(self, product: Polynomial) -> bool:
         if len(product) != 1:
             return False
         ((factors, count),) = product.items()
@@ -192,73 +190,10 @@ def _below(cond: Expr) -> Iterator[tuple[Expr, Expr]]:
                 pass
 
 
-# Sums of products ----------------------------------------------------------------------------------------------------
+def _plus_number(total: Polynomial, number: int) -> Polynomial:
+    return summed((*total.items(), ((), number)))
 
 
-def terms(expr: Expr) -> Terms:
-    """An integer expression as a sum of products; what is neither is a factor."""
-    found: Terms | None = None
-    match expr:
-        case Const(value=value):
-            return {(): int(value)} if value else {}
-        case Unary(op="neg", operand=a) if expr.dtype.is_signed:
-            return {k: -v for k, v in terms(a).items()}
-        case Binary(op="add" | "sub" as op, lhs=a, rhs=b) if expr.dtype.is_signed:
-            sign = 1 if op == "add" else -1
-            found = _sum((*terms(a).items(), *((k, sign * v) for k, v in terms(b).items())))
-        case Binary(op="mul", lhs=a, rhs=b) if expr.dtype.is_signed:
-            left, right = terms(a), terms(b)
-            if len(left) * len(right) <= _MAX_TERMS:
-                found = _sum((_product(k, m), v * w) for k, v in left.items() for m, w in right.items())
-        case _:
-            pass
-    return {(expr,): 1} if found is None or len(found) > _MAX_TERMS else found
-
-
-def _sum(parts: Iterable[tuple[tuple[Expr, ...], int]]) -> Terms:
-    found: Terms = {}
-    for factors, count in parts:
-        found[factors] = found.get(factors, 0) + count
-    return {k: v for k, v in found.items() if v}
-
-
-def _product(left: tuple[Expr, ...], right: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    return tuple(sorted((*left, *right), key=to_script))
-
-
-def _plus_number(total: Terms, number: int) -> Terms:
-    return _sum((*total.items(), ((), number)))
-
-
-def _shifted(total: Terms, like: Terms) -> Terms:
+def _shifted(total: Polynomial, like: Polynomial) -> Polynomial:
     """A sum with the number of another one."""
     return _plus_number(total, like.get((), 0) - total.get((), 0))
-
-
-def _divided(total: Terms, divisor: Terms) -> Terms | None:
-    """The quotient of a sum by a product that divides each part of it; None where one is left."""
-    if len(divisor) != 1:
-        return None
-    ((factors, count),) = divisor.items()
-    found: Terms = {}
-    for key, value in total.items():
-        rest = list(key)
-        for factor in factors:
-            if factor not in rest:
-                return None
-            rest.remove(factor)
-        if value % count:
-            return None
-        found[tuple(rest)] = value // count
-    return found
-
-
-def written(total: Terms, like: Expr) -> Expr:
-    """A sum of products as an expression of the dtype of another one."""
-    result: Expr = const(0, like.dtype)
-    for factors, count in total.items():
-        part: Expr = const(count, like.dtype)
-        for factor in factors:
-            part = times(part, factor)
-        result = plus(result, part)
-    return result

@@ -8,21 +8,16 @@ dimension is outside of the first of the two.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
 
 from ir import presburger
 from ir.analysis.dependence import Statement
-from ir.nodes import Binary, Buffer, Const, Expr, Unary, Var, const
-from ir.shown import text_order
+from ir.analysis.polynomials import Monomial, Polynomial, divided, monomial, written
+from ir.nodes import Binary, Buffer, Const, Expr, Var, const
 from ir.traverse import free_vars, has_loads, loads
 from lower.analysis.linear_forms import linear
 from lower.nest.normalize import Program, read_by_bounds, relocated
-
-Monomial = tuple[Expr, ...]  # factors, in one order
-Polynomial = Mapping[Monomial, int]
 
 
 def unflatten(program: Program) -> None:
@@ -43,7 +38,7 @@ def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polyn
 
     def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         index = indices[dimension]
-        whole, rest = (_written(p, index) for p in _divided(_polynomial(index), size))
+        whole, rest = (written(p, index) for p in divided(_polynomial(index), size))
         return (*indices[:dimension], whole, rest, *indices[dimension + 1 :])
 
     params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
@@ -59,10 +54,10 @@ def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int
         if isinstance(extent, (Const, Var)) or has_loads(extent):
             continue
         for size in _sizes(accesses, d):
-            whole, rest = _divided(_polynomial(extent), size)
+            whole, rest = divided(_polynomial(extent), size)
             if whole and not rest and all(_is_rest(s, indices[d], size) for s, indices in accesses):
-                inner = _written(size, extent)
-                shape = (*buffer.shape[:d], _written(whole, extent), inner, *buffer.shape[d + 1 :])
+                inner = written(size, extent)
+                shape = (*buffer.shape[:d], written(whole, extent), inner, *buffer.shape[d + 1 :])
                 return replace(buffer, shape=shape), d, size
     return None
 
@@ -88,8 +83,8 @@ def _sizes(accesses: Sequence[tuple[Statement, tuple[Expr, ...]]], dimension: in
 
 def _is_rest(s: Statement, index: Expr, size: Polynomial) -> bool:
     """Whether what an index adds to multiples of a size is surely below it, wherever a statement runs."""
-    rest = _written(_divided(_polynomial(index), size)[1], index)
-    inside = Binary("and", Binary("ge", rest, const(0, rest.dtype)), Binary("lt", rest, _written(size, rest)))
+    rest = written(divided(_polynomial(index), size)[1], index)
+    inside = Binary("and", Binary("ge", rest, const(0, rest.dtype)), Binary("lt", rest, written(size, rest)))
 
     def question() -> bool:
         return s.domain.is_subset(presburger.condition(inside).must)
@@ -99,7 +94,7 @@ def _is_rest(s: Statement, index: Expr, size: Polynomial) -> bool:
 
 def _polynomial(expr: Expr) -> Polynomial:
     form = linear(expr)
-    terms = {tuple(sorted(_factors(a), key=text_order)): c for a, c in form.terms.items()}
+    terms = {monomial(_factors(a)): c for a, c in form.terms.items()}
     return {**terms, (): form.const} if form.const else terms
 
 
@@ -109,31 +104,3 @@ def _factors(expr: Expr) -> Iterator[Expr]:
         yield from _factors(expr.rhs)
     else:
         yield expr
-
-
-def _divided(value: Polynomial, size: Polynomial) -> tuple[Polynomial, Polynomial]:
-    """The terms of a polynomial that are multiples of a monomial, divided by it, and the others."""
-    ((by, count),) = size.items()
-    whole: dict[Monomial, int] = {}
-    rest: dict[Monomial, int] = {}
-    for factors, c in value.items():
-        left = Counter(factors)
-        left.subtract(Counter(by))
-        if c % count or any(n < 0 for n in left.values()):
-            rest[factors] = c
-        else:
-            whole[tuple(sorted(left.elements(), key=text_order))] = c // count
-    return whole, rest
-
-
-def _written(value: Polynomial, like: Expr) -> Expr:
-    """A polynomial as an expression, positive terms first."""
-    total: Expr | None = None
-    for factors, c in sorted(value.items(), key=lambda item: (item[1] < 0, not item[0])):
-        parts = [*factors] if abs(c) == 1 and factors else [const(abs(c), like.dtype), *factors]
-        term = reduce(lambda a, b: Binary("mul", a, b), parts)
-        if total is None:
-            total = term if c > 0 else Unary("neg", term)
-        else:
-            total = Binary("add" if c > 0 else "sub", total, term)
-    return const(0, like.dtype) if total is None else total

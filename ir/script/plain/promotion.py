@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ir.analysis.intervals import combined
 from ir.dtypes import DType, from_name
 from ir.nodes import COMPARE_OPS, Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, const
 from ir.script.scope import Source
@@ -344,25 +345,7 @@ def _after(op: str, a: Interval, b: Interval) -> Interval:
         if op == "floormod" and bl is not None and bh is not None and bl > 0:
             return 0, bh - 1
         return None, None
-    match op:
-        case "add":
-            return al + bl, ah + bh
-        case "sub":
-            return al - bh, ah - bl
-        case "mul":
-            corners = (al * bl, al * bh, ah * bl, ah * bh)
-            return min(corners), max(corners)
-        case "floordiv" if bl > 0:
-            corners = (al // bl, al // bh, ah // bl, ah // bh)
-            return min(corners), max(corners)
-        case "floormod" if bl > 0:
-            return 0, bh - 1
-        case "min":
-            return min(al, bl), min(ah, bh)
-        case "max":
-            return max(al, bl), max(ah, bh)
-        case _:
-            return None, None
+    return combined(op, (al, ah), (bl, bh)) or (None, None)
 
 
 def _least(a: int | None, b: int | None) -> int | None:

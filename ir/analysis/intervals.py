@@ -1,0 +1,29 @@
+"""Interval arithmetic on integers (Moore, "Interval Analysis", 1966): between which numbers a result lies."""
+
+from __future__ import annotations
+
+Range = tuple[int, int]  # the least and the greatest number
+
+
+def combined(op: str, a: Range, b: Range) -> Range | None:
+    """Bounds on the mathematical result of an operator, for operands within bounds; None if it has none here."""
+    (al, ah), (bl, bh) = a, b
+    match op:
+        case "add":
+            return al + bl, ah + bh
+        case "sub":
+            return al - bh, ah - bl
+        case "mul":
+            corners = (al * bl, al * bh, ah * bl, ah * bh)
+            return min(corners), max(corners)
+        case "floordiv" if bl > 0:
+            corners = (al // bl, al // bh, ah // bl, ah // bh)
+            return min(corners), max(corners)
+        case "floormod" if bl > 0:
+            return 0, bh - 1
+        case "min":
+            return min(al, bl), min(ah, bh)
+        case "max":
+            return max(al, bl), max(ah, bh)
+        case _:
+            return None
