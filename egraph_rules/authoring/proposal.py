@@ -16,12 +16,11 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from egraph_rules.authoring.rule import Rule
+from egraph_rules.authoring.rule import Rule, name_of
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
 from ir import presburger as pb
 from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions
-from ir.errors import RuleError
 from ir.floats import Floats
 from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Var
 
@@ -139,10 +138,7 @@ def rewrite(
     """
 
     def build(function: Proposal) -> Rule:
-        group = family if family != "" else function.__module__.rpartition(".")[2]
-        name = f"{group}.{function.__name__}"
-        if because.strip() == "":
-            raise RuleError("rule", f"rule {name} states no reason")
+        name = name_of(function, family, because)
         return Rule(name, law, because, Floats.STRICT, "", propose=function, settles=settles)
 
     return build
@@ -156,10 +152,7 @@ def rewrite_expr(*, law: str, because: str, family: str = "") -> Callable[[ExprP
     """
 
     def build(function: ExprProposal) -> Rule:
-        group = family if family != "" else function.__module__.rpartition(".")[2]
-        name = f"{group}.{function.__name__}"
-        if because.strip() == "":
-            raise RuleError("rule", f"rule {name} states no reason")
+        name = name_of(function, family, because)
         return Rule(name, law, because, Floats.STRICT, "", propose_expr=function)
 
     return build

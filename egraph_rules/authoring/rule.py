@@ -155,10 +155,7 @@ def rule(
     """
 
     def build(function: RuleFunction) -> Rule:
-        group = family if family != "" else function.__module__.rpartition(".")[2]
-        name = f"{group}.{function.__name__}"
-        if because.strip() == "":
-            raise RuleError("rule", f"rule {name} states no reason")
+        name = name_of(function, family, because)
         parts = _parts(function, on)
         if len(parts) < 2 or not isinstance(parts[0], Expr):
             raise RuleError("rule", f"rule {name} must return (pattern, replacement, *conditions)")
@@ -176,6 +173,18 @@ def rule(
         return Rule(name, law, because, floats, program, on, pattern, replacement, conditions, question, asked, dtype)
 
     return build
+
+
+def name_of(function: Callable[..., object], family: str, because: str) -> str:
+    """The name of the rule that a function is: its family, or else its file, then its own name.
+
+    Raises:
+        RuleError: no reason is given.
+    """
+    name = f"{family or function.__module__.rpartition('.')[2]}.{function.__name__}"
+    if because.strip() == "":
+        raise RuleError("rule", f"rule {name} states no reason")
+    return name
 
 
 def _parts(function: RuleFunction, on: Kinds) -> tuple[Operand | Defined, ...]:

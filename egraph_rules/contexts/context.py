@@ -101,6 +101,10 @@ class Facts:
         spot = pb.point(indices)
         return None if spot is None else spot.intersect_params(self.domain)
 
+    def entering(self, loop: For) -> Facts:
+        """The same in the body of a loop, for a place that knows of no second prover."""
+        return replace(self, scope=(*self.scope, loop.var), trips=(*self.trips, Trip.of(loop)), assumed=())
+
     def same(self, other: Facts) -> bool:
         """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
         return (
@@ -151,7 +155,7 @@ class Contexts:
         self._domains: dict[int, list[int]] = {}  # by hash: the first facts with each domain
         self._domain_of: list[int] = []  # for each facts, the first with the same domain
         self._alike_facts: dict[tuple[int, int], list[int]] = {}  # by the first facts with their domain, and a hash
-        self._told_of: dict[int, dict[Buffer, list[tuple[Expr, isl.Set]]]] = {}  # by facts: values and where
+        self._values_at: dict[int, dict[Buffer, list[tuple[Expr, isl.Set]]]] = {}  # by facts: values and where
         self._live: list[Regions] = [{}]
         self._boxes: dict[Buffer, isl.Set] = {}
         self._permitted: dict[Hashable, tuple[int, Regions]] = {}  # by the identity of regions, which live as long
@@ -201,8 +205,7 @@ class Contexts:
 
     def loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         """Facts at the start of any iteration, and permissions at its end."""
-        weaker = self._forgetful(facts)
-        weaker = replace(weaker, scope=(*weaker.scope, loop.var), trips=(*weaker.trips, Trip.of(loop)))
+        weaker = self._forgetful(facts).entering(loop)
         key = ("loop", facts, permissions, self._id(loop))
         size = self._size(facts, permissions, loop.body)
         return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop), size)
@@ -210,7 +213,8 @@ class Contexts:
     def iteration(self, facts: int, loop: For) -> int:
         """Facts in any iteration as far as they are cheap: of buffers that the loop writes nothing is known."""
         key = ("iteration", facts, self._id(loop))
-        return self._derive(key, self._forgetful(facts), lambda: (self._iteration(facts, loop), NO_PERMISSION))[0]
+        weaker = self._forgetful(facts).entering(loop)
+        return self._derive(key, weaker, lambda: (self._iteration(facts, loop), NO_PERMISSION))[0]
 
     def let(self, facts: int, stmt: Let) -> int:
         """Facts inside a binding."""
@@ -342,17 +346,14 @@ class Contexts:
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
         f = replace(f, known=told_of(f.known, {*body.reads, *body.may}))
-        about = {b for b, _ in f.known}.union(*(held.reads(v) for _, v in f.known))
+        about = _matters(f)
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
         known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
         live = self._live_after_iteration(sets, permissions, loop)
-        trips = (*f.trips, Trip.of(loop))
-        inside = replace(
-            f, domain=domain, known=known, conditions=conditions, scope=(*f.scope, loop.var), trips=trips, assumed=()
-        )
+        inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
         # What an earlier iteration may spoil, and what a later one relies on.
-        spoiled = sets.others(self._dead(live, about | _matters(inside)), before(early, name), sets.may, early)
+        spoiled = sets.others(self._dead(live, about), before(early, name), sets.may, early)
         needed = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in relied(known, live, f.domain)]
         kept, live = self._reconcile(inside, live, spoiled, needed)
         return self._add_facts(kept), self._add_permissions(live)
@@ -363,18 +364,6 @@ class Contexts:
         if key not in self._live_in_loops:
             self._live_in_loops[key] = self._later_reads(sets, self.effects.of(loop.body), self._live[permissions])
         return self._live_in_loops[key]
-
-    def _iteration(self, facts: int, loop: For) -> int:
-        f, written = self._facts[facts], buffers_written(loop.body)
-        domain = f.domain.intersect(LoopSets.of(loop).may)
-        if domain.is_empty():
-            return IMPOSSIBLE
-        known = {(b, v): r for (b, v), r in f.known.items() if b not in written and held.reads(v).isdisjoint(written)}
-        conditions = tuple((c, v) for c, v in f.conditions if not any(e.buffer in written for e in loads(c)))
-        trips, scope = (*f.trips, Trip.of(loop)), (*f.scope, loop.var)
-        return self._add_facts(
-            replace(f, domain=domain, known=known, conditions=conditions, scope=scope, trips=trips, assumed=())
-        )
 
     def _later_reads(self, sets: LoopSets, body: fx.Effects, outer: Regions) -> Regions:
         name, mid, late = sets.name, f"{sets.name}'", f"{sets.name}''"
@@ -394,6 +383,15 @@ class Contexts:
         read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
         after = {b: outer.get(b, self._box(b)) for b in body.may if b in outer or b in overwritten}
         return {b: few(_either(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
+
+    def _iteration(self, facts: int, loop: For) -> int:
+        f, written = self._facts[facts], buffers_written(loop.body)
+        domain = f.domain.intersect(LoopSets.of(loop).may)
+        if domain.is_empty():
+            return IMPOSSIBLE
+        known = {(b, v): r for (b, v), r in f.known.items() if b not in written and held.reads(v).isdisjoint(written)}
+        conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, written))
+        return self._add_facts(replace(f.entering(loop), domain=domain, known=known, conditions=conditions))
 
     def _after(self, known: Contents, stmt: Stmt) -> Contents:
         """What is known once a statement has run."""
@@ -424,7 +422,7 @@ class Contexts:
         """
         if not live:
             return facts, live
-        needed = {load.buffer for cond, _ in facts.conditions for load in loads(cond)}
+        needed = _read_by(facts.conditions)
         disputed = any(not r.intersect_params(facts.domain).is_subset(live[b]) for b, r in relied)
         if disputed or any(b in needed for b in live):
             self.conflicts += 1
@@ -527,12 +525,12 @@ class Contexts:
 
     def _values_of(self, facts: int, buffer: Buffer) -> Sequence[tuple[Expr, isl.Set]]:
         """What is known of the values that a buffer holds, and where."""
-        if facts not in self._told_of:
-            self._told_of[facts] = told = defaultdict(list)
+        if facts not in self._values_at:
+            self._values_at[facts] = told = defaultdict(list)
             for (held_by, value), region in self._facts[facts].known.items():
                 if not held.is_condition(held_by, value):
                     told[held_by].append((value, region))
-        return self._told_of[facts].get(buffer, ())
+        return self._values_at[facts].get(buffer, ())
 
     def _told(self, facts: int, value: Expr | None, element: Load) -> Expr | None:
         """What is said of an element, where that is more than that it is itself."""
@@ -632,7 +630,11 @@ def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bo
 def _matters(facts: Facts) -> set[Buffer]:
     """The buffers that something is known of, or by."""
     by = (held.reads(value) for _, value in facts.known)
-    return {b for b, _ in facts.known}.union(*by, (load.buffer for c, _ in facts.conditions for load in loads(c)))
+    return {b for b, _ in facts.known}.union(*by, _read_by(facts.conditions))
+
+
+def _read_by(conditions: Iterable[tuple[Expr, bool]]) -> set[Buffer]:
+    return {load.buffer for cond, _ in conditions for load in loads(cond)}
 
 
 def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
@@ -680,5 +682,5 @@ def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
             pass
 
 
-def _reads_any(cond: Expr, written: Regions) -> bool:
+def _reads_any(cond: Expr, written: Collection[Buffer]) -> bool:
     return any(load.buffer in written for load in loads(cond))

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from ir.nodes import Expr, Stmt, Store, Var
 from ir.traverse import walk
 
-Trace = frozenset[tuple[object, tuple[Expr, ...]]]
+_Trace = frozenset[tuple[object, tuple[Expr, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
 class AuthorNames:
     """Names by canonical variable. Several loops of one depth have one: each keeps the name of what it works on."""
 
-    found: dict[str, list[tuple[Trace, str]]] = field(default_factory=lambda: defaultdict(list))
+    found: dict[str, list[tuple[Stmt, str]]] = field(default_factory=lambda: defaultdict(list))
 
     @staticmethod
     def of(bindings: Iterable[tuple[Var, Stmt, str]]) -> AuthorNames:
         """Names of variables bound around bodies."""
         names = AuthorNames()
         for var, body, name in bindings:
-            names.found[var.name].append((_stores(body), name))
+            names.found[var.name].append((body, name))
         return names
 
     def of_binding(self, var: Var, body: Stmt) -> str:
@@ -33,9 +33,9 @@ class AuthorNames:
         if len({name for _, name in known}) <= 1:
             return (known[0][1] if known else base) + suffix
         stores = _stores(body)  # of a body that has none of theirs, the last loop may be an earlier form
-        return max(reversed(known), key=lambda pair: len(stores & pair[0]))[1] + suffix
+        return max(reversed(known), key=lambda pair: len(stores & _stores(pair[0])))[1] + suffix
 
 
-def _stores(body: Stmt) -> Trace:
+def _stores(body: Stmt) -> _Trace:
     """What a body stores to: enough to know it again when other statements have joined it."""
     return frozenset((s.buffer, (*s.indices, s.value)) for s in walk(body) if isinstance(s, Store))
