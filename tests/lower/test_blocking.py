@@ -305,7 +305,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_allclose(np.asarray(have), want, rtol=2e-3, atol=atol, err_msg=kernel.source)
 
 
-@few(3)
+@few(2)
 @given(triangles())
 def test_random_triangles(func: PrimFunc) -> None:
     small(func)

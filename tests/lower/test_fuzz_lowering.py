@@ -44,7 +44,7 @@ def forget_compiled_code():
     jax.clear_caches()
 
 
-@few(10)
+@few(6)
 @given(program_texts())
 def test_kernels_agree_with_the_interpreter(text: str) -> None:
     check(parse(text).funcs[0], 0)

@@ -553,7 +553,7 @@ def _run(func: PrimFunc, inputs, seed: int):
     return dict(zip(written, interpret_with_undef(func, **inputs, seed=seed), strict=True))
 
 
-@few(30)
+@few(15)
 @given(programs(), st.data())
 def test_random_maps_keep_what_programs_compute(original, data):
     names = {s.buffer.name for s in walk(original.body) if isinstance(s, Alloc)} | {b.name for b in original.buffers}
