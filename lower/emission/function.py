@@ -87,6 +87,7 @@ class Emitted:
     donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
     precision: Precision = HIGHEST
     assumptions: tuple[str, ...] = ()  # what it rests on, in words
+    extents: frozenset[Expr] = frozenset()  # of array axes: where one is empty, sizes need source of their own
 
 
 @exclusive
@@ -143,6 +144,7 @@ def emit_function(
         module.donated,
         precision,
         assumptions,
+        frozenset(main.extents),
     )
 
 
@@ -180,6 +182,7 @@ class _Emitter:
         self.names = Names()
         self.report: list[str] = []
         self.helpers: set[str] = set()
+        self.extents: set[Expr] = set()  # of array axes, where they are no numbers
         self.static = schedule.static
         self.pinned = pinned(schedule.nodes)
         self.phase: Phase | None = None  # of the loop that is being written
@@ -437,6 +440,7 @@ class _Emitter:
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers
+        self.extents |= writer.extents
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
         self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")
 

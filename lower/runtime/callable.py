@@ -157,7 +157,7 @@ class Kernel(Shown):
             sizes = {v: int(bound[names[v.name]]) for v in self.func.scalars if v in self._sizes}
             self._check_shapes(bound, sizes)
             self._empty[key] = None
-            if len(sizes) == len(self._sizes) and has_empty(self.func, sizes):
+            if len(sizes) == len(self._sizes) and has_empty(self.func, self._emitted.extents, sizes):
                 func = with_extents(specialize(self.func, {v.name: n for v, n in sizes.items()}))
                 own = self._emitted
                 emitted = emit_function(func, bool(own.checks), floats=own.floats, precision=own.precision)
