@@ -20,9 +20,11 @@ from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
 from ir.script.printer import to_script
 from ir.traverse import walk
 
-# Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
 REACHED = "the place is reached"  # the message of the assertion that tells so
+# Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
 TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 1e-4, DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1}
+# An approximation may be off by 16 units in the last place of the largest value around.
+APPROXIMATION = {DType.FLOAT64: 2.0**-48, DType.FLOAT32: 2.0**-19, DType.FLOAT16: 2.0**-6, DType.BFLOAT16: 2.0**-3}
 _STEPS = 20_000
 _SEEDS = tuple(range(3))  # of what bindings freeze
 _MORE_SEEDS = tuple(range(3, 40))  # before a difference that may be chance is called one
@@ -234,10 +236,12 @@ def _same_floats(dtype: DType, values: Array, got: Array, inputs: Inputs, floats
             same &= np.isnan(want) | (np.signbit(want) == np.signbit(have))
         if Floats.FINITE in floats:
             same |= ~np.isfinite(want)
-        if Floats.REASSOCIATE in floats:
+        off = TOLERANCE[dtype] if Floats.REASSOCIATE in floats else 0.0
+        off = max(off, APPROXIMATION[dtype] if Floats.APPROXIMATE in floats else 0.0)
+        if off:
             around = [want, *(np.asarray(v, np.float64) for v in inputs.values())]
             largest = max(1.0, *(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in around))
-            same |= np.abs(want - have) <= TOLERANCE[dtype] * largest
+            same |= np.abs(want - have) <= off * largest
     return same
 
 

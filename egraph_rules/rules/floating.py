@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from egraph_rules.authoring.rule import FLOAT, Term, defined, rule
 from ir.floats import Floats
-from ir.nodes import Unary, binary
+from ir.nodes import Binary, Unary, binary
 
 
 @rule(on=FLOAT, because="0.0 - x differs from -x only for x = 0.0", floats=Floats.NO_SIGNED_ZEROS)
@@ -32,4 +32,9 @@ def min_known(x: Term, y: Term):
     return binary("min", x, y), x, x <= y
 
 
-FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known)
+@rule(on=FLOAT, because="three results are rounded in place of two", floats=Floats.APPROXIMATE)
+def div_sqrt(x: Term, y: Term):
+    return Binary("div", x, Unary("sqrt", y)), x * Unary("rsqrt", y), defined(x), defined(y)
+
+
+FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known, div_sqrt)
