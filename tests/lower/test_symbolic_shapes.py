@@ -264,13 +264,15 @@ def test_stencils_need_no_smallest_end() -> None:
 
 def test_an_array_that_sizes_leave_empty_is_not_looked_at() -> None:
     """JAX refuses to index it, also under a guard that never holds and is not known not to."""
-    params = 'n: T.int32, m: T.int32, A: T.Buffer((n - 1, n), "int32"), Z: T.Buffer((n,), "int32")'
-    body = (
-        "for i, j in T.grid(4, n):\n        if j < m and i % 3 < n - 1:\n            A[i % 3, j] = A[i % 3, j] + Z[j]"
-    )
-    func = parse(f"@T.prim_func\ndef f({params}):\n    {body}\n")["f"]
+    func = parse("""
+@T.prim_func
+def f(n: T.int32, m: T.int32, A: T.Buffer((n - 1, n + 1), "int32"), Z: T.Buffer((n,), "int32")):
+    for i, j in T.grid(4, n):
+        if i + i < m - 1 and i % 3 < n - 1 and 2 * j < n + 1:
+            A[i % 3, 2 * j] = (A[i % 3, 2 * j] + Z[j]) % 31
+""")["f"]
     kernel = compile(func)
     for n, m in ((1, 3), (3, 2)):
-        A, Z = np.ones((n - 1, n), np.int32), np.arange(n, dtype=np.int32)
+        A, Z = np.ones((n - 1, n + 1), np.int32), np.arange(n, dtype=np.int32)
         (want,) = interpret(func, n, m, A.copy(), Z)
         np.testing.assert_array_equal(np.asarray(kernel(n, m, A, Z)[0]), want)
