@@ -291,7 +291,7 @@ class _Search:
     contexts: dict[Hashable, Contexts] = field(default_factory=lambda: dict[Hashable, Contexts]())
 
     def contexts_of(self, body: Stmt) -> Contexts:
-        """Contexts for a program; those of an earlier search where they rest on the same, since much stays as it was."""
+        """Contexts for a program; those of an earlier search if they rest on the same, since most of it stays."""
         followed = frozenset(e.buffer for e in all_exprs(body) if isinstance(e, Load))
         defined = defined_buffers(body, self.func.buffers)
         key = followed, frozenset(defined)
