@@ -14,7 +14,7 @@ wherever a context is split, by the `Priority` of its root; both priorities are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import cast
@@ -49,6 +49,7 @@ from ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Store,
     Unary,
     Undef,
     Var,
@@ -495,6 +496,9 @@ class Contexts:
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""
+        if isinstance(expr, Var):
+            value = self._pinned(self._domain_of[facts]).get(expr.name)
+            return value if value is not None and expr.dtype.min <= value <= expr.dtype.max else None
 
         def prove() -> int | None:
             f = self._facts[facts]
@@ -510,6 +514,11 @@ class Contexts:
             return value if expr.dtype.min <= value <= expr.dtype.max else None  # computing it is a fault
 
         return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
+
+    def _pinned(self, facts: int) -> Mapping[str, int]:
+        """The variables that have one value only, and which."""
+        found = self._ask(("pinned", facts), lambda: pb.pinned(self._facts[facts].domain), {})
+        return cast("Mapping[str, int]", found)
 
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
@@ -586,6 +595,10 @@ class Contexts:
     def value(self, facts: int, expr: Expr) -> Value | None:
         """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
         return self._values.of(facts, expr)
+
+    def adds_nothing(self, facts: int, store: Store) -> bool:
+        """Whether `A[i] = A[i] op e` leaves A as it is, since e is neutral to op."""
+        return self._values.adds_nothing(facts, store)
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
