@@ -14,15 +14,15 @@ wherever a context is split, by the `Priority` of its root; both priorities are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.elements import Elements, assured, elements
+from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.spoiling import few, less, relied, same_regions, told_of
@@ -34,7 +34,6 @@ from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import EffectAnalysis, LoopSets, before
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.fold import folded
 from ir.nodes import (
     Alloc,
     Assert,
@@ -49,76 +48,12 @@ from ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Store,
     Unary,
     Undef,
     Var,
 )
 from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
-
-
-class Priority(Enum):
-    """Who gets a location that is both known and dead."""
-
-    FACTS = "facts"
-    PERMISSIONS = "permissions"
-
-
-@dataclass(frozen=True, slots=True)
-class Trip:
-    """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number."""
-
-    var: str
-    start: int | None
-    extent: int | None
-
-    @staticmethod
-    def of(loop: For) -> Trip:
-        bounds = folded(loop.start), folded(loop.extent)
-        first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
-        return Trip(loop.var.name, first, count)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts:
-    """What holds before a statement.
-
-    `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
-    on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first. `trips`:
-    the loops around here; they matter to cost, not to proofs. `bound` tells places inside of bindings apart.
-    """
-
-    domain: isl.Set
-    known: Contents
-    conditions: tuple[tuple[Expr, bool], ...]
-    priority: Priority
-    scope: tuple[Var, ...] = ()
-    trips: tuple[Trip, ...] = ()
-    assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, if there is a second prover
-    bound: int = 0
-
-    def spot(self, indices: Iterable[Expr]) -> isl.Set | None:
-        """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""
-        spot = pb.point(indices)
-        return None if spot is None else spot.intersect_params(self.domain)
-
-    def entering(self, loop: For) -> Facts:
-        """The same in the body of a loop, for a place that knows of no second prover."""
-        return replace(self, scope=(*self.scope, loop.var), trips=(*self.trips, Trip.of(loop)), assumed=())
-
-    def same(self, other: Facts) -> bool:
-        """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
-        return (
-            self.bound == other.bound == 0
-            and self.priority is other.priority
-            and self.domain.plain_is_equal(other.domain)
-            and _same_exprs(self.conditions, other.conditions)
-            and _same_exprs(self.assumed, other.assumed)
-            and self.trips == other.trips
-            and len(self.scope) == len(other.scope)
-            and all(map(Var.same, self.scope, other.scope))
-            and same_regions(self.known, other.known)
-        )
-
 
 Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 
@@ -162,8 +97,9 @@ class Contexts:
         self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
         self._derived: dict[Hashable, tuple[int, int]] = {}
+        self._disputed: set[Hashable] = set()  # of these, those where some location was both known and dead
         self._answers: dict[Hashable, object] = {}
-        self._asked_of: dict[int, Stmt] = {}
+        self._interned = effects.interned
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
@@ -236,20 +172,23 @@ class Contexts:
         `regions` says of how many parts of buffers something is known or permitted: each may take its steps.
         """
         found = self._derived.get(key)
-        if found is None:
-            over = self.over()
+        if found is not None:
+            self.conflicts += key in self._disputed
+        else:
+            over, before = self.over(), self.conflicts
             budget = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
             found = None if over else pb.within_budget(make, None, budget)
             if found is None:
                 self.given_up += 1
                 found = self._add_facts(weaker), NO_PERMISSION
+            if self.conflicts > before:
+                self._disputed.add(key)
             self._derived[key] = found
         return found
 
     def _id(self, stmt: Stmt) -> int:
-        """A statement's identity, which no other gets as long as these contexts live."""
-        self._asked_of[id(stmt)] = stmt
-        return id(stmt)
+        """What equal statements share, and no other gets as long as these contexts live."""
+        return id(self._interned.of(stmt))
 
     def _size(self, facts: int, permissions: int, *stmts: Stmt) -> int:
         """How many regions of buffers a context is made from."""
@@ -335,8 +274,9 @@ class Contexts:
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        spoiled = self._dead(live, _matters(kept))
-        kept, live = self._reconcile(kept, live, spoiled, list(relied(kept.known, live, kept.domain)))
+        kept, live = self._reconcile(
+            kept, live, lambda buffers: self._dead(live, buffers), relied(kept.known, live, kept.domain)
+        )
         return self._add_facts(kept), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
@@ -346,15 +286,19 @@ class Contexts:
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
         f = replace(f, known=told_of(f.known, {*body.reads, *body.may}))
-        about = _matters(f)
+        about = matters(f)
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
         known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
         live = self._live_after_iteration(sets, permissions, loop)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
-        # What an earlier iteration may spoil, and what a later one relies on.
-        spoiled = sets.others(self._dead(live, about), before(early, name), sets.may, early)
-        needed = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in relied(known, live, f.domain)]
+
+        def spoiled(buffers: Collection[Buffer]) -> Regions:
+            """What an earlier iteration may spoil."""
+            return sets.others(self._dead(outer, buffers), before(early, name), sets.may, early)
+
+        outer, later = live, before(name, late)
+        needed = ((b, sets.other(r, later, sets.may, late)) for b, r in relied(known, live, f.domain))
         kept, live = self._reconcile(inside, live, spoiled, needed)
         return self._add_facts(kept), self._add_permissions(live)
 
@@ -412,31 +356,36 @@ class Contexts:
         return inside, self._add_permissions({**d, buffer: pb.nothing(len(buffer.shape))})
 
     def _reconcile(
-        self, facts: Facts, live: Regions, spoiled: Regions, relied: Sequence[tuple[Buffer, isl.Set]]
+        self,
+        facts: Facts,
+        live: Regions,
+        spoiled: Callable[[Collection[Buffer]], Regions],
+        relied: Iterable[tuple[Buffer, isl.Set]],
     ) -> tuple[Facts, Regions]:
         """Give every location that is both known and dead to one side.
 
-        `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where
-        the permissions are used; in a sequence these are what is not `live`, and what `facts.known` is about.
-        "Arbitrary contents" is a fact only about contents nobody has written, so it always yields.
+        `spoiled` is what permissions may have spoiled of some buffers where the facts are used, `relied` what the facts
+        rely on where the permissions are used; in a sequence these are what is not `live`, and what `facts.known` is
+        about. "Arbitrary contents" is a fact only about contents nobody has written, so it always yields.
         """
         if not live:
             return facts, live
-        needed = _read_by(facts.conditions)
+        needed, relied = read_by(facts.conditions), list(relied)
         disputed = any(not r.intersect_params(facts.domain).is_subset(live[b]) for b, r in relied)
         if disputed or any(b in needed for b in live):
             self.conflicts += 1
         known, conditions = facts.known, facts.conditions
         if facts.priority is Priority.FACTS:
             arbitrary: Contents = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
-            known = {**known, **less(arbitrary, spoiled)}
+            known = {**known, **less(arbitrary, spoiled({b for b, _ in arbitrary}))}
             live = {b: r for b, r in live.items() if b not in needed}
             for buffer, region in relied:
                 if buffer in live:
                     live[buffer] = few(live[buffer].union(region))
         else:
-            known = less(known, spoiled)
-            conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
+            gone = spoiled(matters(facts))
+            known = less(known, gone)
+            conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, gone))
         return replace(facts, known=known, conditions=conditions), live
 
     # Questions ------------------------------------------------------------------------------------------------------
@@ -491,6 +440,9 @@ class Contexts:
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""
+        if isinstance(expr, Var):
+            value = self._pinned(self._domain_of[facts]).get(expr.name)
+            return value if value is not None and expr.dtype.min <= value <= expr.dtype.max else None
 
         def prove() -> int | None:
             f = self._facts[facts]
@@ -506,6 +458,11 @@ class Contexts:
             return value if expr.dtype.min <= value <= expr.dtype.max else None  # computing it is a fault
 
         return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
+
+    def _pinned(self, facts: int) -> Mapping[str, int]:
+        """The variables that have one value only, and which."""
+        found = self._ask(("pinned", facts), lambda: pb.pinned(self._facts[facts].domain), {})
+        return cast("Mapping[str, int]", found)
 
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
@@ -583,6 +540,10 @@ class Contexts:
         """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
         return self._values.of(facts, expr)
 
+    def adds_nothing(self, facts: int, store: Store) -> bool:
+        """Whether `A[i] = A[i] op e` leaves A as it is, since e is neutral to op."""
+        return self._values.adds_nothing(facts, store)
+
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
         return self._values.computed(expr)
@@ -621,20 +582,6 @@ class Contexts:
 
         where = ("data", facts) if has_loads(expr) else self._domain_of[facts]
         return bool(self._ask(("fits", where, expr), prove, False))
-
-
-def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bool]]) -> bool:
-    return len(one) == len(other) and all(v == w and a.same(b) for (a, v), (b, w) in zip(one, other, strict=True))
-
-
-def _matters(facts: Facts) -> set[Buffer]:
-    """The buffers that something is known of, or by."""
-    by = (held.reads(value) for _, value in facts.known)
-    return {b for b, _ in facts.known}.union(*by, _read_by(facts.conditions))
-
-
-def _read_by(conditions: Iterable[tuple[Expr, bool]]) -> set[Buffer]:
-    return {load.buffer for cond, _ in conditions for load in loads(cond)}
 
 
 def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
