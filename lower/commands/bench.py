@@ -10,7 +10,7 @@ from egraph_rules import optimize
 from ir.inputs import require_memory
 from ir.verify import verify
 from lower import compile
-from lower.check.kernels import check_kernel
+from lower.check.kernels import check_optimized
 from lower.commands.cli import floats_of, load_kernels
 from lower.commands.optimize import check, time_forms
 from lower.commands.page import Page
@@ -56,5 +56,5 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
         page.line(f"- {result.report.overruled}")
     for form in forms[1:]:
         given = program.make is not None
-        check(page, check_kernel(func, form.func, form.kernel, inputs, prices.target, floats, given))
+        check(page, check_optimized(func, form.func, form.kernel, inputs, prices.target, floats, given))
     time_forms(page, func, forms, inputs, options.target)

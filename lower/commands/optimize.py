@@ -18,7 +18,7 @@ from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
-from lower.check.kernels import Checked, check_kernel, insist
+from lower.check.kernels import Checked, check_optimized, insist
 from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
 from lower.commands.page import Page, progress
 from lower.commands.scripts import register_rules
@@ -207,7 +207,7 @@ class _Presenter:
         inputs = self.program.inputs(np.random.default_rng(self.options.seed))
         floats = self.result.settings.floats
         given = self.program.make is not None
-        check(self.page, check_kernel(self.func, best, after, inputs, self.target, floats, given))
+        check(self.page, check_optimized(self.func, best, after, inputs, self.target, floats, given))
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):

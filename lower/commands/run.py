@@ -16,7 +16,7 @@ from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
-from lower.check.kernels import check_kernel, kernel_results, written
+from lower.check.kernels import check_optimized, kernel_results, written
 from lower.commands.cli import budget_of, floats_of, load_kernel
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     lines += [_time(kernel, inputs), f"search: {result.report.seconds * 1e3:.0f} ms; {result.report.stopped}"]
     same = True
     if options.verify:
-        checked = check_kernel(func, result.best, kernel, inputs, prices.target, floats, program.make is not None)
+        checked = check_optimized(func, result.best, kernel, inputs, prices.target, floats, program.make is not None)
         same = checked.same
         lines += [f"compared with {checked.said}: {'the same' if same else 'DIFFERENT'}"]
         lines += [f"- {c}" for c in checked.compared]

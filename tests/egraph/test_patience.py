@@ -29,7 +29,7 @@ from ir import LoopsatError, PrimFunc, parse, parse_expr
 from ir import presburger as pb
 from ir.blocks import lower_blocks
 from ir.nodes import Stmt
-from strategies import programs
+from ir.testing.programs import programs
 
 OVERWRITTEN = """
 @T.prim_func

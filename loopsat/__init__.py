@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.metadata import version
 
 from egraph_rules import Rule, check_rule, prove, rule, simplify
@@ -17,7 +16,6 @@ from ir import script as T
 from ir.schedule import Schedule
 from ir.script.plain.library import assume
 from lower import compile, emit, export
-from lower.commands.cli import main
 from lower.price.search import optimize
 from lower.runtime.jit import jit
 
@@ -27,6 +25,3 @@ __all__ = [
     "LoopsatError", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule", "compile", "emit",
     "export", "interpret", "jit", "optimize", "parse", "prove", "rule", "simplify",
 ]  # fmt: skip
-
-if __name__ == "__main__":
-    sys.exit(main())
