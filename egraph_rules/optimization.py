@@ -50,7 +50,8 @@ class Report(Shown):
     """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended.
 
     `priced` has the programs that were priced as a whole: that price and the search's, cheapest first; `overruled` says
-    so where the search alone would have taken another one.
+    so where the search alone would have taken another one. `recalled` says that another process has searched; then
+    there are no `traces`.
     """
 
     decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
@@ -66,6 +67,7 @@ class Report(Shown):
     interrupted: bool = False
     priced: list[tuple[float, float]] = field(default_factory=lambda: list[tuple[float, float]]())
     overruled: str = ""
+    recalled: bool = False
 
     def brief(self) -> str:
         """How many decisions, and how long it took."""
@@ -76,7 +78,7 @@ class Report(Shown):
         """What the search took, in one line."""
         return (
             f"search: {self.seconds * 1e3:.0f} ms, {self.searches} searches, {self.nodes} terms, "
-            f"{self.questions} questions to the prover; {self.stopped}"
+            f"{self.questions} questions to the prover; {self.stopped}{'; kept from before' if self.recalled else ''}"
         )
 
     def sections(self) -> Iterator[Section]:
@@ -154,7 +156,15 @@ class Result(Shown):
     @pb.exclusive
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
-        return derive(self.source, self.best, self.report.traces)
+        return derive(self.source, self.best, self.traces())
+
+    def traces(self) -> list[Trace]:
+        """What the searches knew; for a result that was kept, they run again."""
+        if self.report.recalled and not self.report.traces:
+            s, keep = self.settings, max(len(self.variants), CANDIDATES)
+            again = optimize(self.source, s.target, keep, s.budget, s.floats, s.rules, s.without, verify=False)
+            self.report.traces = again.report.traces
+        return self.report.traces
 
     @pb.exclusive
     def why_not(self, rule: str) -> str:
@@ -175,7 +185,7 @@ class Result(Shown):
             return report.traces
 
         searched = Searched(
-            self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
+            self.source, s.rules, s.given, s.without, s.floats, self.traces(), self.report.matches,
             self.variants[0][1], Prices(s.target), self.derivation, again,
         )  # fmt: skip
         return why_not(searched, rule)

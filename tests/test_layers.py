@@ -54,6 +54,9 @@ DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(p for f in ("docs", "benchmarks
 def imported(node: ast.AST) -> list[str]:
     if isinstance(node, ast.ImportFrom):
         return [node.module or ""]
+    match node:
+        case ast.Call(func=ast.Name("later"), args=[ast.Constant(str(module))]):  # imported when it is used
+            return [module]
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 

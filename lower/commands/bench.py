@@ -12,6 +12,7 @@ from ir.verify import verify
 from lower import compile
 from lower.check.kernels import check_optimized
 from lower.commands.cli import floats_of, load_kernels
+from lower.commands.console import waiting
 from lower.commands.optimize import check, time_forms
 from lower.commands.page import Page
 from lower.commands.scripts import register_rules
@@ -42,9 +43,10 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
     verify(func)
     floats = floats_of(options)
     whole = pricing(func, prices.target, floats)
-    result = optimize(
-        func, target=prices.target, k=options.variants, floats=floats, without=options.without, whole=whole
-    )
+    with waiting(f"searching for {func.name}"):
+        result = optimize(
+            func, target=prices.target, k=options.variants, floats=floats, without=options.without, whole=whole
+        )
     inputs = program.inputs(np.random.default_rng(options.seed))
     forms = [Form("as written", func, compile(func, prices.target, floats=floats))]
     for rank, (variant, _) in enumerate(result.variants):
