@@ -96,3 +96,12 @@ def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_pipe_that_closes_is_an_error_and_no_status() -> None:
     with pytest.raises(BrokenPipeError):
         console().on_broken_pipe()
+
+
+@pytest.mark.parametrize("arguments", [["run", str(SMALL), "--seed", "-1"], ["optimize", "a\0b"]])
+def test_bad_input_is_no_defect(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        assert main(arguments) == 2
+    except SystemExit as stop:
+        assert stop.code == 2
+    assert "internal error" not in capsys.readouterr().err

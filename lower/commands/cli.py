@@ -188,7 +188,7 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--examples", type=_positive, default=500, metavar="N", help="random examples a rule (default: 500)"
     )
-    check.add_argument("--seed", type=int, default=0, help="seed of the random examples (default: 0)")
+    check.add_argument("--seed", type=_seed, default=0, help="seed of the random examples (default: 0)")
     check.add_argument(
         "--record", action="store_true", help="check the built-in rules that changed, and keep the verdicts"
     )
@@ -205,7 +205,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default: 0)")
     _add_floats_options(parser)
     parser.add_argument(
         "--precision",
@@ -285,6 +285,13 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _seed(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return value
+
+
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
@@ -315,7 +322,13 @@ def load_kernels(place: str) -> tuple[Path, tuple[PrimFunc, ...]]:
 
 
 def split_place(place: str) -> tuple[Path, str]:
-    """Split at the last colon if what stands before it is a file, so that drive letters survive."""
+    """Split at the last colon if what stands before it is a file, so that drive letters survive.
+
+    Raises:
+        LoopsatError: no file can have this name.
+    """
+    if "\0" in place:
+        raise LoopsatError("unreadable", f"{place!r} is no name of a file")
     head, colon, tail = place.rpartition(":")
     if colon and Path(head) == STDIN:
         return STDIN, tail
