@@ -173,6 +173,111 @@ CASES = {
         C[0] = C[0] + A[io]
 """,
     ),
+    "first and last iterations that are no exceptions": Case(
+        'A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")',
+        """
+    T.assume(A[0] == A[32] and A[33] == A[1])
+    for i in range(32):
+        if i == 0:
+            C[i] = A[32] + A[2]
+        elif i == 31:
+            C[i] = A[31] + A[1]
+        else:
+            C[i] = A[i] + A[i + 2]
+""",
+        """
+    for i in T.serial(32):
+        C[i] = A[i] + A[i + 2]
+""",
+    ),
+    "a bound on places goes where one on data does not hold": Case(
+        'A: T.Buffer((16, 16), "int32"), C: T.Buffer((1,), "int32")',
+        """
+    for i, j in T.grid(16, 16):
+        T.assume(16 * i + j < 250 or A[i, j] == -1)
+    C[0] = 0
+    for i, j in T.grid(16, 16):
+        if 16 * i + j < 250 and A[i, j] > 0:
+            C[0] = C[0] + 1
+""",
+        """
+    C[0] = 0
+    for i, j in T.grid(16, 16):
+        if A[i, j] > 0:
+            C[0] = C[0] + 1
+""",
+    ),
+    "products with padding are left out where that shortens what stores them, too": Case(
+        'X: T.Buffer((10, 16), "float32"), W: T.Buffer((16, 16), "float32"), C: T.Buffer((10,), "float32")',
+        """
+    H = T.alloc_buffer((10, 16), "float32")
+    for i, k in T.grid(10, 16):
+        T.assume(k < 12 or X[i, k] == 0.0)
+    for i, j in T.grid(10, 16):
+        H[i, j] = 0.0
+        for k in range(16):
+            H[i, j] = H[i, j] + X[i, k] * W[k, j]
+    for i in range(10):
+        C[i] = 0.0
+        for j in range(12):
+            C[i] = C[i] + H[i, j] * T.tanh(H[i, j])
+""",
+        """
+    H = T.alloc_buffer((10, 16), "float32")
+    for i in T.serial(10):
+        for j in T.serial(12):
+            H[i, j] = 0.0
+            for k in T.serial(12):
+                H[i, j] = H[i, j] + X[i, k] * W[k, j]
+        C[i] = 0.0
+        for j in T.serial(12):
+            C[i] = C[i] + H[i, j] * T.tanh(H[i, j])
+""",
+    ),
+    "the one iteration that a transposed convolution needs": Case(
+        'X: T.Buffer((8,), "float32"), W: T.Buffer((4,), "float32"), C: T.Buffer((20,), "float32")',
+        """
+    for o in range(20):
+        C[o] = 0.0
+        for i, k in T.grid(8, 4):
+            if 2 * i + k == o:
+                C[o] = C[o] + X[i] * W[k]
+""",
+        """
+    for o in T.serial(20):
+        C[o] = 0.0
+        for i in T.serial(8):
+            if o >= 2 * i and 2 * i + 3 >= o:
+                C[o] = C[o] + X[i] * W[o - 2 * i]
+""",
+    ),
+    "clamped reads of a repeated border": Case(
+        'A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")',
+        """
+    T.assume(A[0] == A[1] and A[33] == A[32])
+    for i in range(32):
+        C[i] = A[T.max(i, 1)] * A[T.min(i + 2, 32)]
+""",
+        """
+    for i in T.serial(32):
+        C[i] = A[i] * A[i + 2]
+""",
+    ),
+    "a maximum that starts at zero covers one with zero": Case(
+        'A: T.Buffer((8, 16), "float32"), C: T.Buffer((8,), "float32")',
+        """
+    for i in range(8):
+        C[i] = 0.0
+        for j in range(16):
+            C[i] = T.max(C[i], T.max(A[i, j], 0.0))
+""",
+        """
+    for i in T.serial(8):
+        C[i] = 0.0
+        for j in T.serial(16):
+            C[i] = T.max(C[i], A[i, j])
+""",
+    ),
 }
 
 
