@@ -119,6 +119,9 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument(
         "--no-pallas", action="store_true", help="for tpu and gpu: XLA's form, even where a Pallas kernel is cheaper"
     )
+    optimize.add_argument(
+        "--html", type=Path, metavar="FILE", help="write all that is found to a page, which needs no network"
+    )
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     _add_run_options(optimize)
     _add_seconds_option(optimize)

@@ -23,12 +23,13 @@ from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, w
 from lower.commands.console import console as page_console
 from lower.commands.console import waiting
 from lower.commands.page import Page, progress
+from lower.commands.report import panels
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
 from lower.price.program import pricing
 from lower.runtime.calibration import Stored, price_line, stored
 from lower.tpu.compiler import CANDIDATES, INSTALL, choose, describe, tpu_available
-from lower.tune.measure import Form, milliseconds, profiles, sizes_of
+from lower.tune.measure import Form, Profile, milliseconds, profiles, sizes_of
 from lower.tune.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
 
 TUNED_VARIANTS = 4  # candidates of `--tune`, where `--variants` does not say
@@ -45,8 +46,11 @@ def run(options: argparse.Namespace) -> None:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
     donation_of(options)  # refuses what cannot be before anything is searched
     program = sized(path, func, options.sizes)
-    if options.json and (options.emit is not None or options.output is not None):
-        raise LoopsatError("options", "--json prints all forms of the result", help="leave out --emit and -o")
+    if options.json and (options.emit is not None or options.output is not None or options.html is not None):
+        raise LoopsatError("options", "--json prints all forms of the result", help="leave out --emit, -o and --html")
+    if options.html is not None and (options.emit is not None or options.output is not None):
+        message = "--html writes all forms of the result, --emit and -o one of them"
+        raise LoopsatError("options", message, help="leave out --emit and -o")
     if not options.no_run and options.emit is None and options.output is None:
         require_memory(program.func)  # before anything is searched or printed
     verified = verify(program.func)
@@ -183,6 +187,8 @@ class _Presenter:
         self.chosen = choice.rank
         self.target = prices.target if tuned is None else tuned.prices
         self.page = Page()
+        self.checked: Checked | None = None
+        self.profiles: list[Profile] = []
 
     def show(self, verified: Verified) -> None:
         options, func, page = self.options, self.func, self.page
@@ -205,6 +211,13 @@ class _Presenter:
         page.section(kernel.made)
         if not options.no_run and (self.tuned is None or self.tuned.complete):
             self._check_and_time(best, compile(func, target=self.prices.target, **how), kernel)
+        if options.html is not None:
+            calibration = self.prices.calibration
+            machine = None if calibration is None else calibration.machine
+            with waiting("writing the page"):
+                text = self.result.to_html(panels(kernel, self.checked, self.profiles, machine))
+            write_atomically(options.html, text.encode(), Path(options.script))
+            page.line(f"\nwritten: {options.html}")
 
     def _found(self) -> None:
         count = self.options.variants or 1
@@ -238,6 +251,7 @@ class _Presenter:
         given = self.program.make is not None
         with waiting("comparing with the program as written"):
             checked = check_optimized(self.func, best, after, inputs, self.target, floats, given)
+        self.checked = checked
         check(self.page, checked)
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
@@ -249,7 +263,7 @@ class _Presenter:
                 forms.append(Form(self._name(rank), variant, kernel))
             seen.add(kernel.source)
         self.page.title("time on this machine")
-        time_forms(self.page, self.func, forms, inputs, self.options.target)
+        self.profiles = time_forms(self.page, self.func, forms, inputs, self.options.target)
 
     def _name(self, rank: int) -> str:
         return f"variant {rank + 1}" if rank else "cheapest"
@@ -268,8 +282,8 @@ def check(page: Page, checked: Checked) -> None:
         page.line(f"- {result}")
 
 
-def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, target: str) -> None:
-    """Time programs that do the same and print their figures; the first two are before and after."""
+def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, target: str) -> list[Profile]:
+    """Time programs that do the same, print their figures and return them; the first two are before and after."""
     with waiting("timing"):
         found = profiles(forms, inputs, target, seconds=2.0 + 0.5 * (len(forms) - 2))
     needed = needed_sizes(func)
@@ -280,3 +294,4 @@ def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, ta
     slow, fast = (one.time.median for one in found[:2])
     ratio = slow / max(fast, 1e-12)
     page.line(f"- before: {milliseconds(slow)} ms, after: {milliseconds(fast)} ms, {ratio:.2f} times as fast")
+    return found
