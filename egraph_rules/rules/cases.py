@@ -266,6 +266,23 @@ _MAX_CONJUNCTS = 4  # nested branches are all combinations of what may go
 
 
 @rewrite(
+    law="if c: A[i] = x else: A[i] = y  =  A[i] = select(c, x, y)",
+    because="one of both is stored, either way",
+    family="conditionals",
+)
+def selected(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """One store of a selection for two stores of one element (if-conversion)."""
+    del here
+    match stmt:
+        case If(cond=cond, then=Store() as yes, other=Store() as no) if yes.buffer == no.buffer:
+            permits = isinstance(yes.value, Undef) or isinstance(no.value, Undef)
+            if not permits and all(a.same(b) for a, b in zip(yes.indices, no.indices, strict=True)):
+                yield replace(yes, value=Select(cond, yes.value, no.value))
+        case _:
+            pass
+
+
+@rewrite(
     law="if c: s else: A[i] = undef  =  if c: s; if not c: A[i] = undef   where s does not change c",
     because="one of both runs, either way; what is arbitrary afterwards may hold anything before",
     family="conditionals",
@@ -352,6 +369,6 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
 _MAX_PIECES = 4  # a condition of more cases is not worth a branch
 
 INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
-BRANCH_RULES = (neighbours, common_part, conjuncts, arbitrary_arm)
+BRANCH_RULES = (neighbours, common_part, conjuncts, selected, arbitrary_arm)
 GUARD_RULES = (dead_region, known_region, neutral_region)
 CASE_RULES = (*INVARIANT_RULES, boolean, *BRANCH_RULES, nested, *GUARD_RULES)

@@ -97,13 +97,13 @@ def one_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     """When there is a useful iteration, and which; None if there may be several, or none is ever."""
-    line = _line(loop, useful)
+    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    line = _line(loop, pb.forget(useful, pb.variables(useful) - {loop.var.name, *scope}))
     if line is None or line.is_empty():
         return None
     first, last = (readback.coordinate(line, 0, upper=upper) for upper in (False, True))
     if first is None or last is None or not first.is_equal(last) or first.n_piece() > _MAX_PIECES:
         return None
-    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
     when = readback.condition(line.params(), scope, here.domain)
     return when, _typed(readback.expression(first.coalesce(), scope, line.params()), loop.var.dtype)
 

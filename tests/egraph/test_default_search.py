@@ -278,6 +278,62 @@ CASES = {
             C[i] = T.max(C[i], A[i, j])
 """,
     ),
+    "tiles with tails that no layout asks for": Case(
+        'A: T.Buffer((10, 6), "float32"), B: T.Buffer((6, 7), "float32"), C: T.Buffer((10, 7), "float32")',
+        """
+    for io, jo, ii, ji in T.grid(3, 2, 4, 4):
+        if 4 * io + ii < 10 and 4 * jo + ji < 7:
+            C[4 * io + ii, 4 * jo + ji] = 0.0
+            for k in range(6):
+                C[4 * io + ii, 4 * jo + ji] = C[4 * io + ii, 4 * jo + ji] + A[4 * io + ii, k] * B[k, 4 * jo + ji]
+""",
+        """
+    for io, jo in T.grid(10, 7):
+        C[io, jo] = 0.0
+        for k in T.serial(6):
+            C[io, jo] = C[io, jo] + A[io, k] * B[k, jo]
+""",
+    ),
+    "groups of channels": Case(
+        'X: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 3), "float32"), C: T.Buffer((8, 6), "float32")',
+        """
+    for o, x in T.grid(8, 6):
+        C[o, x] = 0.0
+        for d in range(3):
+            C[o, x] = C[o, x] + X[o // 2, x + d] * W[o, d]
+""",
+        """
+    for oo, oi, x in T.grid(4, 2, 6):
+        C[oi + 2 * oo, x] = 0.0
+        for d in T.serial(3):
+            C[oi + 2 * oo, x] = C[oi + 2 * oo, x] + X[oo, x + d] * W[oi + 2 * oo, d]
+""",
+    ),
+    "neighbours of halved indices, kept inside": Case(
+        'A: T.Buffer((8, 8), "float32"), C: T.Buffer((16, 16), "float32")',
+        """
+    for i, j in T.grid(16, 16):
+        C[i, j] = A[i // 2, j // 2] + A[T.min(i // 2 + 1, 7), T.min(j // 2 + 1, 7)]
+""",
+        """
+    for io, ii, jo, ji in T.grid(8, 2, 8, 2):
+        C[ii + 2 * io, ji + 2 * jo] = A[io, jo] + A[T.min(io + 1, 7), T.min(jo + 1, 7)]
+""",
+    ),
+    "two stores of one element": Case(
+        VECTOR,
+        """
+    for i in range(16):
+        if i < 11:
+            C[i] = T.exp(A[i])
+        else:
+            C[i] = 0.0
+""",
+        """
+    for i in T.serial(16):
+        C[i] = T.if_then_else(i < 11, T.exp(A[i]), 0.0)
+""",
+    ),
 }
 
 
@@ -313,6 +369,17 @@ TRAPS = {
             C[i] = A[i]
         else:
             C[i - 1] = T.undef()
+""",
+    "tiles whose order matters": """
+    for io, jo, ii in T.grid(4, 2, 4):
+        C[4 * io + ii] = C[4 * io + ii] * 0.5 + A[4 * io + ii] * T.cast(jo, "float32")
+""",
+    "a selection of what would fault": """
+    for i in range(16):
+        if i > 0:
+            C[i] = A[i - 1]
+        else:
+            C[i] = A[i]
 """,
     "positions of a nest that overlap": """
     for io, ii in T.grid(4, 4):
