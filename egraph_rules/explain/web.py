@@ -191,7 +191,7 @@ def _grid(padding: Padding) -> str:
         for c in range(columns)
     )
     size = f'width="{columns * _CELL}" height="{rows * _CELL}" viewBox="0 0 {columns * _CELL} {rows * _CELL}"'
-    return f'<svg class="drawn" {size} role="img" aria-label="padding">{"".join(cells)}</svg>\'
+    return f'<svg class="drawn" {size} role="img" aria-label="padding">{"".join(cells)}</svg>'
 
 
 # E-graphs ------------------------------------------------------------------------------------------------------------

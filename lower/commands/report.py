@@ -85,7 +85,7 @@ def _roofline(profiles: Sequence[Profile], machine: Machine | None) -> str:
         parts.append(f'<circle class="point" cx="{x(intensity):.1f}" cy="{y(_speed(p)):.1f}" r="4"/>')
         parts.append(f'<text x="{x(intensity) + 8:.1f}" y="{y(_speed(p)) + 4:.1f}">{html.escape(p.name)}</text>')
     box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
-    return f'<svg class="drawn" {box} role="img" aria-label="roofline">{"".join(parts)}</svg>\'
+    return f'<svg class="drawn" {box} role="img" aria-label="roofline">{"".join(parts)}</svg>'
 
 
 def _speed(profile: Profile) -> float:
