@@ -87,7 +87,16 @@ class _Parser(argparse.ArgumentParser):
         super().error(f"{message}\nhelp: {near}" if near else message)
 
 
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command, for their documentation."""
+    return _parsers()[1]
+
+
 def _parser() -> argparse.ArgumentParser:
+    return _parsers()[0]
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     parser = _Parser(prog="loopsat", description="Optimize loop programs over padded layouts for JAX.")
     parser.add_argument("--version", action="version", version=f"loopsat {version('loopsat')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -204,7 +213,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--json", action="store_true", help="print JSON, for other programs")
     for command in commands.choices.values():
         command.set_defaults(usage=command.format_usage())
-    return parser
+    return parser, dict(commands.choices)
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
