@@ -121,6 +121,11 @@ class Kernel(Shown):
             self._fitting.add(key)
         return tuple(results)
 
+    @property
+    def simple(self) -> bool:
+        """Whether arguments in the order of the parameters go to `jitted` as they are."""
+        return self._in_order and not self._elsewhere
+
     def run_fitting(self, arguments: Sequence[Any]) -> tuple[Array, ...]:
         """Run with arguments, in parameter order, of which a call has shown that shapes and dtypes are right.
 

@@ -95,6 +95,37 @@ class _Options:
     budget: Budget | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Quick:
+    """What runs for JAX arrays of some types, once a call has shown that they need no conversion.
+
+    To compare their types with those of the call before costs less than to look up what answers to them.
+    """
+
+    avals: list[Any]
+    run: Callable[[Sequence[Any]], Any]
+
+
+def _quick(special: Specialization, arguments: Sequence[Any]) -> _Quick | None:
+    """The quick way to run a specialization; None where calls need more than a look at types."""
+    kernel = special.kernel
+    simple = special.quick and special.places is None and not special.stores and kernel.simple
+    if not simple or np.ndarray in map(type, arguments) or not all(isinstance(a, jax.Array) for a in arguments):
+        return None
+    jitted, wide, read, pick = kernel.jitted, kernel.emitted.wide, jax.config.read, special.pick
+    first = special.picked[0] if special.single else None
+
+    def run(arguments: Sequence[Any]) -> Any:
+        if read("jax_enable_x64") == wide:
+            results = jitted(*arguments)
+        else:
+            with kernel.context():
+                results = jitted(*arguments)
+        return pick(results) if first is None else results[first]
+
+    return _Quick([value.aval for value in arguments], run)
+
+
 class JitFunction(Shown):
     """A plain Python function that is compiled when it is called; see `jit`.
 
@@ -113,6 +144,7 @@ class JitFunction(Shown):
         self._parameters = tuple(self._signature.parameters)
         self._known: dict[Hashable, Specialization] = {}
         self._last: Specialization | None = None
+        self._quick: _Quick | None = None  # the way past all checks for what was called last
         self._lock = threading.RLock()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -121,12 +153,21 @@ class JitFunction(Shown):
         Raises:
             LoopsatError: the function is not of the language, or an argument is of a kind that is not understood.
         """
+        quick = self._quick
+        if quick is not None and not named:
+            try:
+                same = [value.aval for value in arguments] == quick.avals
+            except AttributeError:  # no array of JAX
+                same = False
+            if same:
+                return quick.run(arguments)
         if named or len(arguments) != len(self._parameters):
             arguments = self._bound(arguments, named)
         special = self._known.get(self._key(arguments))
         if special is None:
             special = self._specialized(arguments)
         self._last = special
+        self._quick = _quick(special, arguments)
         if special.stores:
             self._check_distinct(arguments, special.stores)
         if special.places is not None:
