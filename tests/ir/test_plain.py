@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -195,6 +196,24 @@ def cont(A):
                 break
             s += A[j] * i
     return s
+
+
+@case(np.array([0.5, 1.5, 2.5, -0.5, -1.5, -2.4, 2.6, 1e6 + 0.5], "f4"), np.arange(8, dtype="i4"))
+def rounding(A, I):
+    B, C, D = np.zeros_like(A), np.zeros(len(A), np.int64), np.zeros_like(I)
+    for i in range(len(A)):
+        B[i] = np.round(A[i]) + np.rint(A[i]) + np.trunc(A[i])
+        C[i] = round(A[i]) + math.trunc(float(A[i])) + round(I[i])
+        D[i] = np.round(I[i])
+    return B, C, D, np.round(A)
+
+
+@refused("unsupported", np.ones(3))
+def digits(A):
+    B = np.zeros_like(A)
+    for i in range(len(A)):
+        B[i] = round(A[i], 2)
+    return B
 
 
 @case(I)
