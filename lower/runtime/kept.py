@@ -33,7 +33,7 @@ MOST_BYTES = 256 << 20  # of all that is kept; a program has about a hundred kil
 _ROOM = 0.8  # what is left of that once some were thrown out, so that not each new one throws one out
 _LARGEST = 32 << 20  # of one file
 _DIGEST = hashlib.sha256().digest_size
-_PACKAGES = ("jax", "jaxlib", "numpy", "egglog", "islpy", "ml_dtypes")
+_PACKAGES = ("jax", "jaxlib", "numpy", "egglog", "islpy", "ml_dtypes", "ruff-api")
 _UNREADABLE = (
     pickle.UnpicklingError,
     AttributeError,
