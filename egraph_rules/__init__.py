@@ -1,32 +1,46 @@
-"""Equality saturation over loop programs: contexts, rules, cost and extraction."""
+"""Equality saturation over loop programs: contexts, rules, cost and extraction.
 
-from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
-from egraph_rules.authoring.rule import Number, Rule, Term, Truth, defined, rule
-from egraph_rules.check import check_rule
-from egraph_rules.check.registration import register
-from egraph_rules.expressions import prove, simplify
-from egraph_rules.optimization import Report, Result, optimize
-from egraph_rules.rules.registry import registered_rules, unregister
+The names load on first use: what only asks for prices, or starts a program whose kernels are kept, needs no e-graph.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ir.floats import Floats
 
+if TYPE_CHECKING:
+    from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
+    from egraph_rules.authoring.rule import Number, Rule, Term, Truth, defined, rule
+    from egraph_rules.check import check_rule
+    from egraph_rules.check.registration import register
+    from egraph_rules.expressions import prove, simplify
+    from egraph_rules.optimization import Report, Result, optimize
+    from egraph_rules.rules.registry import registered_rules, unregister
+
+_HOMES = {
+    "authoring.proposal": ("Here", "rewrite", "rewrite_expr"),
+    "authoring.rule": ("Number", "Rule", "Term", "Truth", "defined", "rule"),
+    "check": ("check_rule",),
+    "check.registration": ("register",),
+    "expressions": ("prove", "simplify"),
+    "optimization": ("Report", "Result", "optimize"),
+    "rules.registry": ("registered_rules", "unregister"),
+}
+
 __all__ = [
-    "Floats",
-    "Here",
-    "Number",
-    "Report",
-    "Result",
-    "Rule",
-    "Term",
-    "Truth",
-    "check_rule",
-    "defined",
-    "optimize",
-    "prove",
-    "register",
-    "registered_rules",
-    "rewrite",
-    "rewrite_expr",
-    "rule",
-    "simplify",
-    "unregister",
-]
+    "Floats", "Here", "Number", "Report", "Result", "Rule", "Term", "Truth", "check_rule", "defined", "optimize",
+    "prove", "register", "registered_rules", "rewrite", "rewrite_expr", "rule", "simplify", "unregister",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"egraph_rules.{home}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -29,7 +29,6 @@ from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.authoring.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
 from egraph_rules.check import check_rule, refuse
 from egraph_rules.check.record import verdict_on
-from egraph_rules.check.run import compare
 from egraph_rules.engine.patience import Patience
 from egraph_rules.rules import all_rules
 from ir import parse
@@ -37,6 +36,7 @@ from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.floats import Floats
 from ir.nodes import SKIP, Binary, Const, For, If, PrimFunc, Stmt, Store, const
+from ir.testing.refinement import compare
 from lower.commands.cli import main
 from profiles import some
 

@@ -13,8 +13,8 @@ from egraph_rules.explain.chains import KNOWN
 from egraph_rules.explain.derivation import ERASE, GROUPED
 from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, parse
+from ir.testing.programs import programs
 from profiles import few, some
-from strategies import programs
 
 NAMES = {rule.name for rule in active_rules(())} | {ERASE, GROUPED, KNOWN}
 TEXTS = [v for k, v in sorted(vars(documents).items()) if k.isupper()]

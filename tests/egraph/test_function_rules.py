@@ -27,9 +27,9 @@ from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.functions import functions_in
 from ir.nodes import Function, If, Var
+from ir.testing.programs import programs
 from ir.traverse import walk
 from profiles import few
-from strategies import programs
 
 
 @T.function(cost=0.4, jax="jax.nn.relu6({x})")

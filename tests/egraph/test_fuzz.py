@@ -11,9 +11,9 @@ from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
 from ir import PrimFunc, parse, to_script
 from ir.errors import VerifyError
+from ir.testing.programs import programs
 from ir.verify import verify
 from profiles import few
-from strategies import programs
 
 # Prices that make odd programs attractive, so that every rule gets its turn in the result.
 TARGETS = (

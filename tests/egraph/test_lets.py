@@ -18,10 +18,10 @@ from ir.blocks import without_axes
 from ir.errors import VerifyError
 from ir.nodes import Binary, Cast, Const, Expr, For, If, Let, PrimFunc, Select, Stmt, Var
 from ir.schedule import Schedule
+from ir.testing.programs import programs
 from ir.traverse import stmt_children, stmt_exprs, walk, walk_expr
 from ir.verify import verify
 from profiles import few
-from strategies import programs
 
 EVERY = (
     transforms.inline_lets(), transforms.common_subexpressions(), transforms.introduce_lets(),

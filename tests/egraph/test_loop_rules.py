@@ -19,9 +19,9 @@ from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Binary, For, If, Stmt, Store
+from ir.testing.programs import programs
 from ir.traverse import all_exprs, walk
 from profiles import few, some
-from strategies import programs
 
 # Prices that make each rule's form the cheapest, whatever the target.
 NO_INDEX_WORK = Target(

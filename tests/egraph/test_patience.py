@@ -29,8 +29,8 @@ from ir import LoopsatError, PrimFunc, parse, parse_expr
 from ir import presburger as pb
 from ir.blocks import lower_blocks
 from ir.nodes import Stmt
+from ir.testing.programs import programs
 from profiles import few, some
-from strategies import programs
 
 OVERWRITTEN = """
 @T.prim_func

@@ -13,9 +13,9 @@ from ir import parse, to_script
 from ir.errors import ScheduleError
 from ir.nodes import Assume, If, PrimFunc, Store, Undef
 from ir.schedule import Schedule, Trace
+from ir.testing.programs import program_texts
 from ir.traverse import walk
 from profiles import few
-from strategies import program_texts
 
 
 def read(body: str) -> PrimFunc:

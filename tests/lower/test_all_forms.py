@@ -18,13 +18,13 @@ from ir.errors import LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from ir.specialize import specialize
+from ir.testing.programs import programs
 from kernel_files import PATHS, load
 from lower.analysis.deciding import cheaper, cheapest, deciding
 from lower.analysis.linear_forms import linear
 from lower.emission.function import emit_function
 from lowered import read
 from profiles import some
-from strategies import programs
 
 SMALL = replace(CPU, tile_rows=2, product_rows=2)  # tiles and blocks of few elements too
 

@@ -15,9 +15,9 @@ from functions import with_calls
 from ir import PrimFunc, interpret, parse
 from ir import script as T
 from ir.errors import LowerError
+from ir.testing.programs import programs
 from lower import compile, emit, export
 from profiles import few, some
-from strategies import programs
 
 
 @T.function(cost=1.0, jax="jax.nn.relu6({x})")

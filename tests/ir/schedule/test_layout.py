@@ -20,10 +20,10 @@ from ir.machine import Machine
 from ir.nodes import Alloc, Const, Expr, Load, PrimFunc, Undef, Var, const
 from ir.schedule import IndexMap, Schedule, Trace
 from ir.schedule.geometry import Geometry, geometry
+from ir.testing.programs import programs
 from ir.traverse import results_of, substitute_expr, walk
 from profiles import few
 from renamed import assert_same_up_to_names
-from strategies import programs
 
 
 def split4(i):
