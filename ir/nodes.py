@@ -4,7 +4,7 @@ Expressions are trees of frozen nodes. Python operators on them build larger one
 The truth value of such an `==` node is structural equality, so nodes work as dictionary keys and in tuples.
 
     function   f ::= PrimFunc(name, params, body)
-    statement  s ::= Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
+    statement  s ::= Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block | CallStmt
     expression e ::= Const | Var | Load | Unary | Binary | Cast | Select | Call | Undef
 
 Spans say where a node was written; they take no part in equality.
@@ -591,7 +591,55 @@ class Block(Stmt):
     span: Span | None = field(default=None, compare=False)
 
 
-AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
+@dataclass(frozen=True, slots=True, repr=False)
+class Section(Node):
+    """A box of a buffer, as a call passes it: (start, extent) for each axis; extent None is one index, and no axis."""
+
+    buffer: Buffer
+    ranges: tuple[tuple[Expr, Expr | None], ...]
+    span: Span | None = field(default=None, compare=False)
+
+    @staticmethod
+    def whole(buffer: Buffer, span: Span | None = None) -> Section:
+        """All of a buffer."""
+        return Section(buffer, tuple((const(0, e.dtype), e) for e in buffer.shape), span)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is written as all of its buffer."""
+        starts, extents = (start for start, _ in self.ranges), (extent for _, extent in self.ranges)
+        return all(isinstance(s, Const) and s.value == 0 for s in starts) and all(
+            e is not None and e.same(full) for e, full in zip(extents, self.buffer.shape, strict=True)
+        )
+
+    @property
+    def shape(self) -> tuple[Expr, ...]:
+        """The extents of its axes."""
+        return tuple(extent for _, extent in self.ranges if extent is not None)
+
+    def brief(self) -> str:
+        """Its text."""
+        return f"Section {self}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class CallStmt(Stmt):
+    """`callee(args)`: the body of a kernel on sections of buffers and the values of scalars (see `ir.calls`)."""
+
+    callee: PrimFunc
+    args: tuple[Expr | Section, ...]
+    span: Span | None = field(default=None, compare=False)
+
+    @property
+    def sections(self) -> Iterator[tuple[Buffer, Section]]:
+        """Buffer parameters and what is passed for them."""
+        for param, arg in zip(self.callee.params, self.args, strict=True):
+            if isinstance(param, Buffer) and isinstance(arg, Section):
+                yield param, arg
+
+
+AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block  # of one kernel: calls inlined
+WrittenStmt = AnyStmt | CallStmt  # as an author writes them, and a module has them
 
 SKIP = Seq(())
 
