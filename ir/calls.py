@@ -12,13 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
-import islpy as isl
-
-from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import (
-    SKIP,
-    TRUE,
     Alloc,
     AnyStmt,
     Assert,
@@ -37,7 +32,6 @@ from ir.nodes import (
     Let,
     Load,
     PrimFunc,
-    Section,
     Seq,
     Stmt,
     Store,
@@ -46,6 +40,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.sections import Section, passed
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -85,11 +80,19 @@ def callees(func: PrimFunc) -> tuple[PrimFunc, ...]:
 
 
 def without_calls(func: PrimFunc) -> PrimFunc:
-    """`func` with the body of each callee in the place of its call; all else, and the interface, as it is."""
-    if next(calls_in(func.body), None) is None:
+    """`func` with the body of each callee in the place of its call; all else, and the interface, as it is.
+
+    So is what it refines. A function without calls is the same object.
+    """
+    forms = (func,) if func.origin is None else (func, func.origin)
+    if not any(True for form in forms for _ in calls_in(form.body)):
         return func
+    return func.with_origin(_without_calls)
+
+
+def _without_calls(func: PrimFunc) -> PrimFunc:
     taken = {p.name for p in (*func.params, *shape_vars(func))} | _names(func.body)
-    return replace(func, body=_inlined(func.body, taken)).as_form_of(func)
+    return replace(func, body=_inlined(func.body, taken))
 
 
 def inline_calls(stmt: Stmt) -> Stmt:
@@ -104,13 +107,13 @@ def size_arguments(call: CallStmt) -> dict[Var, Expr]:
     }
     wanted = [v for v in shape_vars(call.callee) if v not in found]
     extents = [
-        pair for param, section in call.sections for pair in zip(param.shape, section.shape, strict=False)
+        pair for param, section in passed(call) for pair in zip(param.shape, section.shape, strict=False)
     ]  # a wrong rank is an error of verification
     for extent, given in sorted(extents, key=lambda pair: not isinstance(pair[0], Var)):
         for var in wanted:
             solved = None if var in found else _solve(extent, given, var, found)
             if solved is not None:
-                found[var] = _of_dtype(solved, var.dtype)
+                found[var] = of_dtype(solved, var.dtype)
     return found
 
 
@@ -120,10 +123,12 @@ def _solve(extent: Expr, given: Expr, var: Var, known: Mapping[Var, Expr]) -> Ex
         case Var() if extent.same(var):
             return given
         case Binary(op="add", lhs=a, rhs=b) if not free_vars(b) - {*known}:
-            return _solve(a, _less(given, substitute_expr(b, known)), var, known)
+            return _solve(a, minus(given, substitute_expr(b, known)), var, known)
         case Binary(op="sub", lhs=a, rhs=b) if not free_vars(b) - {*known}:
-            return _solve(a, _plus(given, substitute_expr(b, known)), var, known)
-        case Binary(op="mul", lhs=a, rhs=Const(value=int() as n)) | Binary(op="mul", lhs=Const(value=int() as n), rhs=a):
+            return _solve(a, plus(given, substitute_expr(b, known)), var, known)
+        case Binary(op="mul", lhs=Const() as n, rhs=a):
+            return _solve(Binary("mul", a, n), given, var, known)
+        case Binary(op="mul", lhs=a, rhs=Const(value=int() as n)):
             if isinstance(given, Const) and n and int(given.value) % n == 0:
                 return _solve(a, const(int(given.value) // n, given.dtype), var, known)
             if isinstance(given, Binary) and given.op == "mul":
@@ -135,86 +140,32 @@ def _solve(extent: Expr, given: Expr, var: Var, known: Mapping[Var, Expr]) -> Ex
             return None
 
 
-def _plus(a: Expr, b: Expr) -> Expr:
+def plus(a: Expr, b: Expr) -> Expr:
     """`a + b`, computed where both are numbers."""
     if isinstance(b, Const) and b.value == 0:
         return a
     if isinstance(a, Const) and a.value == 0:
-        return _of_dtype(b, a.dtype)
-    b = _of_dtype(b, a.dtype) if isinstance(b, Const) else b
+        return of_dtype(b, a.dtype)
+    b = of_dtype(b, a.dtype) if isinstance(b, Const) else b
     if a.dtype is not b.dtype:
-        a, b = _of_dtype(a, DType.INT64), _of_dtype(b, DType.INT64)
+        a, b = of_dtype(a, DType.INT64), of_dtype(b, DType.INT64)
     if isinstance(a, Const) and isinstance(b, Const):
         return const(int(a.value) + int(b.value), a.dtype)
     return Binary("add", a, b, b.span)
 
 
-def _less(a: Expr, b: Expr) -> Expr:
+def minus(a: Expr, b: Expr) -> Expr:
+    """`a - b`, computed where both are numbers."""
     if isinstance(a, Const) and isinstance(b, Const):
         return const(int(a.value) - int(b.value), a.dtype)
-    return Binary("sub", a, _of_dtype(b, a.dtype), a.span)
+    return Binary("sub", a, of_dtype(b, a.dtype), a.span)
 
 
-def _of_dtype(expr: Expr, dtype: DType) -> Expr:
+def of_dtype(expr: Expr, dtype: DType) -> Expr:
+    """An integer as another dtype."""
     if expr.dtype is dtype:
         return expr
     return const(int(expr.value), dtype) if isinstance(expr, Const) else Cast(dtype, expr, expr.span)
-
-
-def equal_integers(one: Expr, other: Expr) -> bool:
-    """Whether two expressions of sizes are the same number, whatever the sizes are."""
-    if one.same(other):
-        return True
-
-    def equal() -> bool:
-        a, b = pb.affine(one), pb.affine(other)
-        return a is not None and b is not None and pb.always().is_subset(a.eq_set(b).params())
-
-    return pb.within_budget(equal, False)
-
-
-def disjoint_sections(one: Section, other: Section) -> bool:
-    """Whether two sections of a buffer have no element in common, whatever the scalars in them are."""
-
-    def apart() -> bool:
-        boxes: list[isl.Set] = []
-        for section in (one, other):
-            place = tuple(Var(f"<{k}>", start.dtype) for k, (start, _) in enumerate(section.ranges))
-            for var, (start, extent) in zip(place, section.ranges, strict=True):
-                size = const(1, start.dtype) if extent is None else _of_dtype(extent, start.dtype)
-                boxes.append(pb.loop_domain(var, start, size).may)
-        rank = len(one.ranges)
-        return any(boxes[k].is_disjoint(boxes[rank + k]) for k in range(rank))
-
-    return one.buffer != other.buffer or pb.within_budget(apart, False)
-
-
-def with_section_checks(func: PrimFunc) -> PrimFunc:
-    """`func` with bodies in the places of calls, and before each what reads the corners of the sections it passes."""
-    if next(calls_in(func.body), None) is None:
-        return func
-
-    def on_stmt(stmt: Stmt) -> Stmt:
-        if not isinstance(stmt, CallStmt):
-            return stmt
-        return seq(*(_corners(s) for _, s in stmt.sections if not s.is_whole), stmt)
-
-    return without_calls(replace(func, body=map_stmt(func.body, on_stmt=on_stmt)))
-
-
-def _corners(section: Section) -> Stmt:
-    """Loads of the first and last element of a section, where it has any."""
-    some: Expr = TRUE
-    last: list[Expr] = []
-    for start, extent in section.ranges:
-        if extent is None:
-            last.append(start)
-        else:
-            some = some & (extent >= 1) if not (isinstance(extent, Const) and extent.value > 0) else some
-            last.append(_less(_plus(start, extent), const(1, start.dtype)))
-    first = tuple(start for start, _ in section.ranges)
-    reads = seq(*(Evaluate(Load(section.buffer, at, section.span), section.span) for at in (first, tuple(last))))
-    return reads if some.same(TRUE) else If(some, reads, SKIP, section.span)
 
 
 # Inlining ------------------------------------------------------------------------------------------------------------
@@ -228,7 +179,7 @@ def _names(stmt: Stmt) -> set[str]:
         if isinstance(inner, (Alloc, Store)):
             found.add(inner.buffer.name)
         elif isinstance(inner, CallStmt):
-            found |= {section.buffer.name for _, section in inner.sections}
+            found |= {section.buffer.name for _, section in passed(inner)}
     for expr in all_exprs(stmt):
         if isinstance(expr, Load):
             found.add(expr.buffer.name)
@@ -264,7 +215,7 @@ def _body_of(call: CallStmt, taken: set[str]) -> Stmt:
         else:
             args.append(once(arg, param.name, plain=_plain))
     frozen = replace(call, args=tuple(args))
-    copy = _Copy(taken, size_arguments(frozen), {param.name: section for param, section in frozen.sections})
+    copy = _Copy(taken, size_arguments(frozen), {param.name: section for param, section in passed(frozen)})
     body = copy.stmt(without_calls(call.callee).body)
     for var, value in reversed(lets):
         body = Let(var, value, body, call.span)
@@ -369,7 +320,7 @@ class _Copy:
         if section is None:
             return self.buffers.get(buffer.name, buffer), indices
         own = iter(indices)
-        return section.buffer, tuple(a if n is None else _plus(a, next(own)) for a, n in section.ranges)
+        return section.buffer, tuple(a if n is None else plus(a, next(own)) for a, n in section.ranges)
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -36,7 +36,6 @@ from ir.nodes import (
     If,
     Let,
     Load,
-    Section,
     Select,
     Seq,
     Stmt,
@@ -47,6 +46,7 @@ from ir.nodes import (
     WrittenStmt,
 )
 from ir.script.printer import to_script
+from ir.sections import Section, passed
 
 Array = npt.NDArray[np.generic]
 T = TypeVar("T")
@@ -320,9 +320,9 @@ class Machine:
         return run
 
     def _call_stmt(self, call: CallStmt) -> Run:
-        """Bind scalars and sizes to values and buffers to parts of the caller's memory; then the body in their scope."""
+        """Bind scalars and sizes to values, and buffers to parts of the caller's memory; then run the body."""
         values = [(var, self._evaluation(value)) for var, value in size_arguments(call).items()]
-        sections = [(param, self._section(section)) for param, section in call.sections]
+        sections = [(param, self._section(section)) for param, section in passed(call)]
         machine = Machine(self.sanitize, self.rng)
         body = machine._run_of(call.callee.body)
 
@@ -343,7 +343,7 @@ class Machine:
         return run
 
     def _check_shapes(self, call: CallStmt) -> None:
-        for param, section in call.sections:
+        for param, section in passed(call):
             wanted, found = self.shape(param), self.memory[param.name].values.shape
             if wanted != found:
                 message = f"`{param.name}` of {call.callee.name}: expected shape {wanted}, found {found}"

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ir.errors import Span
+    from ir.sections import Section
 
 Arith = Literal["add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow"]
 Bitwise = Literal["bitand", "bitor", "bitxor", "shl", "shr"]
@@ -592,50 +593,12 @@ class Block(Stmt):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Section(Node):
-    """A box of a buffer, as a call passes it: (start, extent) for each axis; extent None is one index, and no axis."""
-
-    buffer: Buffer
-    ranges: tuple[tuple[Expr, Expr | None], ...]
-    span: Span | None = field(default=None, compare=False)
-
-    @staticmethod
-    def whole(buffer: Buffer, span: Span | None = None) -> Section:
-        """All of a buffer."""
-        return Section(buffer, tuple((const(0, e.dtype), e) for e in buffer.shape), span)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether it is written as all of its buffer."""
-        starts, extents = (start for start, _ in self.ranges), (extent for _, extent in self.ranges)
-        return all(isinstance(s, Const) and s.value == 0 for s in starts) and all(
-            e is not None and e.same(full) for e, full in zip(extents, self.buffer.shape, strict=True)
-        )
-
-    @property
-    def shape(self) -> tuple[Expr, ...]:
-        """The extents of its axes."""
-        return tuple(extent for _, extent in self.ranges if extent is not None)
-
-    def brief(self) -> str:
-        """Its text."""
-        return f"Section {self}"
-
-
-@dataclass(frozen=True, slots=True, repr=False)
 class CallStmt(Stmt):
     """`callee(args)`: the body of a kernel on sections of buffers and the values of scalars (see `ir.calls`)."""
 
     callee: PrimFunc
     args: tuple[Expr | Section, ...]
     span: Span | None = field(default=None, compare=False)
-
-    @property
-    def sections(self) -> Iterator[tuple[Buffer, Section]]:
-        """Buffer parameters and what is passed for them."""
-        for param, arg in zip(self.callee.params, self.args, strict=True):
-            if isinstance(param, Buffer) and isinstance(arg, Section):
-                yield param, arg
 
 
 AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block  # of one kernel: calls inlined

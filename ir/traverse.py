@@ -27,7 +27,6 @@ from ir.nodes import (
     Load,
     PrimFunc,
     Region,
-    Section,
     Select,
     Seq,
     Stmt,
@@ -38,6 +37,7 @@ from ir.nodes import (
     WrittenStmt,
     seq,
 )
+from ir.sections import Section, passed
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -225,9 +225,7 @@ def map_stmt(
     return on_stmt(new)
 
 
-def _map_section(
-    section: Section, on_expr: Callable[[Expr], Expr], on_buffer: Callable[[Buffer], Buffer]
-) -> Section:
+def _map_section(section: Section, on_expr: Callable[[Expr], Expr], on_buffer: Callable[[Buffer], Buffer]) -> Section:
     ranges = tuple((on_expr(a), None if n is None else on_expr(n)) for a, n in section.ranges)
     return Section(on_buffer(section.buffer), ranges, section.span)
 
@@ -321,7 +319,7 @@ def buffers_written(stmt: Stmt) -> set[Buffer]:
             found.add(s.buffer)
         elif isinstance(s, CallStmt):
             written = results_of(s.callee)
-            found |= {section.buffer for param, section in s.sections if param in written}
+            found |= {section.buffer for param, section in passed(s) if param in written}
     return found
 
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from typing import NoReturn, assert_never, cast, get_args
 
 from ir.analysis.access import UnprovenAccess, check_accesses
+from ir.analysis.sections import disjoint_sections, equal_integers, with_section_checks
 from ir.analysis.witness import DIALECT, Words
-from ir.calls import disjoint_sections, equal_integers, size_arguments, with_section_checks
+from ir.calls import size_arguments, without_calls
 from ir.dtypes import DType
 from ir.errors import Span, VerifyError, suggest
 from ir.functions import check_function
+from ir.modules import ENTRY, check_calls, entry_of
 from ir.nodes import (
     COMPARE_OPS,
     FLOAT_UNARY_OPS,
@@ -41,9 +43,9 @@ from ir.nodes import (
     Let,
     Load,
     LoopKind,
+    Module,
     PrimFunc,
     Region,
-    Section,
     Select,
     Seq,
     Stmt,
@@ -55,6 +57,7 @@ from ir.nodes import (
 )
 from ir.presburger import exclusive
 from ir.script.printer import to_script
+from ir.sections import Section, passed
 from ir.traverse import results_of, shape_vars, substitute_expr
 
 _LOOP_KINDS: tuple[str, ...] = get_args(LoopKind)
@@ -79,6 +82,21 @@ def check_entry(func: PrimFunc, verified: bool = True, words: Words = DIALECT) -
     """
     if verified and not func.as_written.verified:
         verify(func.as_written, words=words)
+
+
+def entered(program: PrimFunc | Module, entry: str = ENTRY, verified: bool = True) -> PrimFunc:
+    """The function that a run of a program enters, verified once, with the bodies of its callees in place of calls.
+
+    Raises:
+        VerifyError: see `verify`; or a module calls functions that it has not.
+        LoopsatError: there is no such function.
+    """
+    func = entry_of(program, entry)
+    if isinstance(program, Module):
+        check_calls(program)
+    check_entry(func, verified)
+    inlined = without_calls(func)
+    return inlined.vouched() if func.as_written.verified else inlined
 
 
 @exclusive
@@ -297,7 +315,7 @@ class _WellFormed:
             if var not in sizes:
                 message = f"the size `{var.name}` of {callee.name} cannot be known from what this call passes"
                 self._fail("unbound-size", message, call.span, f"make {var.name} a scalar parameter of {callee.name}")
-        for param, section in call.sections:
+        for param, section in passed(call):
             self._passed(callee, param, section, sizes)
         self._apart(call)
 
@@ -325,9 +343,9 @@ class _WellFormed:
 
     def _apart(self, call: CallStmt) -> None:
         """Refuse two names for one element where the callee writes by one of them."""
-        written, passed = results_of(call.callee), [*call.sections]
-        for k, (param, section) in enumerate(passed):
-            for other, second in passed[:k]:
+        written, given = results_of(call.callee), [*passed(call)]
+        for k, (param, section) in enumerate(given):
+            for other, second in given[:k]:
                 if section.buffer != second.buffer or not {param, other} & {*written}:
                     continue
                 if not disjoint_sections(section, second):

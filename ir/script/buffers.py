@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from ir.dtypes import DType, from_name
 from ir.errors import suggest
-from ir.nodes import Buffer, Const, Expr, Region, Section, Var, const
+from ir.nodes import Buffer, Const, Expr, Region, Var, const
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Source, View
+from ir.sections import Section
 from ir.syntax import python_syntax
 from ir.traverse import has_loads
 

@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Mapping
 
 from ir.errors import suggest
-from ir.nodes import Buffer, CallStmt, Expr, PrimFunc, Section, Stmt, Var
+from ir.nodes import Buffer, CallStmt, Expr, PrimFunc, Stmt, Var
 from ir.script.buffers import Interval, section_of
 from ir.script.expressions import ExprParser
 from ir.script.scope import Source, View
+from ir.sections import Section
 
 _OWNERS = ("cls", "self")  # before the name of a kernel of the same module
 

@@ -37,7 +37,6 @@ from ir.nodes import (
     Module,
     PrimFunc,
     Region,
-    Section,
     Select,
     Seq,
     Stmt,
@@ -48,6 +47,7 @@ from ir.nodes import (
     WrittenStmt,
 )
 from ir.script.intervals import stop_of
+from ir.sections import Section
 from ir.traverse import all_exprs, bound_var, free_vars, shape_vars, walk
 
 _INDENT = "    "
@@ -62,7 +62,7 @@ _INFIX: dict[str, tuple[str, int]] = {
 _NOT, _COMPARE, _SIGN, _ATOM = 3, 4, 11, 12
 _DEFAULTS = (DType.INT32, DType.FLOAT32, DType.BOOL)
 
-Printable = Module | PrimFunc | Function | Stmt | Expr
+Printable = Module | PrimFunc | Function | Stmt | Section | Expr
 
 
 def to_script(item: Printable, *, header: bool = False) -> str:
@@ -84,6 +84,8 @@ def _script(item: Printable, header: bool) -> str:
             return _Printer().expr(item)
         case Stmt():
             return "\n".join(_Printer().stmt(item, ""))
+        case Section():
+            return _Printer().section(item)
         case Function():
             return "\n".join(_definition(item)) + "\n"
         case PrimFunc():
@@ -300,7 +302,7 @@ class _Printer:
             case Block():
                 yield from self._block(stmt, indent)
             case CallStmt(callee=callee, args=args):
-                given = (self._section(a) if isinstance(a, Section) else self._plain(a, 0) for a in args)
+                given = (self.section(a) if isinstance(a, Section) else self._plain(a, 0) for a in args)
                 yield f"{indent}{callee.name}({', '.join(given)})"
             case other:
                 assert_never(other)
@@ -378,7 +380,8 @@ class _Printer:
     def _region(self, region: Region) -> str:
         return f"{region.buffer.name}[{', '.join(self._slice(a, n) for a, n in region.ranges) or '()'}]"
 
-    def _section(self, section: Section) -> str:
+    def section(self, section: Section) -> str:
+        """Text of a section, as a call passes it."""
         name = section.buffer.name
         if section.is_whole:
             return name

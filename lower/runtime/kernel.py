@@ -11,9 +11,10 @@ from jax.sharding import Mesh
 from egraph_rules.cost.target import Target
 from ir.errors import LowerError, LowerValueError, suggest
 from ir.floats import Floats, floats_named
-from ir.nodes import PrimFunc
+from ir.modules import ENTRY
+from ir.nodes import Module, PrimFunc
 from ir.presburger import exclusive
-from ir.verify import check_entry
+from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, precision_named
 from lower.emission.donation import Donate
 from lower.emission.function import emit_function
@@ -31,7 +32,7 @@ __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 @exclusive
 def compile(
-    func: PrimFunc,
+    program: PrimFunc | Module,
     target: str | Target = "cpu",
     *,
     checks: bool = False,
@@ -42,8 +43,11 @@ def compile(
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
     verify: bool = True,
+    entry: str = ENTRY,
 ) -> Kernel:
-    """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
+    """Compile a function, or `entry` of a module, for a target (cpu, gpu or tpu).
+
+    `checks` tests asserts and assumptions at each call.
 
     `floats` are the freedoms that forms may take, as for `optimize`: a `Floats`, names, or the default policy.
     `precision` is that of products of float32 arrays on devices that have several: highest (all digits of the type,
@@ -68,7 +72,7 @@ def compile(
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
     names in `donate` that the function does not write; VerifyError for a program that has no meaning.
     """
-    check_entry(func, verify)
+    func = entered(program, entry, verify)
     policy, digits = floats_named(floats), precision_named(precision)
     platform = platform_of(target)
     device, notes = _device(platform)
@@ -130,7 +134,7 @@ def _device(platform: str) -> tuple[Any, list[str]]:
 
 @exclusive
 def emit(
-    func: PrimFunc,
+    program: PrimFunc | Module,
     target: str | Target = "cpu",
     *,
     donate: Donate = False,
@@ -138,13 +142,14 @@ def emit(
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
     verify: bool = True,
+    entry: str = ENTRY,
 ) -> str:
     """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
 
     Raises LowerError for an unknown target, and for names in `donate` that the function does not write; VerifyError
     for a program that has no meaning.
     """
-    check_entry(func, verify)
+    func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
         form, _ = preferred(func, prices.target, floats_named(floats))
