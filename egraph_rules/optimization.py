@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
@@ -287,6 +287,23 @@ class _Search:
     searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
     cost_before: float = 0.0
+    patient: bool = True
+    contexts: dict[Hashable, Contexts] = field(default_factory=lambda: dict[Hashable, Contexts]())
+
+    def contexts_of(self, body: Stmt) -> Contexts:
+        """Contexts for a program; those of an earlier search if they rest on the same, since most of it stays."""
+        followed = frozenset(e.buffer for e in all_exprs(body) if isinstance(e, Load))
+        defined = defined_buffers(body, self.func.buffers)
+        key = followed, frozenset(defined)
+        if key not in self.contexts:
+            effects = EffectAnalysis(self._over, followed, defined, self.floats)
+            self.contexts[key] = Contexts(effects, over=self._over, floats=self.floats, defined=defined)
+        found = self.contexts[key]
+        found.conflicts = 0
+        return found
+
+    def _over(self) -> bool:
+        return self.patient and self.patience.over()
 
     def run(self) -> list[tuple[float, Stmt]]:
         """Search from the program, then from the best one found, while that helps."""
@@ -323,15 +340,16 @@ class _Search:
 
     def _once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
         self.searched.append(body)
+        self.patient = True
         rules = tuple(r for r in self.rules if r.in_engine)
         with engine_with(rules) as engine, engine.scratch(), scratch_folder() as folder:
             session = _Session(self, engine, folder, body, unfilled)
             outcome = saturate(engine, session.expander, folder, self.budget, self.patience)
-            session.patient = False  # what extraction and explanations ask is little, and has its share of the time
+            self.patient = False  # what extraction and explanations ask is little, and has its share of the time
             self.report.record(outcome)
             self.report.matches.update(session.expander.matches)
             found = session.extract()
-            self.report.questions += session.contexts.questions
+            self.report.questions = sum(c.questions for c in self.contexts.values())
             if len(self.searched) == 1:
                 self.cost_before = session.original_cost()
             return found
@@ -352,14 +370,10 @@ class _Session:
     part: Part = field(init=False)
     roots: list[Place] = field(init=False)
     extractor: Extractor = field(init=False)
-    patient: bool = True
 
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
-        followed = {e.buffer for e in all_exprs(self.body) if isinstance(e, Load)}
-        defined = defined_buffers(self.body, self.search.func.buffers)
-        effects = EffectAnalysis(self._over, followed, defined, self.search.floats)
-        self.contexts = Contexts(effects, over=self._over, floats=self.search.floats, defined=defined)
+        self.contexts = self.search.contexts_of(self.body)
         self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
         self.part = part = self.numbering.number(self.body)
         self.roots = []
@@ -370,9 +384,6 @@ class _Session:
             self.numbering.tables["want"].append((facts, part.number, NO_PERMISSION))
             if not self.contexts.conflicts:
                 return  # no location is both known and dead, so priorities make no difference
-
-    def _over(self) -> bool:
-        return self.patient and self.search.patience.over()
 
     def extract(self) -> list[tuple[float, Stmt]]:
         """The cheapest programs of all roots."""

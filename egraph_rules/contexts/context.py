@@ -162,8 +162,9 @@ class Contexts:
         self._live_in_loops: dict[tuple[int, int], Regions] = {}
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
         self._derived: dict[Hashable, tuple[int, int]] = {}
+        self._disputed: set[Hashable] = set()  # of these, those where some location was both known and dead
         self._answers: dict[Hashable, object] = {}
-        self._asked_of: dict[int, Stmt] = {}
+        self._interned = effects.interned
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
@@ -236,20 +237,23 @@ class Contexts:
         `regions` says of how many parts of buffers something is known or permitted: each may take its steps.
         """
         found = self._derived.get(key)
-        if found is None:
-            over = self.over()
+        if found is not None:
+            self.conflicts += key in self._disputed
+        else:
+            over, before = self.over(), self.conflicts
             budget = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
             found = None if over else pb.within_budget(make, None, budget)
             if found is None:
                 self.given_up += 1
                 found = self._add_facts(weaker), NO_PERMISSION
+            if self.conflicts > before:
+                self._disputed.add(key)
             self._derived[key] = found
         return found
 
     def _id(self, stmt: Stmt) -> int:
-        """A statement's identity, which no other gets as long as these contexts live."""
-        self._asked_of[id(stmt)] = stmt
-        return id(stmt)
+        """What equal statements share, and no other gets as long as these contexts live."""
+        return id(self._interned.of(stmt))
 
     def _size(self, facts: int, permissions: int, *stmts: Stmt) -> int:
         """How many regions of buffers a context is made from."""

@@ -17,6 +17,7 @@ from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.floats import Floats
+from ir.interning import Interned
 from ir.nodes import (
     COMPARE_OPS,
     Alloc,
@@ -141,7 +142,7 @@ def read_regions(expr: Expr, where: isl.Set | None = None) -> Regions:
 
 
 class EffectAnalysis:
-    """Effects by statement, remembered by object identity for the life of the analysis."""
+    """Effects by statement, those of equal statements worked out once."""
 
     def __init__(
         self,
@@ -161,10 +162,12 @@ class EffectAnalysis:
         self._defined = frozenset(defined)
         self._floats = floats
         self._scope: dict[str, Var] = {}  # variables by name; a name of two dtypes is left out
-        self._known: dict[int, tuple[Stmt, Effects]] = {}
+        self.interned = Interned()
+        self._known: dict[int, Effects] = {}
 
     def of(self, stmt: Stmt) -> Effects:
         """Effects of a statement without blocks."""
+        stmt = self.interned.of(stmt)
         found = self._known.get(id(stmt))
         if found is None:
             if self._over():
@@ -172,9 +175,8 @@ class EffectAnalysis:
             regions = sum(self.of(part).size for part in stmt_children(stmt))  # the parts have budgets of their own
             operations = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
             effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None, operations)
-            found = (stmt, _unknown(stmt) if effects is None else effects)
-            self._known[id(stmt)] = found
-        return found[1]
+            found = self._known[id(stmt)] = _unknown(stmt) if effects is None else effects
+        return found
 
     def _compute(self, stmt: Stmt) -> Effects:
         match cast(AnyStmt, stmt):
