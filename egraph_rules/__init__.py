@@ -5,7 +5,8 @@ from egraph_rules.authoring.rule import Number, Rule, Term, Truth, defined, rule
 from egraph_rules.check import check_rule
 from egraph_rules.check.registration import register
 from egraph_rules.expressions import prove, simplify
-from egraph_rules.optimization import Report, Result, optimize
+from egraph_rules.modules.optimize import optimize
+from egraph_rules.optimization import Report, Result
 from egraph_rules.rules.registry import registered_rules, unregister
 from ir.floats import Floats
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never, cast
 
 from ir.dtypes import DType
@@ -200,7 +201,7 @@ def _body_of(call: CallStmt, taken: set[str]) -> Stmt:
         """The value where it may be used as often as one likes, else a name for it."""
         if plain(value):
             return value
-        var = Var(_fresh(name, taken), value.dtype, value.span)
+        var = Var(fresh(name, taken), value.dtype, value.span)
         lets.append((var, value))
         return var
 
@@ -215,7 +216,9 @@ def _body_of(call: CallStmt, taken: set[str]) -> Stmt:
         else:
             args.append(once(arg, param.name, plain=_plain))
     frozen = replace(call, args=tuple(args))
-    copy = _Copy(taken, size_arguments(frozen), {param.name: section for param, section in passed(frozen)})
+    copy = Copy(
+        partial(fresh, taken=taken), size_arguments(frozen), {param.name: section for param, section in passed(frozen)}
+    )
     body = copy.stmt(without_calls(call.callee).body)
     for var, value in reversed(lets):
         body = Let(var, value, body, call.span)
@@ -240,16 +243,17 @@ def _steady(expr: Expr) -> bool:
 
 
 @dataclass(slots=True)
-class _Copy:
-    """A callee's body under other names: bound ones are new, those of parameters stand for what is passed."""
+class Copy:
+    """A copy of a body without calls: `name` gives new names for bound ones, those of parameters stand for others."""
 
-    taken: set[str]
+    name: Callable[[str], str]
     values: dict[Var, Expr]
     sections: dict[str, Section]
     buffers: dict[str, Buffer] = field(default_factory=lambda: dict[str, Buffer]())
 
     def stmt(self, stmt: Stmt) -> Stmt:
-        match cast(AnyStmt, stmt):  # calls in it are inlined before
+        """A statement of the copy."""
+        match cast(AnyStmt, stmt):
             case For() as stmt:
                 start, extent = self.expr(stmt.start), self.expr(stmt.extent)
                 var = self._bind(stmt.var)
@@ -278,6 +282,8 @@ class _Copy:
                 assert_never(other)
 
     def expr(self, expr: Expr) -> Expr:
+        """An expression of the copy."""
+
         def on_node(e: Expr) -> Expr:
             if isinstance(e, Var):
                 return self.values.get(e, e)
@@ -289,13 +295,13 @@ class _Copy:
         return map_expr(expr, on_node)
 
     def _bind(self, var: Var) -> Var:
-        new = replace(var, name=_fresh(var.name, self.taken))
+        new = replace(var, name=self.name(var.name))
         self.values[var] = new
         return new
 
     def _own(self, buffer: Buffer) -> Buffer:
         shape = tuple(map(self.expr, buffer.shape))
-        new = replace(buffer, name=_fresh(buffer.name, self.taken), shape=shape)
+        new = replace(buffer, name=self.name(buffer.name), shape=shape)
         self.buffers[buffer.name] = new
         return new
 
@@ -323,7 +329,8 @@ class _Copy:
         return section.buffer, tuple(a if n is None else plus(a, next(own)) for a, n in section.ranges)
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def fresh(name: str, taken: set[str]) -> str:
+    """`name` or a variation that is not taken; it is taken afterwards."""
     candidate, count = name, 0
     while candidate in taken:
         count += 1

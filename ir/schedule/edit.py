@@ -13,6 +13,7 @@ from typing import NoReturn
 import islpy as isl
 
 from ir import presburger as pb
+from ir.calls import fresh
 from ir.dtypes import DType
 from ir.errors import ScheduleError, Span, suggest
 from ir.functions import functions_in
@@ -219,16 +220,6 @@ def names_in(func: PrimFunc) -> set[str]:
         elif isinstance(stmt, Block):
             used.add(stmt.name)
     return used
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """`name` or a variation that is not taken; it is taken afterwards."""
-    candidate, count = name, 0
-    while candidate in taken:
-        count += 1
-        candidate = f"{name}_{count}"
-    taken.add(candidate)
-    return candidate
 
 
 def with_unique_names(func: PrimFunc) -> PrimFunc:

@@ -59,7 +59,7 @@ def transform_layout(
     _check_names(home, target, index_map)
     shape = geometry(target.shape, index_map, name=target.name, span=target.span)
     new = replace(target, shape=shape.physical_shape)
-    plan = _Plan(index_map, pad_value, shape)
+    plan = Change(index_map, pad_value, shape)
     filler(pad_value, target, new, shape)  # refused before anything is built
     if target not in home.buffers:
         return _with(module, home, plan.local(home, target).as_form_of(home))
@@ -76,7 +76,7 @@ def transform_layout(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Change:
     """One transformation, for every function that it changes."""
 
     index_map: IndexMap

@@ -1,0 +1,203 @@
+"""`optimize` of a function or a module: layouts and padding between functions are chosen, callees are specialized to
+them or inlined, whatever is cheapest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import overload
+
+from egraph_rules import optimization
+from egraph_rules.authoring.rule import Rule
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import Target, target_named
+from egraph_rules.engine.phases import Budget
+from egraph_rules.modules.assemble import assembled
+from egraph_rules.modules.candidates import Maps, storages
+from egraph_rules.modules.choice import Choice, Conversion, cheapest
+from egraph_rules.modules.graph import Call, Graph, graph_of
+from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
+from egraph_rules.modules.variants import Pricer, Variant, copying
+from egraph_rules.optimization import Result
+from egraph_rules.search.erase import erase
+from ir.blocks import lower_blocks
+from ir.calls import callees, without_calls
+from ir.floats import Floats
+from ir.modules import ENTRY, check_calls, entry_of
+from ir.nodes import Module, PrimFunc, Store, Undef
+from ir.schedule.storage import Storage
+from ir.traverse import walk
+from ir.verify import check_entry
+
+VARIANTS = 24  # of a call: ways to keep its buffers that are searched
+INLINED = 40  # stores of a program with all callees inlined up to which that is searched as a whole
+Whole = Callable[[PrimFunc], float]
+
+
+@overload
+def optimize(
+    program: PrimFunc,
+    target: str | Target = ...,
+    k: int = ...,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole | None = ...,
+) -> Result: ...
+@overload
+def optimize(
+    program: Module,
+    target: str | Target = ...,
+    *,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole | None = ...,
+    entry: str = ...,
+    free: Iterable[str] = ...,
+    maps: Maps | None = ...,
+) -> ModuleResult: ...
+def optimize(
+    program: PrimFunc | Module,
+    target: str | Target = "cpu",
+    k: int = 1,
+    budget: Budget | None = None,
+    floats: Floats | str | Iterable[str] | None = None,
+    rules: Iterable[Rule] | None = None,
+    without: Iterable[str] = (),
+    verify: bool = True,
+    whole: Whole | None = None,
+    entry: str = ENTRY,
+    free: Iterable[str] = (),
+    maps: Maps | None = None,
+) -> Result | ModuleResult:
+    """Search for the `k` cheapest programs equivalent to a function, or for the cheapest module that does what
+    `entry` of a module does; see `egraph_rules.optimization.optimize` for what all else means and raises.
+
+    Of a module, the interface of `entry` stays, and how buffers between the functions that it calls are kept is chosen,
+    with what padding holds: as `maps` of the caller say (by name of a buffer, functions of the indices), as tiles of
+    the target ask for, as stages copy them, rounded up, transposed. `free` names parameters that callers keep as
+    `Result.layouts` says (constant weights, packed ahead of time). `whole` prices programs without calls.
+
+    Raises:
+        OptionError: `free` or `maps` names what is not open; a free parameter is written.
+        ScheduleError: a map of the caller is not affine or not injective.
+        VerifyError: the program has no meaning.
+        LoopsatError: there is no such function, target or family.
+    """
+    policy = None if floats is None else floats
+    if isinstance(program, PrimFunc):
+        return optimization.optimize(program, target, k, budget, policy, rules, without, verify, whole)
+    chosen = target if isinstance(target, Target) else target_named(target)
+    given = None if rules is None else tuple(rules)
+    left_out = (without,) if isinstance(without, str) else tuple(without)
+
+    def search(func: PrimFunc) -> Result:
+        return optimization.optimize(func, chosen, 1, budget, policy, given, left_out, False)
+
+    return ModuleSearch(program, entry, chosen, search, whole).run(free, {} if maps is None else maps, verify)
+
+
+@dataclass(slots=True)
+class ModuleSearch:
+    """One search over a module. `whole` prices programs without calls; by default the search's prices do."""
+
+    module: Module
+    entry: str
+    target: Target
+    search: Callable[[PrimFunc], Result]
+    whole: Whole | None = None
+    pricer: Pricer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pricer = Pricer(self._searched)
+
+    def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
+        """The cheapest module found."""
+        began = time.perf_counter()
+        check_calls(self.module)
+        entry = entry_of(self.module, self.entry)
+        check_entry(entry, verify)
+        graph = graph_of(entry, free)
+        choice = self.choose(graph, storages(graph, self.target, maps))
+        found = self._alternatives(graph, choice)
+        price, best = min(((self._price(a.entry), a) for a in found), key=lambda pair: pair[0])
+        report = ModuleReport(graph, choice, [(a.name, self._price(a.entry)) for a in found], best.name)
+        report.searches, report.asked = self.pricer.searches, self.pricer.asked
+        report.seconds = time.perf_counter() - began
+        module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)
+        before = self._price(without_calls(entry))
+        return ModuleResult(module, entry.name, best.layouts, price, before, report, self.module)
+
+    def choose(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Choice:
+        """The cheapest choice of how buffers are kept, among these ways."""
+        variants = [self._variants(call, ways) for call in graph.calls]
+        return cheapest(graph, variants, ways, [c for name in ways for c in self._conversions(graph, name, ways[name])])
+
+    def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
+        result = self.search(func)
+        return result.best, result.variants[0][1]
+
+    def _price(self, func: PrimFunc) -> float:
+        alone = without_calls(func)
+        if self.whole is not None:
+            return self.whole(alone)
+        return Prices(self.target).program(erase(lower_blocks(alone).body))
+
+    def _variants(self, call: Call, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
+        """The callee with its buffers kept in the ways that are worth it; as they are is one of them."""
+        names = [param for param, _ in call.buffers]
+        combined = product(*(range(len(ways[name])) for _, name in call.buffers))
+        found: list[Variant] = []
+        for picked in sorted(combined, key=lambda picks: self._order(call, picks, ways))[:VARIANTS]:
+            kept = {p: ways[n][k] for (p, n), k in zip(call.buffers, picked, strict=True)}
+            variant = self.pricer.variant(call.callee, {name: kept[name] for name in names})
+            if variant is not None:
+                found.append(variant)
+        return found
+
+    def _order(self, call: Call, picked: Sequence[int], ways: Mapping[str, Sequence[Storage]]) -> tuple[object, ...]:
+        """What to look at first: all as it is; then few ways at once, with numbers in few paddings."""
+        kept = [ways[name][k] for (_, name), k in zip(call.buffers, picked, strict=True)]
+        moved = [s for s in kept if not s.is_plain]
+        maps = {str(s.index_map) for s in moved}
+        numbers = sum(not isinstance(s.pad, Undef) for s in moved)
+        return (bool(moved), len(maps) + (len(moved) < len(kept)), numbers, tuple(picked))
+
+    def _conversions(self, graph: Graph, name: str, ways: Sequence[Storage]) -> Iterator[Conversion]:
+        """From each way to keep a buffer to each other that it does not serve as it is."""
+        copy = copying(graph.between[name].buffer)
+        for before, after in product(ways, ways):
+            if before.serves(after):
+                continue
+            variant = self.pricer.variant(copy, {"source": before, "target": after})
+            if variant is not None:
+                yield Conversion(name, before, after, variant.price)
+
+    def _alternatives(self, graph: Graph, choice: Choice) -> Iterator[Alternative]:
+        """Programs to compare: with calls and without, buffers as they are and as chosen."""
+        plain = {name: BufferLayout(name, Storage.plain(b.buffer)) for name, b in graph.between.items()}
+        chosen = {name: BufferLayout(name, storage) for name, storage in choice.written.items()}
+        moved = any(not s.is_plain for s in choice.written.values()) or bool(choice.conversions)
+        inline = without_calls(graph.entry)
+        small = sum(isinstance(s, Store) for s in walk(inline.body)) <= INLINED
+        if small:
+            yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
+        if graph.calls:
+            called = assembled(graph, choice, self.pricer, lambda v: v.best)
+            entry = called.entry if called.packs else called.entry.refines(graph.entry)
+            yield Alternative("callees specialized", entry, called.packs, chosen)
+            if moved and small:
+                sources = assembled(graph, choice, self.pricer, lambda v: v.source)
+                entry = self._best(without_calls(sources.entry))
+                entry = entry if called.packs else entry.refines(graph.entry)
+                yield Alternative("callees inlined, buffers as chosen", entry, called.packs, chosen)
+
+    def _best(self, func: PrimFunc) -> PrimFunc:
+        return self.pricer.best(func)[0]
