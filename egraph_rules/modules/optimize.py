@@ -126,9 +126,9 @@ class ModuleSearch:
         check_entry(entry, verify)
         graph = graph_of(entry, free)
         choice = self.choose(graph, storages(graph, self.target, maps))
-        found = self._alternatives(graph, choice)
-        price, best = min(((self._price(a.entry), a) for a in found), key=lambda pair: pair[0])
-        report = ModuleReport(graph, choice, [(a.name, self._price(a.entry)) for a in found], best.name)
+        found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
+        price, best = min(found, key=lambda pair: pair[0])
+        report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
         report.searches, report.asked = self.pricer.searches, self.pricer.asked
         report.seconds = time.perf_counter() - began
         module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)

@@ -13,7 +13,8 @@ from ir.schedule.sequential import sequential_buffer_access
 from ir.schedule.storage import Storage, kept
 from ir.traverse import results_of
 
-Search = Callable[[PrimFunc], tuple[PrimFunc, float]]  # the cheapest equivalent and its price
+Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
+Search = Callable[[PrimFunc], Found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,7 @@ class Pricer:
     """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed."""
 
     search: Search
-    known: dict[PrimFunc, tuple[PrimFunc, float]] = field(
-        default_factory=lambda: dict[PrimFunc, tuple[PrimFunc, float]]()
-    )
+    known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
     asked: int = 0
 
     @property
@@ -41,7 +40,7 @@ class Pricer:
         """How many functions were searched."""
         return len(self.known)
 
-    def best(self, func: PrimFunc) -> tuple[PrimFunc, float]:
+    def best(self, func: PrimFunc) -> Found:
         """The cheapest equivalent of a function without calls, and its price."""
         self.asked += 1
         plain = canonical(func)
