@@ -292,8 +292,7 @@ class _WellFormed:
 
     def _call_stmt(self, call: CallStmt) -> None:
         callee = call.callee
-        if not callee.verified:
-            verify(callee)
+        check_entry(callee)
         if len(call.args) != len(callee.params):
             message = f"{callee.name} takes {len(callee.params)} arguments, {len(call.args)} given"
             self._fail("arguments", message, call.span, f"call it as {callee.signature}")

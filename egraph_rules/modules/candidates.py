@@ -13,6 +13,7 @@ from ir.analysis.polynomials import polynomial
 from ir.dtypes import DType
 from ir.errors import OptionError, ScheduleError, suggest
 from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, binary, const
+from ir.schedule.geometry import geometry
 from ir.schedule.index_map import IndexMap
 from ir.schedule.storage import Storage
 from ir.traverse import loads, results_of, stmt_children, walk
@@ -58,7 +59,7 @@ def _places(
     rank = len(buffer.shape)
     for given in maps:
         storage = Storage(buffer.shape, buffer.dtype, IndexMap.of(given, rank), Undef(buffer.dtype))
-        storage.geometry  # noqa: B018 (refused here, where the caller can be told)
+        geometry(buffer.shape, storage.index_map, name=buffer.name, span=buffer.span)  # refuses what is no layout
         if not any(_same(storage, s) for s in seen):
             seen.append(storage)
             yield storage
@@ -95,7 +96,7 @@ def _tiled(buffer: Buffer, target: Target) -> Iterator[Storage]:
     if rounded != sizes:
         extents = tuple(const(n, DType.INT32) for n in rounded)
         yield Storage(buffer.shape, buffer.dtype, IndexMap(params, params), undef, extents)
-    blocked = [(v, t) for v, t, n in zip(params, tiles, sizes, strict=True)]
+    blocked = [*zip(params, tiles, strict=True)]
     outer = tuple(v if t == 1 else v // t for v, t in blocked)
     inner = tuple(v % t for v, t in blocked if t > 1)
     if inner and prod(sizes) >= prod(tiles):
@@ -186,7 +187,7 @@ def _map_of(buffer: Buffer, here: tuple[Expr, ...], there: tuple[Expr, ...], loc
             places[var] = digit if last else binary("floormod", digit, int(extent.value))
             step *= int(extent.value)
     for index in there:
-        if index not in places:
+        if not isinstance(index, Var) or index not in places:
             return None
         results.append(places[index])
     return Storage(buffer.shape, buffer.dtype, IndexMap(params, tuple(results)), Undef(buffer.dtype), local.shape)

@@ -122,7 +122,8 @@ class _Program:
         for k, (row, _, _) in enumerate(self._rows):
             for x, factor in row.items():
                 matrix[k, x] += factor
-        low, high = (np.array([r[k] for r in self._rows]) for k in (1, 2))
+        low: Any = np.array([low for _, low, _ in self._rows])
+        high: Any = np.array([high for _, _, high in self._rows])
         if not count:
             return np.zeros(0)
         found = milp(

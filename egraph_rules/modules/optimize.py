@@ -171,10 +171,13 @@ class ModuleSearch:
         return (bool(moved), len(maps) + (len(moved) < len(kept)), numbers, tuple(picked))
 
     def _conversions(self, graph: Graph, name: str, ways: Sequence[Storage]) -> Iterator[Conversion]:
-        """From each way to keep a buffer to each other that it does not serve as it is."""
-        copy = copying(graph.between[name].buffer)
+        """From each way in which a buffer may be written to each in which it is read, unless that serves as it is."""
+        between = graph.between[name]
+        copy = copying(between.buffer)
         for before, after in product(ways, ways):
-            if before.serves(after):
+            given = between.writer is None and not before.is_plain  # callers have it as it is, or as they are told
+            taken = not between.readers and not after.is_plain
+            if given or taken or between.is_free or before.serves(after):
                 continue
             variant = self.pricer.variant(copy, {"source": before, "target": after})
             if variant is not None:
@@ -191,12 +194,11 @@ class ModuleSearch:
             yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
         if graph.calls:
             called = assembled(graph, choice, self.pricer, lambda v: v.best)
-            entry = called.entry if called.packs else called.entry.refines(graph.entry)
-            yield Alternative("callees specialized", entry, called.packs, chosen)
+            sources = assembled(graph, choice, self.pricer, lambda v: v.source)
+            origin = sources.entry if called.packs else graph.entry
+            yield Alternative("callees specialized", called.entry.refines(origin), called.packs, chosen)
             if moved and small:
-                sources = assembled(graph, choice, self.pricer, lambda v: v.source)
-                entry = self._best(without_calls(sources.entry))
-                entry = entry if called.packs else entry.refines(graph.entry)
+                entry = self._best(without_calls(sources.entry)).refines(origin)
                 yield Alternative("callees inlined, buffers as chosen", entry, called.packs, chosen)
 
     def _best(self, func: PrimFunc) -> PrimFunc:

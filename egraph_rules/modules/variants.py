@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from ir.canonical import canonical
 from ir.errors import ScheduleError
-from ir.nodes import SKIP, Buffer, For, Load, PrimFunc, Store, Var, const
+from ir.nodes import SKIP, Assume, Buffer, For, Load, PrimFunc, Store, Var, const
 from ir.schedule.edit import ROOT, nest, with_unique_names
 from ir.schedule.sequential import sequential_buffer_access
 from ir.schedule.storage import Storage, kept
-from ir.traverse import results_of
+from ir.traverse import has_undef, results_of, walk
 
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
@@ -50,10 +50,22 @@ class Pricer:
         named = replace(plain.back(found, func.name), attrs=func.attrs)
         return named.refines(func), price
 
+    def simplest(self, func: PrimFunc) -> PrimFunc:
+        """What to derive variants of: the cheapest equivalent where that has lost nothing but work.
+
+        Assumptions and stores of undef to parameters are no part of it, so a function that has some stands for itself.
+        """
+        for stmt in walk(func.body):
+            if isinstance(stmt, Assume) or (
+                isinstance(stmt, Store) and stmt.buffer in func.buffers and has_undef(stmt.value)
+            ):
+                return func
+        return self.best(func)[0]
+
     def variant(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
         """`func` with parameters kept so; None where a layout cannot be had."""
         try:
-            source = func
+            source = self.simplest(func)
             for name, storage in storages.items():
                 source = kept(source, name, storage)
         except ScheduleError:

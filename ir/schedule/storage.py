@@ -92,10 +92,10 @@ def kept(func: PrimFunc, name: str, storage: Storage) -> PrimFunc:
     Raises:
         ScheduleError: the map or the pad value is refused.
     """
-    old = next(b for b in func.buffers if b.name == name)
     if storage.is_plain:
         return func
-    return Change(storage.index_map, storage.pad, storage.geometry).parameter(func, old)
+    change = Change(storage.index_map, storage.pad, storage.geometry)
+    return func.with_origin(lambda f: change.parameter(f, next(b for b in f.buffers if b.name == name)))
 
 
 def entry_claim(buffer: Buffer, storage: Storage, func: PrimFunc) -> Stmt:
