@@ -22,7 +22,7 @@ from ir import presburger as pb
 from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions
 from ir.floats import Floats
-from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Var
+from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Store, Var
 
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
 ExprProposal = Callable[[Expr, "Here"], Iterable[Expr]]
@@ -120,6 +120,10 @@ class Here:
     def contents(self, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
         return self.contexts.contents(self.facts, buffer, indices)
+
+    def adds_nothing(self, store: Store) -> bool:
+        """Whether a step of a reduction leaves its element as it is, since what it adds is neutral."""
+        return self.contexts.adds_nothing(self.facts, store)
 
     def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
         """A set computed by isl, or None when that takes too many steps."""

@@ -14,7 +14,7 @@ wherever a context is split, by the `Priority` of its root; both priorities are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import cast
@@ -49,6 +49,7 @@ from ir.nodes import (
     Select,
     Seq,
     Stmt,
+    Store,
     Unary,
     Undef,
     Var,
@@ -339,8 +340,9 @@ class Contexts:
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        spoiled = self._dead(live, _matters(kept))
-        kept, live = self._reconcile(kept, live, spoiled, list(relied(kept.known, live, kept.domain)))
+        kept, live = self._reconcile(
+            kept, live, lambda buffers: self._dead(live, buffers), relied(kept.known, live, kept.domain)
+        )
         return self._add_facts(kept), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
@@ -356,9 +358,13 @@ class Contexts:
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
         live = self._live_after_iteration(sets, permissions, loop)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
-        # What an earlier iteration may spoil, and what a later one relies on.
-        spoiled = sets.others(self._dead(live, about), before(early, name), sets.may, early)
-        needed = [(b, sets.other(r, before(name, late), sets.may, late)) for b, r in relied(known, live, f.domain)]
+
+        def spoiled(buffers: Collection[Buffer]) -> Regions:
+            """What an earlier iteration may spoil."""
+            return sets.others(self._dead(outer, buffers), before(early, name), sets.may, early)
+
+        outer, later = live, before(name, late)
+        needed = ((b, sets.other(r, later, sets.may, late)) for b, r in relied(known, live, f.domain))
         kept, live = self._reconcile(inside, live, spoiled, needed)
         return self._add_facts(kept), self._add_permissions(live)
 
@@ -416,31 +422,36 @@ class Contexts:
         return inside, self._add_permissions({**d, buffer: pb.nothing(len(buffer.shape))})
 
     def _reconcile(
-        self, facts: Facts, live: Regions, spoiled: Regions, relied: Sequence[tuple[Buffer, isl.Set]]
+        self,
+        facts: Facts,
+        live: Regions,
+        spoiled: Callable[[Collection[Buffer]], Regions],
+        relied: Iterable[tuple[Buffer, isl.Set]],
     ) -> tuple[Facts, Regions]:
         """Give every location that is both known and dead to one side.
 
-        `spoiled` is what permissions may have spoiled where the facts are used, `relied` what the facts rely on where
-        the permissions are used; in a sequence these are what is not `live`, and what `facts.known` is about.
-        "Arbitrary contents" is a fact only about contents nobody has written, so it always yields.
+        `spoiled` is what permissions may have spoiled of some buffers where the facts are used, `relied` what the facts
+        rely on where the permissions are used; in a sequence these are what is not `live`, and what `facts.known` is
+        about. "Arbitrary contents" is a fact only about contents nobody has written, so it always yields.
         """
         if not live:
             return facts, live
-        needed = _read_by(facts.conditions)
+        needed, relied = _read_by(facts.conditions), list(relied)
         disputed = any(not r.intersect_params(facts.domain).is_subset(live[b]) for b, r in relied)
         if disputed or any(b in needed for b in live):
             self.conflicts += 1
         known, conditions = facts.known, facts.conditions
         if facts.priority is Priority.FACTS:
             arbitrary: Contents = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
-            known = {**known, **less(arbitrary, spoiled)}
+            known = {**known, **less(arbitrary, spoiled({b for b, _ in arbitrary}))}
             live = {b: r for b, r in live.items() if b not in needed}
             for buffer, region in relied:
                 if buffer in live:
                     live[buffer] = few(live[buffer].union(region))
         else:
-            known = less(known, spoiled)
-            conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, spoiled))
+            gone = spoiled(_matters(facts))
+            known = less(known, gone)
+            conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, gone))
         return replace(facts, known=known, conditions=conditions), live
 
     # Questions ------------------------------------------------------------------------------------------------------
@@ -495,6 +506,9 @@ class Contexts:
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""
+        if isinstance(expr, Var):
+            value = self._pinned(self._domain_of[facts]).get(expr.name)
+            return value if value is not None and expr.dtype.min <= value <= expr.dtype.max else None
 
         def prove() -> int | None:
             f = self._facts[facts]
@@ -510,6 +524,11 @@ class Contexts:
             return value if expr.dtype.min <= value <= expr.dtype.max else None  # computing it is a fault
 
         return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
+
+    def _pinned(self, facts: int) -> Mapping[str, int]:
+        """The variables that have one value only, and which."""
+        found = self._ask(("pinned", facts), lambda: pb.pinned(self._facts[facts].domain), {})
+        return cast("Mapping[str, int]", found)
 
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
@@ -586,6 +605,10 @@ class Contexts:
     def value(self, facts: int, expr: Expr) -> Value | None:
         """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
         return self._values.of(facts, expr)
+
+    def adds_nothing(self, facts: int, store: Store) -> bool:
+        """Whether `A[i] = A[i] op e` leaves A as it is, since e is neutral to op."""
+        return self._values.adds_nothing(facts, store)
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""

@@ -11,7 +11,7 @@ from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import computed
 from ir.functions import inlined
-from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Unary, Undef, Var
+from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Load, Select, Store, Unary, Undef, Var
 from ir.operators import Special, special
 from ir.traverse import has_loads, map_expr, walk_expr
 
@@ -142,6 +142,18 @@ class Values:
                 for law, number in special(expr.op, value.dtype, self._floats):
                     if side in law.sides and value.value == number:
                         yield law, value
+
+    def adds_nothing(self, facts: int, store: Store) -> bool:
+        """Whether `A[i] = A[i] op e` leaves A as it is, since e is neutral to op."""
+        step, element = store.value, Load(store.buffer, store.indices)
+        if not isinstance(step, Binary):
+            return False
+        for operands, kept in (((None, step.rhs), step.lhs), ((step.lhs, None), step.rhs)):
+            if kept.same(element):
+                values = tuple(None if e is None else self.of(facts, e) for e in operands)
+                if any(law.role == "neutral" for law, _ in self.special(step, (values[0], values[1]))):
+                    return True
+        return False
 
     def defined(self, facts: int, expr: Expr) -> bool:
         """Whether an expression has a value that is not arbitrary, as far as it does not fault."""

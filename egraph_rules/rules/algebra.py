@@ -109,6 +109,16 @@ def max_known(x: Term, y: Term):
     return binary("max", x, y), x, x >= y
 
 
+@rule(on=INTEGER, because="x is no greater than z", family="algebra")
+def min_covers(x: Term, y: Term, z: Term):
+    return binary("min", x, binary("min", y, z)), binary("min", x, y), x <= z
+
+
+@rule(on=INTEGER, because="x is no smaller than z", family="algebra")
+def max_covers(x: Term, y: Term, z: Term):
+    return binary("max", x, binary("max", y, z)), binary("max", x, y), x >= z
+
+
 @rule(on=SIGNED, because="adding to both keeps which is smaller", family="algebra")
 def min_offset(x: Term, y: Term, a: Term):
     return binary("min", x + a, y + a), binary("min", x, y) + a, defined(a)
@@ -408,6 +418,6 @@ def cast_of_cast(expr: Expr, here: Here) -> Iterator[Expr]:
 ALGEBRA_RULES = (
     floordiv_of_product, floormod_of_product, floormod_cancel, floordiv_factor, floormod_factor, floordiv_small,
     floormod_small, divmod_rejoins, remainder_of_quotient, floordiv_self, floormod_self, lt_cancel, le_cancel,
-    eq_cancel, min_known, max_known, min_offset, max_offset, select_lt, select_le, select_gt, select_ge,
-    polynomial_form, collected, bits_as_arithmetic, cast_of_cast,
+    eq_cancel, min_known, max_known, min_covers, max_covers, min_offset, max_offset, select_lt, select_le,
+    select_gt, select_ge, polynomial_form, collected, bits_as_arithmetic, cast_of_cast,
 )  # fmt: skip

@@ -6,7 +6,7 @@ nor give undef (`decided`), since a branch between two copies of one statement c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -229,28 +229,57 @@ def nested(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     family="conditionals",
 )
 def conjuncts(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """A branch for each conjunct, so that one may go alone: those on data outside, those that bound regions inside."""
+    """A branch for each conjunct, so that one may go alone.
+
+    The inner one goes if nothing happens where the outer one holds, the outer one also if the inner one does not hold
+    there: those on data stand outside of those that bound regions once, and inside once.
+    """
     if not isinstance(stmt, If) or stmt.other != SKIP:
         return
     parts = list(conjunction(stmt.cond))
     if not 1 < len(parts) <= _MAX_CONJUNCTS:
         return
-    at = here
-    order = sorted(parts, key=lambda c: not has_loads(c))
-    for cond in order[:-1]:
-        inside = at.under(cond, True) if at.decided(cond) else None
-        if inside is None:
-            return
-        at = inside
-    if not at.decided(order[-1]):
-        return
-    new = stmt.then
-    for cond in reversed(order):
-        new = If(cond, new, SKIP)
-    yield new
+    on_data = [c for c in parts if has_loads(c)]
+    on_places = [c for c in parts if not has_loads(c)]
+    for order in dict.fromkeys(((*on_data, *on_places), (*on_places, *on_data))):
+        if _all_decided(order, here):
+            yield _nested(order, stmt.then)
+
+
+def _all_decided(conds: Sequence[Expr], here: Here) -> bool:
+    """Whether each of some conditions can be evaluated where those before it hold."""
+    at: Here | None = here
+    for cond in conds:
+        if at is None or not at.decided(cond):
+            return False
+        at = at.under(cond, True)
+    return True
+
+
+def _nested(conds: Sequence[Expr], stmt: Stmt) -> Stmt:
+    for cond in reversed(conds):
+        stmt = If(cond, stmt, SKIP)
+    return stmt
 
 
 _MAX_CONJUNCTS = 4  # nested branches are all combinations of what may go
+
+
+@rewrite(
+    law="if c: A[i] = x else: A[i] = y  =  A[i] = select(c, x, y)",
+    because="one of both is stored, either way",
+    family="conditionals",
+)
+def selected(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """One store of a selection for two stores of one element (if-conversion)."""
+    del here
+    match stmt:
+        case If(cond=cond, then=Store() as yes, other=Store() as no) if yes.buffer == no.buffer:
+            permits = isinstance(yes.value, Undef) or isinstance(no.value, Undef)
+            if not permits and all(a.same(b) for a, b in zip(yes.indices, no.indices, strict=True)):
+                yield replace(yes, value=Select(cond, yes.value, no.value))
+        case _:
+            pass
 
 
 @rewrite(
@@ -298,6 +327,26 @@ def known_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
                 yield from _where(stmt, here, effects.reads[buffer].subtract(region).params())
 
 
+@rewrite(
+    law="A[i] = A[i] op e  =  if c: A[i] = A[i] op e   where e is neutral to op unless c holds",
+    because="what is neutral leaves the element as it is",
+    family="guard",
+)
+def neutral_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Steps of reductions over padding that adds nothing, left out so that their loops may become shorter."""
+    if not isinstance(stmt, Store) or not isinstance(stmt.value, Binary) or not here.in_loop:
+        return
+    reads = here.effects(stmt).reads
+    for (buffer, value), region in here.known.items():
+        if not isinstance(value, Const) or buffer not in reads or buffer == stmt.buffer:
+            continue
+        for case in _where(stmt, here, reads[buffer].subtract(region).params()):
+            assert isinstance(case, If)
+            padding = here.under(case.cond, False)
+            if padding is not None and padding.adds_nothing(stmt):
+                yield replace(case, other=SKIP)
+
+
 def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
     """The cases of a params set, if both happen."""
 
@@ -320,6 +369,6 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
 _MAX_PIECES = 4  # a condition of more cases is not worth a branch
 
 INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
-BRANCH_RULES = (neighbours, common_part, conjuncts, arbitrary_arm)
-GUARD_RULES = (dead_region, known_region)
+BRANCH_RULES = (neighbours, common_part, conjuncts, selected, arbitrary_arm)
+GUARD_RULES = (dead_region, known_region, neutral_region)
 CASE_RULES = (*INVARIANT_RULES, boolean, *BRANCH_RULES, nested, *GUARD_RULES)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from egraph_rules.authoring.proposal import Here, rewrite
+from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU
@@ -160,4 +160,26 @@ class _Forwarding:
                 return with_children(expr, tuple(self.expr(e, here) for e in children(expr)))
 
 
-CONTENTS_RULES = (forwarded,)
+@rewrite_expr(
+    law="A[max(i, j)]  =  select(i >= j, A[i], A[j])",
+    because="the greater one is one of both, and an element is read where its index is the one",
+)
+def extreme_index(expr: Expr, here: Here) -> Iterator[Expr]:
+    """Reads at clamped places of a buffer of which something is known: what repeats its border needs no clamp."""
+    if not isinstance(expr, Load) or all(buffer != expr.buffer for buffer, _ in here.known):
+        return
+    for axis, index in enumerate(expr.indices):
+        match index:
+            case Binary(op="max" | "min" as op, lhs=a, rhs=b):
+                either = [_with_index(expr, axis, e) for e in (a, b)]
+                yield Select(Binary("ge" if op == "max" else "le", a, b), either[0], either[1])
+                return
+            case _:
+                pass
+
+
+def _with_index(load: Load, axis: int, index: Expr) -> Load:
+    return replace(load, indices=(*load.indices[:axis], index, *load.indices[axis + 1 :]))
+
+
+CONTENTS_RULES = (forwarded, extreme_index)

@@ -32,4 +32,14 @@ def min_known(x: Term, y: Term):
     return binary("min", x, y), x, x <= y
 
 
-FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known)
+@rule(on=FLOAT, because="x is no smaller than z, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
+def max_covers(x: Term, y: Term, z: Term):
+    return binary("max", x, binary("max", y, z)), binary("max", x, y), x >= z
+
+
+@rule(on=FLOAT, because="x is no greater than z, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
+def min_covers(x: Term, y: Term, z: Term):
+    return binary("min", x, binary("min", y, z)), binary("min", x, y), x <= z
+
+
+FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known, max_covers, min_covers)

@@ -78,6 +78,44 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     yield from _shortened(stmt, here, seen)
 
 
+@rewrite(
+    law="for i in n: s  =  if c: s with i = e   where s does nothing unless c holds and i is e",
+    because="an iteration in which every branch is empty changes nothing",
+)
+def one_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Run the one iteration for which the conditions in the body can hold, such as `2 * i + k == o` for o and k."""
+    if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
+        return
+    domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
+    if here.constant(stmt.extent) == 1 or not pb.within_budget(lambda: domain.exact, False):
+        return
+    found = here.ask(lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)).coalesce())
+    only = None if found is None else pb.within_budget(lambda: _only(stmt, here, found), None)
+    if only is not None and here.decided(only[0]):
+        yield If(only[0], substitute(stmt.body, {stmt.var: only[1]}), SKIP)
+
+
+def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
+    """When there is a useful iteration, and which; None if there may be several, or none is ever."""
+    scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
+    line = _line(loop, pb.forget(useful, pb.variables(useful) - {loop.var.name, *scope}))
+    if line is None or line.is_empty():
+        return None
+    first, last = (readback.coordinate(line, 0, upper=upper) for upper in (False, True))
+    if first is None or last is None or not first.is_equal(last) or first.n_piece() > _MAX_PIECES:
+        return None
+    when = readback.condition(line.params(), scope, here.domain)
+    return when, _typed(readback.expression(first.coalesce(), scope, line.params()), loop.var.dtype)
+
+
+def _line(loop: For, useful: isl.Set) -> isl.Set | None:
+    """Iterations of a loop as a set of one dimension; None if nothing bounds them."""
+    position = useful.find_dim_by_name(isl.dim_type.param, loop.var.name)
+    if position < 0:
+        return None
+    return isl.Set.from_params(useful).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1)
+
+
 def _shortened(loop: For, here: Here, iterations: Callable[[], isl.Set]) -> Iterator[Stmt]:
     """The loop over the least range that contains some iterations, if that is shorter."""
     found = here.ask(lambda: iterations().coalesce())
@@ -130,11 +168,9 @@ def _useful(stmt: Stmt) -> isl.Set:
 
 def _bounds(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     """Start and extent of the least range that contains the useful iterations; None if they are no better."""
-    name = loop.var.name
-    position = useful.find_dim_by_name(isl.dim_type.param, name)
-    if position < 0:
+    line = _line(loop, useful)
+    if line is None:
         return None
-    line = isl.Set.from_params(useful).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1)
     low, high = readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
     was = pb.affine(loop.start), pb.affine(loop.extent)
     if low is None or high is None or was[0] is None or was[1] is None:
@@ -195,4 +231,4 @@ def binding(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield replace(let, body=replace(stmt, body=let.body))
 
 
-LOOP_RULES = (useful_iterations, needed_iterations, single_iteration, no_iteration)
+LOOP_RULES = (useful_iterations, one_iteration, needed_iterations, single_iteration, no_iteration)

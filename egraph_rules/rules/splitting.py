@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import pairwise
 
 import islpy as isl
@@ -40,6 +40,7 @@ from ir.nodes import (
 from ir.operators import LIBRARY
 from ir.schedule.edit import plus
 from ir.schedule.edit import with_children as with_parts
+from ir.schedule.legality import carried
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -111,7 +112,7 @@ def _layouts(loop: For, loops: frozenset[str]) -> Iterator[tuple[Expr, int]]:
     others = loops.union(v.name for s in walk(loop.body) for v in bound_var(s)) if found else loops
     for (position, k), ops in found.items():
         alone = others.isdisjoint(v.name for v in free_vars(position))
-        if len(ops) == 2 and alone and _shift(position, loop.var) is not None:
+        if "floordiv" in ops and alone and _shift(position, loop.var) is not None:
             yield position, k
 
 
@@ -187,6 +188,8 @@ def _tidy(expr: Expr, new: set[Var], place: Here) -> Expr:
     """Quasi-affine parts that mention new variables, in their normal form."""
     if new.isdisjoint(free_vars(expr)):
         return expr
+    if isinstance(expr, Select) or (isinstance(expr, Binary) and expr.op in ("min", "max")):
+        return with_children(expr, tuple(_tidy(e, new, place) for e in children(expr)))  # as the author told the cases
     if expr.dtype is DType.BOOL or expr.dtype.is_integer:
         assert affine_form.propose_expr is not None
         for form in affine_form.propose_expr(expr, place):
@@ -199,23 +202,55 @@ def _tidy(expr: Expr, new: set[Var], place: Here) -> Expr:
 
 @rewrite(
     law="for o in n: for r in k: s  =  for i in n * k: s with o = i // k, r = i % k   where s only uses k * o + r",
-    because="the same iterations run in the same order",
+    because="the same iterations run in the same order, or in another one where none depends on another",
     family="loops",
 )
 def coalesced(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Coalesce two loops whose body needs no more than the position that both together count: one may be shortened."""
-    match stmt:
-        case For(kind="serial", start=Const(value=0), body=For(kind="serial", start=Const(value=0)) as inner):
-            extents = pb.affine(stmt.extent), here.constant(inner.extent)
-            if extents[0] is None or extents[1] is None or extents[1] < 1 or inner.var.dtype is not stmt.var.dtype:
-                return
-            if not all(_counts(e, stmt.var, inner.var, extents[1]) for s in walk(inner.body) for e in stmt_exprs(s)):
-                return  # as for most nests, without asking isl
-            new = pb.within_budget(lambda: _coalesced(stmt, inner, extents[1] or 1, here), None)
-            if new is not None:
-                yield new
-        case _:
-            pass
+    """Coalesce two loops of a nest whose body needs no more than the position that both together count.
+
+    One loop may be shortened. Loops between the two then stand inside.
+    """
+    nest = _nest(stmt)
+    for depth in range(1, len(nest)):
+        outer, inner, body = nest[0], nest[depth], nest[-1].body
+        extent, count = pb.affine(outer.extent), here.constant(inner.extent)
+        if extent is None or count is None or count < 1 or inner.var.dtype is not outer.var.dtype:
+            continue
+        if not all(_counts(e, outer.var, inner.var, count) for s in walk(body) for e in stmt_exprs(s)):
+            continue  # as for most nests, without asking isl
+        if depth > 1 and not _independent(nest[: depth + 1], here):
+            continue
+        within = _around(nest[1:depth], inner.body)
+        question = partial(_coalesced, outer, inner, within, count, here)
+        new = pb.within_budget(question, None)
+        if new is not None:
+            yield new
+            return
+
+
+def _nest(stmt: Stmt) -> list[For]:
+    """Loops that hold nothing but the next one, with bounds that do not depend on each other."""
+    found: list[For] = []
+    while isinstance(stmt, For) and stmt.kind == "serial" and isinstance(stmt.start, Const) and stmt.start.value == 0:
+        if not free_vars(stmt.extent).isdisjoint(loop.var for loop in found):
+            break
+        found.append(stmt)
+        stmt = stmt.body
+    return found
+
+
+def _around(loops: Sequence[For], body: Stmt) -> Stmt:
+    return reduce(lambda inner, loop: replace(loop, body=inner), reversed(loops), body)
+
+
+def _independent(loops: Sequence[For], here: Here) -> bool:
+    """Whether no iteration of a nest depends on another, so that they may run in any order."""
+    domain = here.domain
+    for loop in loops:
+        if not pb.within_budget(lambda at=loop, d=domain: carried(at, d) is None, False):
+            return False
+        domain = domain.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+    return True
 
 
 def _counts(expr: Expr, outer: Var, inner: Var, count: int) -> bool:
@@ -248,16 +283,17 @@ def _multiples(expr: Expr, outer: Var, inner: Var) -> tuple[int, int] | None:
             return None if outer in mentioned or inner in mentioned else (0, 0)
 
 
-def _coalesced(outer: For, inner: For, count: int, here: Here) -> Stmt | None:
+def _coalesced(outer: For, inner: For, body: Stmt, count: int, here: Here) -> Stmt | None:
+    """Two loops around a body as one."""
     dtype = outer.var.dtype
     position, size = Var(outer.var.name, dtype), const(count, dtype)
     extent = fold(Binary("mul", outer.extent, size))
-    loop = For(position, const(0, dtype), extent, inner.body, span=outer.span)
+    loop = For(position, const(0, dtype), extent, body, span=outer.span)
     if (dtype.bits < 32 or isinstance(extent, Const)) and not _stays_within(dtype, (extent,), here):
         return None
     place = here.at(here.domain.intersect(pb.loop_domain(position, loop.start, extent).may))
     parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
-    body = _tidied(substitute(inner.body, parts), {position}, place)
+    body = _tidied(substitute(body, parts), {position}, place)
     divided = any(
         isinstance(e, Binary) and e.op in ("floordiv", "floormod") and position in free_vars(e)
         for whole in all_exprs(body)

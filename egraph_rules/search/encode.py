@@ -52,7 +52,7 @@ from ir.nodes import (
     Var,
     const,
 )
-from ir.traverse import substitute_expr, walk_expr
+from ir.traverse import all_exprs, free_vars, substitute, substitute_expr, walk_expr
 
 T = TypeVar("T")
 Tables = dict[str, list[tuple[Cell, ...]]]
@@ -428,6 +428,21 @@ class Expander:
                 self.tables["may_run"].append((inside, arm.number))
                 self.tables["want"].append((inside, arm.number, permissions))
                 self.expand(inside, arm, permissions, question=True)
+                for part in (yes, no):
+                    self._expand_pinned(inside, part, permissions)
+
+    def _expand_pinned(self, facts: int, part: Part, permissions: int) -> None:
+        """Say what an arm is with variables that have one value here replaced by it: the other may be written so."""
+        scope = self.contexts.facts(facts).scope
+        free = {v for e in all_exprs(part.stmt) for v in free_vars(e)}
+        known = {v: self.contexts.constant(facts, v) for v in scope if v in free}
+        values: dict[Var, Expr] = {v: Const(value, v.dtype) for v, value in known.items() if value is not None}
+        if not values:
+            return
+        names = AuthorNames.of(_bindings(part))
+        other = self.numbering.number(substitute(part.stmt, values), len(scope), names)
+        self.tables["same"].append((facts, part.number, permissions, other.number))
+        self.expand(facts, other, permissions, question=True)
 
     def _split(self, facts: int, cond: Expr) -> tuple[int, int]:
         number = self.numbering.expr(cond)
@@ -548,7 +563,7 @@ def _is_in_range(expr: Expr) -> bool:
 
 def _may_have_one_value(expr: Expr) -> bool:
     """Whether sets are asked for the one value of an expression whose operands have several."""
-    return isinstance(expr, Call) or (isinstance(expr, Binary) and expr.op in _ASK_CONSTANT)
+    return isinstance(expr, (Call, Var)) or (isinstance(expr, Binary) and expr.op in _ASK_CONSTANT)
 
 
 def _operation(table: str, cells: tuple[Cell, ...]) -> Expr:

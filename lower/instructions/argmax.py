@@ -14,10 +14,10 @@ from math import prod
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
+from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
 from lower.analysis.linear_forms import to_expr
-from lower.nest.if_conversion import conjuncts
+from lower.nest.if_conversion import are_apart, conjuncts
 from lower.nest.nodes import Box, Fresh, Pick
 from lower.storage.array_expansion import recorded
 
@@ -79,20 +79,19 @@ def selection(
     if arrays is None:
         return None
     test, *kept = arrays.statements
-    written = {s.buffer for s in kept}
     compared = _comparison(test, kept, loops)
     if compared is None or any(loop.var.dtype is not DType.INT32 for loop in loops):
         return None
     op, value, others = compared
     flag = Load(test.buffer, test.store.indices)
     extra = kept[0].guards[:-1]
-    if not all(_keeps(s, loops, flag, extra, written) for s in kept):
+    if not all(_keeps(s, loops, flag, extra, kept) for s in kept):
         return None
     if not any(loop.var in free_vars(value) for loop in loops) or _twice(kept):
         return None
     which, last = _OF[op]
     some = (*others, *extra)
-    if any(load.buffer in written for e in some for load in loads(e)) or (some and last and value.dtype.is_integer):
+    if any(_reads(e, kept) for e in some) or (some and last and value.dtype.is_integer):
         return None  # what is left out counts as the worst number, which an integer may be
     place = Buffer(new.name(f"{loops[-1].var.name}_best"), (), DType.INT32, "local")
     there = dict(_positions(loops, boxes, Load(place, ())))
@@ -123,12 +122,11 @@ def _comparison(
 ) -> tuple[str, Expr, tuple[Expr, ...]] | None:
     """The comparison that a statement stores, alone or with other conditions: operator, value, and the others."""
     conditions = conjuncts(test.store.value)
-    written = {s.buffer for s in kept}
     found: list[tuple[str, Expr, Expr]] = []
     for c in conditions:
         if isinstance(c, Binary) and c.op in _OF:
             for op, value, best in ((c.op, c.lhs, c.rhs), (_TURNED[c.op], c.rhs, c.lhs)):
-                if not any(load.buffer in written for load in loads(value)) and _best(best, value, kept, loops):
+                if not _reads(value, kept) and _best(best, value, kept, loops):
                     found.append((op, value, c))
     if len(found) != 1:
         return None
@@ -146,7 +144,7 @@ def _best(best: Expr, value: Expr, kept: Sequence[Statement], loops: Sequence[Lo
 
 
 def _keeps(
-    statement: Statement, loops: Sequence[Loop], flag: Load, extra: Sequence[Expr], written: set[Buffer]
+    statement: Statement, loops: Sequence[Loop], flag: Load, extra: Sequence[Expr], kept: Sequence[Statement]
 ) -> bool:
     """Whether a statement stores, where the comparison holds, to one place what depends on nothing that is kept."""
     store = statement.store
@@ -154,17 +152,19 @@ def _keeps(
     if not last.same(flag) or len(first) != len(extra) or not all(map(Expr.same, first, extra)):
         return False
     exprs = (store.value, *store.indices)
-    free = not any(load.buffer in written or load.buffer == flag.buffer for e in exprs for load in loads(e))
+    free = not any(_reads(e, kept) or any(load.buffer == flag.buffer for load in loads(e)) for e in exprs)
     return free and all(free_vars(i).isdisjoint(loop.var for loop in loops) and not has_loads(i) for i in store.indices)
+
+
+def _reads(expr: Expr, kept: Sequence[Statement]) -> bool:
+    """Whether an expression may read what some statements store to one place each."""
+    return any(
+        load.buffer == s.buffer and not are_apart(load.indices, s.store.indices) for load in loads(expr) for s in kept
+    )
 
 
 def _twice(kept: Sequence[Statement]) -> bool:
     """Whether two statements may store to one element."""
     return any(
-        a.buffer == b.buffer and not any(map(_differ, a.store.indices, b.store.indices))
-        for a, b in combinations(kept, 2)
+        a.buffer == b.buffer and not are_apart(a.store.indices, b.store.indices) for a, b in combinations(kept, 2)
     )
-
-
-def _differ(a: Expr, b: Expr) -> bool:
-    return isinstance(a, Const) and isinstance(b, Const) and a.value != b.value

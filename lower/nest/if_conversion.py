@@ -90,7 +90,8 @@ def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
     own = Load(last.buffer, last.indices)
     parts = conjuncts(branch.cond)
     data = [c for c in parts if last.buffer in _read(c)]
-    here = all(load.buffer != last.buffer or load.same(own) for load in loads(branch.cond))
+    read = (load for load in loads(branch.cond) if load.buffer == last.buffer)
+    here = all(load.same(own) or are_apart(load.indices, own.indices) for load in read)
     if here and (first or not data or _stays(Select(conjunction(data), last.value, own), policy)):
         return None
     if parts[-len(data) :] != tuple(data) or not _evaluates(data[0], own):
@@ -101,6 +102,12 @@ def as_choices(stmt: Stmt, policy: Policy) -> tuple[Stmt, ...] | None:
     late = If(conjunction(plain), chosen, branch.other, branch.span) if plain else chosen
     early = (If(branch.cond, s, branch.other, branch.span) for s in first)
     return (*early, late)
+
+
+def are_apart(one: Sequence[Expr], other: Sequence[Expr]) -> bool:
+    """Whether two elements of a buffer differ in some index by a number, whatever the variables are."""
+    steps = (linear(a) - linear(b) for a, b in zip(one, other, strict=True))
+    return any(step.is_const and step.const != 0 for step in steps)
 
 
 def _stays(choice: Select, policy: Policy) -> bool:
@@ -136,7 +143,7 @@ def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
         return None
     own = Load(first.buffer, first.indices)
     others = [load for e in (second.cond, later.value) for load in loads(e) if load.buffer == first.buffer]
-    if not all(load.same(own) or _elsewhere(load, own) for load in others) or not is_short(first.value):
+    if not all(load.same(own) or are_apart(load.indices, own.indices) for load in others) or not is_short(first.value):
         return None
 
     def one(e: Expr) -> Expr:
@@ -144,13 +151,6 @@ def overwritten(first: Stmt, second: Stmt) -> Stmt | None:
 
     cond, value = map_expr(second.cond, one), map_expr(later.value, one)
     return replace(later, value=Select(cond, value, first.value))
-
-
-def _elsewhere(load: Load, own: Load) -> bool:
-    """Whether a load never reads an element that another does, in the same iteration."""
-    pairs = zip(load.indices, own.indices, strict=True)
-    apart = [linear(a) - linear(b) for a, b in pairs]
-    return any(d.is_const and d.const != 0 for d in apart)
 
 
 def _without_names(stmt: Stmt) -> tuple[Stmt, set[Buffer]]:

@@ -173,6 +173,167 @@ CASES = {
         C[0] = C[0] + A[io]
 """,
     ),
+    "first and last iterations that are no exceptions": Case(
+        'A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")',
+        """
+    T.assume(A[0] == A[32] and A[33] == A[1])
+    for i in range(32):
+        if i == 0:
+            C[i] = A[32] + A[2]
+        elif i == 31:
+            C[i] = A[31] + A[1]
+        else:
+            C[i] = A[i] + A[i + 2]
+""",
+        """
+    for i in T.serial(32):
+        C[i] = A[i] + A[i + 2]
+""",
+    ),
+    "a bound on places goes where one on data does not hold": Case(
+        'A: T.Buffer((16, 16), "int32"), C: T.Buffer((1,), "int32")',
+        """
+    for i, j in T.grid(16, 16):
+        T.assume(16 * i + j < 250 or A[i, j] == -1)
+    C[0] = 0
+    for i, j in T.grid(16, 16):
+        if 16 * i + j < 250 and A[i, j] > 0:
+            C[0] = C[0] + 1
+""",
+        """
+    C[0] = 0
+    for i, j in T.grid(16, 16):
+        if A[i, j] > 0:
+            C[0] = C[0] + 1
+""",
+    ),
+    "products with padding are left out where that shortens what stores them, too": Case(
+        'X: T.Buffer((10, 16), "float32"), W: T.Buffer((16, 16), "float32"), C: T.Buffer((10,), "float32")',
+        """
+    H = T.alloc_buffer((10, 16), "float32")
+    for i, k in T.grid(10, 16):
+        T.assume(k < 12 or X[i, k] == 0.0)
+    for i, j in T.grid(10, 16):
+        H[i, j] = 0.0
+        for k in range(16):
+            H[i, j] = H[i, j] + X[i, k] * W[k, j]
+    for i in range(10):
+        C[i] = 0.0
+        for j in range(12):
+            C[i] = C[i] + H[i, j] * T.tanh(H[i, j])
+""",
+        """
+    H = T.alloc_buffer((10, 16), "float32")
+    for i in T.serial(10):
+        for j in T.serial(12):
+            H[i, j] = 0.0
+            for k in T.serial(12):
+                H[i, j] = H[i, j] + X[i, k] * W[k, j]
+        C[i] = 0.0
+        for j in T.serial(12):
+            C[i] = C[i] + H[i, j] * T.tanh(H[i, j])
+""",
+    ),
+    "the one iteration that a transposed convolution needs": Case(
+        'X: T.Buffer((8,), "float32"), W: T.Buffer((4,), "float32"), C: T.Buffer((20,), "float32")',
+        """
+    for o in range(20):
+        C[o] = 0.0
+        for i, k in T.grid(8, 4):
+            if 2 * i + k == o:
+                C[o] = C[o] + X[i] * W[k]
+""",
+        """
+    for o in T.serial(20):
+        C[o] = 0.0
+        for i in T.serial(8):
+            if o >= 2 * i and 2 * i + 3 >= o:
+                C[o] = C[o] + X[i] * W[o - 2 * i]
+""",
+    ),
+    "clamped reads of a repeated border": Case(
+        'A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")',
+        """
+    T.assume(A[0] == A[1] and A[33] == A[32])
+    for i in range(32):
+        C[i] = A[T.max(i, 1)] * A[T.min(i + 2, 32)]
+""",
+        """
+    for i in T.serial(32):
+        C[i] = A[i] * A[i + 2]
+""",
+    ),
+    "a maximum that starts at zero covers one with zero": Case(
+        'A: T.Buffer((8, 16), "float32"), C: T.Buffer((8,), "float32")',
+        """
+    for i in range(8):
+        C[i] = 0.0
+        for j in range(16):
+            C[i] = T.max(C[i], T.max(A[i, j], 0.0))
+""",
+        """
+    for i in T.serial(8):
+        C[i] = 0.0
+        for j in T.serial(16):
+            C[i] = T.max(C[i], A[i, j])
+""",
+    ),
+    "tiles with tails that no layout asks for": Case(
+        'A: T.Buffer((10, 6), "float32"), B: T.Buffer((6, 7), "float32"), C: T.Buffer((10, 7), "float32")',
+        """
+    for io, jo, ii, ji in T.grid(3, 2, 4, 4):
+        if 4 * io + ii < 10 and 4 * jo + ji < 7:
+            C[4 * io + ii, 4 * jo + ji] = 0.0
+            for k in range(6):
+                C[4 * io + ii, 4 * jo + ji] = C[4 * io + ii, 4 * jo + ji] + A[4 * io + ii, k] * B[k, 4 * jo + ji]
+""",
+        """
+    for io, jo in T.grid(10, 7):
+        C[io, jo] = 0.0
+        for k in T.serial(6):
+            C[io, jo] = C[io, jo] + A[io, k] * B[k, jo]
+""",
+    ),
+    "groups of channels": Case(
+        'X: T.Buffer((4, 8), "float32"), W: T.Buffer((8, 3), "float32"), C: T.Buffer((8, 6), "float32")',
+        """
+    for o, x in T.grid(8, 6):
+        C[o, x] = 0.0
+        for d in range(3):
+            C[o, x] = C[o, x] + X[o // 2, x + d] * W[o, d]
+""",
+        """
+    for oo, oi, x in T.grid(4, 2, 6):
+        C[oi + 2 * oo, x] = 0.0
+        for d in T.serial(3):
+            C[oi + 2 * oo, x] = C[oi + 2 * oo, x] + X[oo, x + d] * W[oi + 2 * oo, d]
+""",
+    ),
+    "neighbours of halved indices, kept inside": Case(
+        'A: T.Buffer((8, 8), "float32"), C: T.Buffer((16, 16), "float32")',
+        """
+    for i, j in T.grid(16, 16):
+        C[i, j] = A[i // 2, j // 2] + A[T.min(i // 2 + 1, 7), T.min(j // 2 + 1, 7)]
+""",
+        """
+    for io, ii, jo, ji in T.grid(8, 2, 8, 2):
+        C[ii + 2 * io, ji + 2 * jo] = A[io, jo] + A[T.min(io + 1, 7), T.min(jo + 1, 7)]
+""",
+    ),
+    "two stores of one element": Case(
+        VECTOR,
+        """
+    for i in range(16):
+        if i < 11:
+            C[i] = T.exp(A[i])
+        else:
+            C[i] = 0.0
+""",
+        """
+    for i in T.serial(16):
+        C[i] = T.if_then_else(i < 11, T.exp(A[i]), 0.0)
+""",
+    ),
 }
 
 
@@ -208,6 +369,17 @@ TRAPS = {
             C[i] = A[i]
         else:
             C[i - 1] = T.undef()
+""",
+    "tiles whose order matters": """
+    for io, jo, ii in T.grid(4, 2, 4):
+        C[4 * io + ii] = C[4 * io + ii] * 0.5 + A[4 * io + ii] * T.cast(jo, "float32")
+""",
+    "a selection of what would fault": """
+    for i in range(16):
+        if i > 0:
+            C[i] = A[i - 1]
+        else:
+            C[i] = A[i]
 """,
     "positions of a nest that overlap": """
     for io, ii in T.grid(4, 4):

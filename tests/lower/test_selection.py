@@ -19,6 +19,7 @@ from profiles import some
 EAGER = replace(CPU, name="eager", scalar=1e4, step=1e4)
 ROW = 'A: T.Buffer((20,), "int32"), M: T.Buffer((1,), "int32"), P: T.Buffer((1,), "int32")'
 ROWS = 'A: T.Buffer((6, 9), "int32"), M: T.Buffer((6,), "int32"), P: T.Buffer((6,), "int32")'
+STEPS = 'A: T.Buffer((6, 6), "int32"), M: T.Buffer((7, 6), "int32"), P: T.Buffer((7, 6), "int32")'
 START = "M[0] = A[3]\nP[0] = 3\n"
 
 
@@ -90,6 +91,12 @@ def test_values_without_a_place_are_extremes(params: str, body: str) -> None:
     assert not any("argm" in line or "stays a loop" in line for line in report), report
 
 
+def test_the_best_of_the_step_before_for_each_element_of_a_step() -> None:
+    body = "for t in T.serial(1, 7):\n    for s in range(6):\n        M[t, s] = M[t - 1, 0] + A[0, s]\n        P[t, s] = 0\n        for q in T.serial(1, 6):\n            if M[t - 1, q] + A[q, s] > M[t, s]:\n                M[t, s] = M[t - 1, q] + A[q, s]\n                P[t, s] = q"
+    report = check(STEPS, body)
+    assert any("argmax over q" in line for line in report), report
+
+
 OTHERS = {
     "equal ones of some": (ROW, START + "for i in range(20):\n    if A[i] >= M[0] and A[i] < 2:\n        M[0] = A[i]\n        P[0] = i"),
     "kept twice": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] > M[r]:\n        M[r] = A[r, i]\n        P[r] = i\n        P[0] = r"),
@@ -99,6 +106,7 @@ OTHERS = {
     "kept values matter": (ROW, START + "for i in range(20):\n    if A[i] > M[0]:\n        M[0] = A[i]\n        P[0] = P[0] + 1"),
     "compared with another": (ROW, START + "for i in range(20):\n    if A[i] > P[0]:\n        M[0] = A[i]\n        P[0] = i"),
     "the other of two": (ROWS, "for r, i in T.grid(6, 9):\n    if A[r, i] < M[r]:\n        M[r] = A[r, 8 - i]"),
+    "best of the same row": (STEPS, "for t in range(7):\n    for s in range(6):\n        for q in range(6):\n            if M[t, q] - 1 > M[t, s]:\n                M[t, s] = M[t, q] - 1\n                P[t, s] = q"),
     "kept elsewhere": (ROWS, "for i in range(6):\n    if A[0, i] > M[0]:\n        M[0] = A[0, i]\n        P[i] = i"),
 }  # fmt: skip
 
