@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from importlib.metadata import version
 
-from egraph_rules import Rule, check_rule, prove, rule, simplify
+from egraph_rules import Rule, check_rule, padding_of, prove, rule, simplify, suggest_padding
 from ir import LoopsatError, PrimFunc, interpret, parse
 from ir import script as T
 from ir.schedule import Schedule
@@ -25,7 +25,7 @@ __version__ = version("loopsat")
 
 __all__ = [
     "LoopsatError", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule", "compile", "emit",
-    "export", "interpret", "jit", "optimize", "parse", "prove", "rule", "simplify",
+    "export", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule", "simplify", "suggest_padding",
 ]  # fmt: skip
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from egraph_rules.check import check_rule
 from egraph_rules.check.registration import register
 from egraph_rules.expressions import prove, simplify
 from egraph_rules.modules.optimize import optimize
+from egraph_rules.modules.queries import padding_of, suggest_padding
+from egraph_rules.modules.result import ModuleResult
 from egraph_rules.optimization import Report, Result
 from egraph_rules.rules.registry import registered_rules, unregister
 from ir.floats import Floats
@@ -13,6 +15,7 @@ from ir.floats import Floats
 __all__ = [
     "Floats",
     "Here",
+    "ModuleResult",
     "Number",
     "Report",
     "Result",
@@ -22,6 +25,7 @@ __all__ = [
     "check_rule",
     "defined",
     "optimize",
+    "padding_of",
     "prove",
     "register",
     "registered_rules",
@@ -29,5 +33,6 @@ __all__ = [
     "rewrite_expr",
     "rule",
     "simplify",
+    "suggest_padding",
     "unregister",
 ]

@@ -121,9 +121,7 @@ class ModuleSearch:
     def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
         """The cheapest module found."""
         began = time.perf_counter()
-        check_calls(self.module)
-        entry = entry_of(self.module, self.entry)
-        check_entry(entry, verify)
+        entry = self.checked(verify)
         graph = graph_of(entry, free)
         choice = self.choose(graph, storages(graph, self.target, maps))
         found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
@@ -134,6 +132,13 @@ class ModuleSearch:
         module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)
         before = self._price(without_calls(entry))
         return ModuleResult(module, entry.name, best.layouts, price, before, report, self.module)
+
+    def checked(self, verify: bool) -> PrimFunc:
+        """The entry function, verified unless the caller vouches for it."""
+        check_calls(self.module)
+        entry = entry_of(self.module, self.entry)
+        check_entry(entry, verify)
+        return entry
 
     def choose(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Choice:
         """The cheapest choice of how buffers are kept, among these ways."""
