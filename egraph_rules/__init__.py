@@ -5,7 +5,7 @@ from egraph_rules.authoring.rule import Number, Rule, Term, Truth, defined, rule
 from egraph_rules.check import check_rule
 from egraph_rules.check.registration import register
 from egraph_rules.expressions import prove, simplify
-from egraph_rules.modules.optimize import optimize
+from egraph_rules.modules.program import optimize
 from egraph_rules.modules.queries import padding_of, suggest_padding
 from egraph_rules.modules.result import ModuleResult
 from egraph_rules.optimization import Report, Result

@@ -13,12 +13,12 @@ from typing import Protocol
 
 import islpy as isl
 
-from egraph_rules import optimization
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.graph import graph_of
-from egraph_rules.modules.optimize import ModuleSearch
 from egraph_rules.modules.pads import add_new, wanted_by_reductions
+from egraph_rules.modules.program import ModuleSearch
+from egraph_rules.optimization import optimize as optimize_function
 from ir import presburger as pb
 from ir import readback
 from ir.analysis.effects import EffectAnalysis, Effects, get
@@ -149,7 +149,7 @@ def padding_of(program: PrimFunc | Module | HasFunc, target: str | Target = "cpu
     prices = target if isinstance(target, Target) else target_named(target)
 
     def price(form: PrimFunc) -> float:
-        return optimization.optimize(form, prices, verify=False).variants[0][1]
+        return optimize_function(form, prices, verify=False).variants[0][1]
 
     plain = lower_blocks(func)
     effects = EffectAnalysis().of(plain.body)
@@ -271,7 +271,7 @@ def suggest_padding(
     more than all buffers as they are. Arguments are those of `optimize`, as are errors.
     """
     prices = target if isinstance(target, Target) else target_named(target)
-    search = ModuleSearch(module, entry, prices, lambda f: optimization.optimize(f, prices, verify=False))
+    search = ModuleSearch(module, entry, prices, lambda f: optimize_function(f, prices, verify=False))
     graph = graph_of(search.checked(True), free)
     ways = storages(graph, prices, {} if maps is None else maps)
     plain = {name: [w[0]] for name, w in ways.items()}

@@ -31,6 +31,10 @@ class Kernels:
     def __contains__(self, name: object) -> bool:
         return name in self._known or name in self._unread
 
+    def owns(self, name: str) -> bool:
+        """Whether a name is that of the module."""
+        return name in self._owners
+
     def read(self, name: str) -> PrimFunc:
         """The kernel of this name, which is one of them."""
         if name not in self._known:

@@ -20,6 +20,7 @@ from ir.script.definition import parse_definition
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.function import FunctionParser
 from ir.script.kernels import Kernels
+from ir.script.relax import is_graph, parse_graph
 from ir.script.scope import Constant, Scope, Source
 from ir.syntax import python_syntax
 
@@ -33,6 +34,8 @@ _DIALECTS = ("script", "tir", "ir", "tirx")  # what `T` may be imported from
 
 def parse(text: str, file: str = "<string>") -> Module:
     """All kernels in a Python text: functions under `@T.prim_func`, also inside classes under `@T.module`.
+
+    A graph under `@R.function` is read as a kernel that calls others.
 
     Other Python around them is ignored, except that names bound to numbers, strings or tuples at module level, and
     functions under `@T.function`, can be used in kernels.
@@ -54,13 +57,15 @@ def parse(text: str, file: str = "<string>") -> Module:
 
     def add(nodes: Iterable[ast.stmt], known: Mapping[str, Constant]) -> None:
         for node in nodes:
-            if not isinstance(node, ast.FunctionDef) or not _is_decorated(node, ("prim_func",)):
+            graph = isinstance(node, ast.FunctionDef) and is_graph(node)
+            if not isinstance(node, ast.FunctionDef) or not (graph or _is_decorated(node, ("prim_func",))):
                 continue
             if node.name in found:
                 message = f"two kernels are called {node.name}"
                 raise ParseError("duplicate-name", message, source.span(node), help="rename one")
             found[node.name] = node
-            kernels.add(node.name, partial(parse_function, node, source, known, kernels))
+            read = partial(parse_graph, node, source) if graph else partial(parse_function, node, source, known)
+            kernels.add(node.name, partial(read, kernels))
 
     top = [*_top_level(tree.body)]
     for node in top:

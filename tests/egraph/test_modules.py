@@ -15,7 +15,7 @@ from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import storages, wanted
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import graph_of
-from egraph_rules.modules.optimize import ModuleSearch
+from egraph_rules.modules.program import ModuleSearch
 from ir import interpret, parse, verify
 from ir.calls import calls_in
 from ir.errors import LoopsatError, OptionError, ScheduleError

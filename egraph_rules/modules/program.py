@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import overload
 
-from egraph_rules import optimization
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target, target_named
@@ -21,6 +20,7 @@ from egraph_rules.modules.graph import Call, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.variants import Pricer, Variant, copying
 from egraph_rules.optimization import Result
+from egraph_rules.optimization import optimize as optimize_function
 from egraph_rules.search.erase import erase
 from ir.blocks import lower_blocks
 from ir.calls import callees, without_calls
@@ -93,13 +93,13 @@ def optimize(
     """
     policy = None if floats is None else floats
     if isinstance(program, PrimFunc):
-        return optimization.optimize(program, target, k, budget, policy, rules, without, verify, whole)
+        return optimize_function(program, target, k, budget, policy, rules, without, verify, whole)
     chosen = target if isinstance(target, Target) else target_named(target)
     given = None if rules is None else tuple(rules)
     left_out = (without,) if isinstance(without, str) else tuple(without)
 
     def search(func: PrimFunc) -> Result:
-        return optimization.optimize(func, chosen, 1, budget, policy, given, left_out, False)
+        return optimize_function(func, chosen, 1, budget, policy, given, left_out, False)
 
     return ModuleSearch(program, entry, chosen, search, whole).run(free, {} if maps is None else maps, verify)
 
