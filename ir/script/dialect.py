@@ -8,6 +8,7 @@ import keyword
 import math
 import numbers
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,8 @@ def prim_func(function: Callable[..., object] | None = None, *, verify: bool = T
     def define(function: Callable[..., object]) -> PrimFunc:
         node, source = definition_of(function, "T.prim_func")
         constants, kernels = _visible(function)
-        func = parse_function(node, source, constants, Kernels(kernels))
+        owners = tuple(function.__qualname__.split(".")[-2:-1])  # the class that is in the making
+        func = parse_function(node, source, constants, Kernels(kernels, owners))
         if not verify:
             return func.vouched()
         check_entry(func)
@@ -83,7 +85,7 @@ def _visible(function: FunctionType) -> tuple[dict[str, Constant], dict[str, Pri
         frame = frame.f_back
     found: dict[str, Constant] = {}
     kernels: dict[str, PrimFunc] = {}
-    for scope in (function.__globals__, *reversed(scopes), inspect.getclosurevars(function).nonlocals):
+    for scope in (function.__globals__, *reversed(scopes), _enclosed(function)):
         for name, value in scope.items():
             found.pop(name, None)
             kernels.pop(name, None)
@@ -93,6 +95,15 @@ def _visible(function: FunctionType) -> tuple[dict[str, Constant], dict[str, Pri
             elif isinstance(value, PrimFunc):
                 kernels[name] = value
     return found, kernels
+
+
+def _enclosed(function: FunctionType) -> dict[str, object]:
+    """Names of enclosing functions that a function uses; a class that is in the making has no value yet."""
+    found: dict[str, object] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # an empty cell
+            found[name] = cell.cell_contents
+    return found
 
 
 def _constant(value: object) -> Constant | None:
