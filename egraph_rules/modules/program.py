@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from typing import overload
+from typing import Protocol, overload
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.prices import Prices
@@ -34,6 +34,23 @@ from ir.verify import check_entry
 VARIANTS = 24  # of a call: ways to keep its buffers that are searched
 INLINED = 40  # stores of a program with all callees inlined up to which that is searched as a whole
 Whole = Callable[[PrimFunc], float]
+
+
+class Search(Protocol):
+    """The search over one function; with a price of programs as a whole, that orders the best it finds."""
+
+    def __call__(self, func: PrimFunc, whole: Whole | None = None, /) -> Result:
+        """The cheapest equivalents."""
+        ...
+
+
+def search_for(target: Target) -> Search:
+    """The search by the prices of a target, with all else as it is by default."""
+
+    def search(func: PrimFunc, whole: Whole | None = None, /) -> Result:
+        return optimize_function(func, target, verify=False, whole=whole)
+
+    return search
 
 
 @overload
@@ -98,8 +115,8 @@ def optimize(
     given = None if rules is None else tuple(rules)
     left_out = (without,) if isinstance(without, str) else tuple(without)
 
-    def search(func: PrimFunc) -> Result:
-        return optimize_function(func, chosen, 1, budget, policy, given, left_out, False)
+    def search(func: PrimFunc, whole: Whole | None = None) -> Result:
+        return optimize_function(func, chosen, 1, budget, policy, given, left_out, False, whole)
 
     return ModuleSearch(program, entry, chosen, search, whole).run(free, {} if maps is None else maps, verify)
 
@@ -111,7 +128,7 @@ class ModuleSearch:
     module: Module
     entry: str
     target: Target
-    search: Callable[[PrimFunc], Result]
+    search: Search
     whole: Whole | None = None
     pricer: Pricer = field(init=False)
 
@@ -206,5 +223,8 @@ class ModuleSearch:
                 entry = self._best(without_calls(sources.entry)).refines(origin)
                 yield Alternative("callees inlined, buffers as chosen", entry, called.packs, chosen)
 
+        yield Alternative("as written", graph.entry, (), plain)
+
     def _best(self, func: PrimFunc) -> PrimFunc:
-        return self.pricer.best(func)[0]
+        """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""
+        return self.pricer.best(func)[0] if self.whole is None else self.search(func, self.whole).best

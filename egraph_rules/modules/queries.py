@@ -17,7 +17,7 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.pads import add_new, wanted_by_reductions
-from egraph_rules.modules.program import ModuleSearch
+from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.optimization import optimize as optimize_function
 from ir import presburger as pb
 from ir import readback
@@ -271,7 +271,7 @@ def suggest_padding(
     more than all buffers as they are. Arguments are those of `optimize`, as are errors.
     """
     prices = target if isinstance(target, Target) else target_named(target)
-    search = ModuleSearch(module, entry, prices, lambda f: optimize_function(f, prices, verify=False))
+    search = ModuleSearch(module, entry, prices, search_for(prices))
     graph = graph_of(search.checked(True), free)
     ways = storages(graph, prices, {} if maps is None else maps)
     plain = {name: [w[0]] for name, w in ways.items()}

@@ -9,13 +9,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from egraph_rules import optimization, optimize
+from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, TPU, Target
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import storages, wanted
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import graph_of
-from egraph_rules.modules.program import ModuleSearch
+from egraph_rules.modules.program import ModuleSearch, search_for
 from ir import interpret, parse, verify
 from ir.calls import calls_in
 from ir.errors import LoopsatError, OptionError, ScheduleError
@@ -105,7 +105,7 @@ SEARCHES: dict[Target, ModuleSearch] = {}  # what was searched once serves all t
 
 
 def searching(module: Module, target: Target) -> ModuleSearch:
-    new = ModuleSearch(module, "main", target, lambda func: optimization.optimize(func, target, verify=False))
+    new = ModuleSearch(module, "main", target, search_for(target))
     new.pricer = SEARCHES.setdefault(target, new).pricer
     return new
 
@@ -252,6 +252,13 @@ def test_every_layout_forced_in_turn_computes_the_same(most: int):
             forced += 1
     assert forced >= min(most, 6)
     assert search.pricer.searches < search.pricer.asked
+
+
+def test_the_result_is_never_dearer_than_what_is_given() -> None:
+    """Also where the price of programs as a whole disagrees with the search."""
+    module = chain("total")
+    result = optimize(module, whole=lambda func: float(len(str(func.body)) < 150))
+    assert result.cost <= result.cost_before
 
 
 def test_a_freed_parameter_is_packed_by_a_function_of_the_module():
