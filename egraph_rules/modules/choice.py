@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.variants import Variant
@@ -117,6 +116,8 @@ class _Program:
 
     def solve(self) -> Any:
         """The values of the variables, 0 or 1."""
+        from scipy.optimize import Bounds, LinearConstraint, milp  # half a second, which few programs need
+
         count = len(self._prices)
         matrix = np.zeros((len(self._rows), count))
         for k, (row, _, _) in enumerate(self._rows):

@@ -21,6 +21,7 @@ from ir.script.expressions import ExprParser, dialect_name
 from ir.script.kernels import Kernels
 from ir.script.scope import Scope, Source
 from ir.sections import Section
+from ir.syntax import python_syntax
 
 _ROOTS = ("R", "relax")
 _HINT = 'a graph has bindings `y = R.call_tir(cls.kernel, (x,), out_sinfo=R.Tensor((16,), "float32"))` and a return'
@@ -124,11 +125,17 @@ class _Graph:
         return Buffer(new, sizes, dtype, span=self.source.span(note))
 
     def _extent(self, node: ast.expr, parser: ExprParser) -> Expr:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
-            ast.fix_missing_locations(node)
-        value = parser.integer(node, "an extent")
-        return value if not isinstance(node, ast.Constant) else const(int(node.value), DType.INT32)
+        match node:
+            case ast.Constant(value=str() as text):
+                try:
+                    return parser.integer(python_syntax(text, "eval").body, "an extent")
+                except SyntaxError as error:
+                    message = f"`{text}` is no extent"
+                    raise self.source.error("syntax", message, node, help='as in R.Tensor(("n", 4))') from error
+            case ast.Constant(value=int() as number):
+                return const(number, DType.INT32)
+            case _:
+                return parser.integer(node, "an extent")
 
     def _parser(self) -> ExprParser:
         scope = Scope()
