@@ -62,6 +62,7 @@ from lower.storage.delinearization import unflatten
 from lower.storage.dimension_order import laid_out
 from lower.storage.forward_substitution import inline_values
 from lower.storage.invariant_code_motion import hoist_invariants
+from lower.storage.linearization import blocks_in_a_row
 from lower.storage.producer_inlining import inline_windows
 from lower.storage.scalar_promotion import work_in_place
 from lower.storage.scalar_recurrences import read_past_values
@@ -155,6 +156,7 @@ def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_
     plain = with_stages(without_bodies(func, policy.floats), target)
     program = normalize(plain, checks, policy.floats, policy.precision)
     unflatten(program)
+    blocks_in_a_row(program)
     work_in_place(program)
     hoist_invariants(program)
     read_past_values(program)
@@ -228,8 +230,10 @@ class _Emitter:
 
     def _seen(self, buffer: Buffer) -> str:
         """A parameter with the dimensions that the program sees."""
-        name = self.names.of(buffer)
-        return f"{name}.reshape{self._shape(buffer)}" if buffer.name in self.program.flat else name
+        name, order = self.names.of(buffer), self.program.order.get(buffer.name)
+        if buffer.name not in self.program.flat:
+            return name
+        return f"{name if order is None else f'jnp.transpose({name}, {order})'}.reshape{self._shape(buffer)}"
 
     def _handed_back(self, buffer: Buffer) -> str:
         """A result with the dimensions that callers see."""

@@ -73,8 +73,8 @@ class Program:
 
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
     those that lie in memory as their parameter does. `flat` has, by their names, parameters as callers give them, where
-    the program sees them with more dimensions. `policy` says which freedoms its forms may take. `source` is the program
-    as it was written, where this is another.
+    the program sees them with other dimensions, and `order` that in which it takes these first. `policy` says which
+    freedoms its forms may take. `source` is the program as it was written, where this is another.
     """
 
     func: PrimFunc
@@ -87,6 +87,7 @@ class Program:
     tiles: set[Buffer] = field(default_factory=set[Buffer])
     raw: set[Buffer] = field(default_factory=set[Buffer])
     flat: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
+    order: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     source: Program | None = None
 
     @property

@@ -1,0 +1,82 @@
+"""Blocks that a program reads through their positions: `A[c // 4, i, c % 4]` is `B[c, i]`, with B the blocks in a row.
+
+Where all reads of an array that is only read take quotients and remainders of positions in two of its dimensions apart,
+the program sees one dimension in their place, so that its loops go along slices. Between the program and its callers
+stand a transposition and a reshape, which XLA computes as the array is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ir.fold import folded
+from ir.nodes import Binary, Buffer, Const, Expr
+from ir.traverse import loads
+from lower.nest.normalize import Program, read_by_bounds, relocated
+
+
+def blocks_in_a_row(program: Program) -> None:
+    """Join dimensions of parameters that hold blocks; `program.flat` and `program.order` tell what callers give."""
+    fixed = read_by_bounds(program.statements)
+    stored = {s.buffer for s in program.statements}
+    for given in program.func.buffers:
+        if given in fixed or given in stored or given.name in program.flat:
+            continue
+        reads = [e.indices for s in program.statements for x in s.exprs() for e in loads(x) if e.buffer == given]
+        pairs = _pairs(given, reads)
+        order = _order(len(given.shape), pairs)
+        if order != sorted(order):  # neighbours need no transposition: accesses merge them by themselves
+            _join(program, given, order, pairs)
+
+
+def _pairs(buffer: Buffer, reads: Sequence[tuple[Expr, ...]]) -> dict[int, int]:
+    """For each dimension that takes quotients of positions in all reads, the one that takes their remainders."""
+    common: dict[int, int] | None = None
+    for indices in reads:
+        found = dict(_quotients(buffer.shape, indices))
+        common = found if common is None else dict(common.items() & found.items())
+    return common or {}
+
+
+def _quotients(shape: Sequence[Expr], indices: Sequence[Expr]) -> Iterator[tuple[int, int]]:
+    """Dimensions of an access with a quotient of a position, each with the one that has its remainder."""
+    for d, index in enumerate(indices):
+        match index:
+            case Binary(op="floordiv" | "truncdiv" as op, lhs=position, rhs=Const(value=count) as size):
+                rest = Binary("floormod" if op == "floordiv" else "truncmod", position, size)
+                found = [k for k, i in enumerate(indices) if i.same(rest) and _is(shape[k], int(count))]
+                if len(found) == 1:
+                    yield d, found[0]
+            case _:
+                pass
+
+
+def _is(extent: Expr, count: int) -> bool:
+    return isinstance(extent, Const) and extent.value == count
+
+
+def _order(rank: int, pairs: dict[int, int]) -> list[int]:
+    """Dimensions with each one of remainders after that of its quotients."""
+    rests = set(pairs.values())
+    return [d for first in range(rank) if first not in rests for d in (first, pairs.get(first)) if d is not None]
+
+
+def _join(program: Program, old: Buffer, order: list[int], pairs: dict[int, int]) -> None:
+    def extent(d: int) -> Expr:
+        return folded(Binary("mul", old.shape[d], old.shape[pairs[d]])) if d in pairs else old.shape[d]
+
+    def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple(position(indices[d]) if d in pairs else indices[d] for d in kept)
+
+    def position(index: Expr) -> Expr:
+        assert isinstance(index, Binary)
+        return index.lhs
+
+    rests = set(pairs.values())
+    kept = [d for d in order if d not in rests]
+    new = replace(old, shape=tuple(map(extent, kept)))
+    program.flat[old.name], program.order[old.name] = old, tuple(order)
+    params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
+    program.func = replace(program.func, params=params)
+    program.statements[:] = [relocated(s, old, new, place) if old in s.buffers() else s for s in program.statements]
