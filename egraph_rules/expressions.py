@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 
 from egraph_rules.contexts.candidates import Known, may_have_forms, smaller
-from egraph_rules.contexts.context import IMPOSSIBLE, Contexts, Priority
+from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.sampled import Points, drawn, satisfying
 from egraph_rules.contexts.smt import Open, decide
 from egraph_rules.contexts.smt import prove as prove_by_smt

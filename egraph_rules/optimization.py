@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.contexts.context import NO_PERMISSION, Contexts, Priority
+from egraph_rules.contexts.context import NO_PERMISSION, Contexts
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.cost.whole import CANDIDATES, ranked

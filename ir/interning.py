@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import fields
 from functools import cache
 from operator import attrgetter
+from typing import Any, cast
 
 from ir.nodes import Stmt
 from ir.traverse import stmt_children
@@ -34,5 +36,5 @@ class Interned:
 @cache
 def _own(kind: type[Stmt]) -> Callable[[Stmt], Hashable]:
     """What reads the fields of a kind of statement that are no statements."""
-    names = [name for name in kind.__dataclass_fields__ if name not in _PARTS]
+    names = [field.name for field in fields(cast(Any, kind)) if field.name not in _PARTS]
     return attrgetter(*names) if names else lambda _: ()

@@ -17,7 +17,8 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from egraph_rules.authoring.rule import Rule, name_of
-from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
+from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
+from egraph_rules.contexts.facts import Priority
 from ir import presburger as pb
 from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions

@@ -12,7 +12,8 @@ from typing import TypeVar, cast
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.run import REACHED
-from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts, Priority
+from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.optimization import entry_facts
 from egraph_rules.search.encode import Numbering, Part
 from ir.analysis.effects import EffectAnalysis

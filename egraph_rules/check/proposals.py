@@ -12,7 +12,7 @@ from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.programs.pool import Pool
 from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
-from egraph_rules.contexts.context import Priority
+from egraph_rules.contexts.facts import Priority
 from ir.errors import LoopsatError, RuleError
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc

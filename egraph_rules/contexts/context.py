@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from dataclasses import replace
 from typing import cast
 
 import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.elements import Elements, assured, elements
+from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.spoiling import few, less, relied, same_regions, told_of
@@ -34,7 +34,6 @@ from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import EffectAnalysis, LoopSets, before
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.fold import folded
 from ir.nodes import (
     Alloc,
     Assert,
@@ -55,71 +54,6 @@ from ir.nodes import (
     Var,
 )
 from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
-
-
-class Priority(Enum):
-    """Who gets a location that is both known and dead."""
-
-    FACTS = "facts"
-    PERMISSIONS = "permissions"
-
-
-@dataclass(frozen=True, slots=True)
-class Trip:
-    """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number."""
-
-    var: str
-    start: int | None
-    extent: int | None
-
-    @staticmethod
-    def of(loop: For) -> Trip:
-        bounds = folded(loop.start), folded(loop.extent)
-        first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
-        return Trip(loop.var.name, first, count)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Facts:
-    """What holds before a statement.
-
-    `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
-    on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first. `trips`:
-    the loops around here; they matter to cost, not to proofs. `bound` tells places inside of bindings apart.
-    """
-
-    domain: isl.Set
-    known: Contents
-    conditions: tuple[tuple[Expr, bool], ...]
-    priority: Priority
-    scope: tuple[Var, ...] = ()
-    trips: tuple[Trip, ...] = ()
-    assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, if there is a second prover
-    bound: int = 0
-
-    def spot(self, indices: Iterable[Expr]) -> isl.Set | None:
-        """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""
-        spot = pb.point(indices)
-        return None if spot is None else spot.intersect_params(self.domain)
-
-    def entering(self, loop: For) -> Facts:
-        """The same in the body of a loop, for a place that knows of no second prover."""
-        return replace(self, scope=(*self.scope, loop.var), trips=(*self.trips, Trip.of(loop)), assumed=())
-
-    def same(self, other: Facts) -> bool:
-        """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
-        return (
-            self.bound == other.bound == 0
-            and self.priority is other.priority
-            and self.domain.plain_is_equal(other.domain)
-            and _same_exprs(self.conditions, other.conditions)
-            and _same_exprs(self.assumed, other.assumed)
-            and self.trips == other.trips
-            and len(self.scope) == len(other.scope)
-            and all(map(Var.same, self.scope, other.scope))
-            and same_regions(self.known, other.known)
-        )
-
 
 Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 
@@ -352,7 +286,7 @@ class Contexts:
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
         f = replace(f, known=told_of(f.known, {*body.reads, *body.may}))
-        about = _matters(f)
+        about = matters(f)
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
         known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
@@ -436,7 +370,7 @@ class Contexts:
         """
         if not live:
             return facts, live
-        needed, relied = _read_by(facts.conditions), list(relied)
+        needed, relied = read_by(facts.conditions), list(relied)
         disputed = any(not r.intersect_params(facts.domain).is_subset(live[b]) for b, r in relied)
         if disputed or any(b in needed for b in live):
             self.conflicts += 1
@@ -449,7 +383,7 @@ class Contexts:
                 if buffer in live:
                     live[buffer] = few(live[buffer].union(region))
         else:
-            gone = spoiled(_matters(facts))
+            gone = spoiled(matters(facts))
             known = less(known, gone)
             conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, gone))
         return replace(facts, known=known, conditions=conditions), live
@@ -648,20 +582,6 @@ class Contexts:
 
         where = ("data", facts) if has_loads(expr) else self._domain_of[facts]
         return bool(self._ask(("fits", where, expr), prove, False))
-
-
-def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bool]]) -> bool:
-    return len(one) == len(other) and all(v == w and a.same(b) for (a, v), (b, w) in zip(one, other, strict=True))
-
-
-def _matters(facts: Facts) -> set[Buffer]:
-    """The buffers that something is known of, or by."""
-    by = (held.reads(value) for _, value in facts.known)
-    return {b for b, _ in facts.known}.union(*by, _read_by(facts.conditions))
-
-
-def _read_by(conditions: Iterable[tuple[Expr, bool]]) -> set[Buffer]:
-    return {load.buffer for cond, _ in conditions for load in loads(cond)}
 
 
 def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:

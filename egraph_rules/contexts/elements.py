@@ -17,7 +17,7 @@ from ir.shown import text_order
 from ir.traverse import is_lazy, loads, map_expr
 
 if TYPE_CHECKING:
-    from egraph_rules.contexts.context import Facts
+    from egraph_rules.contexts.facts import Facts
 
 
 class Elements:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
-from egraph_rules.contexts.context import Trip
+from egraph_rules.contexts.facts import Trip
 from egraph_rules.cost.target import Target, call_cost, operator_cost
 from ir.fold import folded
 from ir.nodes import (

@@ -10,7 +10,8 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.contexts.context import IMPOSSIBLE, Contexts, Priority
+from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.explain.sites import Site
 from ir.analysis.contents import Contents, Regions
 from ir.nodes import Assume, Buffer, Expr, For, Let, Load, Stmt

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import cast
 
-from egraph_rules.contexts.context import Trip
+from egraph_rules.contexts.facts import Trip
 from egraph_rules.cost.prices import LITERAL_COST, Prices, accumulates
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Row

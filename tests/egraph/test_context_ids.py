@@ -6,7 +6,8 @@ from typing import cast
 
 import pytest
 
-from egraph_rules.contexts.context import NO_PERMISSION, Contexts, Priority
+from egraph_rules.contexts.context import NO_PERMISSION, Contexts
+from egraph_rules.contexts.facts import Priority
 from ir import parse, presburger
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import For, Let, Seq, Stmt

@@ -16,7 +16,8 @@ import pytest
 from egraph_rules import prove, simplify
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Number, Rule, Truth, instantiate, is_number
-from egraph_rules.contexts.context import Contexts, Priority
+from egraph_rules.contexts.context import Contexts
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.rules import all_rules
 from egraph_rules.rules.affine import affine_form
 from egraph_rules.rules.algebra import bits_as_arithmetic, cast_of_cast, polynomial_form

@@ -12,7 +12,8 @@ from compare import assert_refines
 from egraph_rules import Term, Truth, defined, optimize, prove, rule, simplify
 from egraph_rules.authoring.rule import FLOAT, SIGNED, Rule
 from egraph_rules.check import check_rule
-from egraph_rules.contexts.context import Contexts, Priority
+from egraph_rules.contexts.context import Contexts
+from egraph_rules.contexts.facts import Priority
 from egraph_rules.cost.target import CPU, call_cost
 from egraph_rules.engine.functions import function_number, function_numbered
 from egraph_rules.rules import search_rules

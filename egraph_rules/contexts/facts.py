@@ -1,0 +1,96 @@
+"""Facts: what holds before a statement, of variables, of buffers and of data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import islpy as isl
+
+from egraph_rules.contexts.spoiling import same_regions
+from ir import presburger as pb
+from ir.analysis import contents as held
+from ir.analysis.contents import Contents
+from ir.fold import folded
+from ir.nodes import Buffer, Const, Expr, For, Var
+from ir.traverse import loads
+
+
+class Priority(Enum):
+    """Who gets a location that is both known and dead."""
+
+    FACTS = "facts"
+    PERMISSIONS = "permissions"
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A loop as far as numbers say it: its variable, where it starts, how often it runs; None where not a number."""
+
+    var: str
+    start: int | None
+    extent: int | None
+
+    @staticmethod
+    def of(loop: For) -> Trip:
+        bounds = folded(loop.start), folded(loop.extent)
+        first, count = (int(e.value) if isinstance(e, Const) else None for e in bounds)
+        return Trip(loop.var.name, first, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Facts:
+    """What holds before a statement.
+
+    `domain`: values of variables, as a params set. `known`: contents of buffers. `conditions`: expressions that depend
+    on data or are not quasi-affine, with their truth. `scope`: variables bound around here, outermost first. `trips`:
+    the loops around here; they matter to cost, not to proofs. `bound` tells places inside of bindings apart.
+    """
+
+    domain: isl.Set
+    known: Contents
+    conditions: tuple[tuple[Expr, bool], ...]
+    priority: Priority
+    scope: tuple[Var, ...] = ()
+    trips: tuple[Trip, ...] = ()
+    assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, if there is a second prover
+    bound: int = 0
+
+    def spot(self, indices: Iterable[Expr]) -> isl.Set | None:
+        """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""
+        spot = pb.point(indices)
+        return None if spot is None else spot.intersect_params(self.domain)
+
+    def entering(self, loop: For) -> Facts:
+        """The same in the body of a loop, for a place that knows of no second prover."""
+        return replace(self, scope=(*self.scope, loop.var), trips=(*self.trips, Trip.of(loop)), assumed=())
+
+    def same(self, other: Facts) -> bool:
+        """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
+        return (
+            self.bound == other.bound == 0
+            and self.priority is other.priority
+            and self.domain.plain_is_equal(other.domain)
+            and _same_exprs(self.conditions, other.conditions)
+            and _same_exprs(self.assumed, other.assumed)
+            and self.trips == other.trips
+            and len(self.scope) == len(other.scope)
+            and all(map(Var.same, self.scope, other.scope))
+            and same_regions(self.known, other.known)
+        )
+
+
+def _same_exprs(one: Sequence[tuple[Expr, bool]], other: Sequence[tuple[Expr, bool]]) -> bool:
+    return len(one) == len(other) and all(v == w and a.same(b) for (a, v), (b, w) in zip(one, other, strict=True))
+
+
+def matters(facts: Facts) -> set[Buffer]:
+    """The buffers that something is known of, or by."""
+    by = (held.reads(value) for _, value in facts.known)
+    return {b for b, _ in facts.known}.union(*by, read_by(facts.conditions))
+
+
+def read_by(conditions: Iterable[tuple[Expr, bool]]) -> set[Buffer]:
+    """The buffers that conditions read."""
+    return {load.buffer for cond, _ in conditions for load in loads(cond)}
