@@ -14,8 +14,8 @@ from ir.analysis.effects import EffectAnalysis, get
 from ir.blocks import lower_blocks
 from ir.calls import without_calls
 from ir.errors import OptionError, suggest
-from ir.nodes import Alloc, Buffer, CallStmt, Const, Let, PrimFunc, Seq, Stmt
-from ir.sections import passed
+from ir.nodes import Alloc, Buffer, CallStmt, Const, Let, PrimFunc, Seq, Stmt, Store
+from ir.sections import Section, passed
 from ir.traverse import all_exprs, buffers_written, loads, results_of, stmt_children, stmt_exprs, walk
 
 
@@ -70,13 +70,14 @@ def graph_of(entry: PrimFunc, free: Iterable[str] = ()) -> Graph:
     roles = [_roles(without_calls(c.callee)) for c in calls]
     found: dict[str, Between] = {}
     fixed = dict(_used_otherwise(entry, calls))
-    params = {b.name for b in entry.buffers}
+    params, results = {b.name for b in entry.buffers}, results_of(entry)
+    given = [[*passed(c)] for c in calls]
     for buffer in (*entry.buffers, *(s.buffer for s in walk(entry.body) if isinstance(s, Alloc))):
         name = buffer.name
         if name in fixed:
             continue
-        between = Between(buffer, is_result=buffer in results_of(entry), is_free=name in freed)
-        why = _connected(between, name in params, calls, roles)
+        between = Between(buffer, is_result=buffer in results, is_free=name in freed)
+        why = _connected(between, name in params, calls, given, roles)
         if why:
             fixed[name] = why
         elif between.readers or between.writer is not None:
@@ -125,12 +126,17 @@ def _used_otherwise(entry: PrimFunc, calls: Sequence[CallStmt]) -> Iterator[tupl
                     yield section.buffer.name, f"{stmt.callee.name} takes the section {section}"
         for load in (e for expr in stmt_exprs(stmt) for e in loads(expr)):
             yield load.buffer.name, f"{entry.name} reads elements of it"
-    for buffer in {b for s in walk(entry.body) if not isinstance(s, CallStmt) and not stmt_children(s)
-                   for b in buffers_written(s)}:  # fmt: skip
-        yield buffer.name, f"{entry.name} stores to elements of it"
+        if isinstance(stmt, Store):
+            yield stmt.buffer.name, f"{entry.name} stores to elements of it"
 
 
-def _connected(between: Between, is_param: bool, calls: Sequence[CallStmt], roles: Sequence[dict[str, Role]]) -> str:
+def _connected(
+    between: Between,
+    is_param: bool,
+    calls: Sequence[CallStmt],
+    given: Sequence[Sequence[tuple[Buffer, Section]]],
+    roles: Sequence[dict[str, Role]],
+) -> str:
     """Find who writes and reads a buffer; why its storage is not open, if so."""
     buffer = between.buffer
     if not all(isinstance(e, Const) for e in buffer.shape):
@@ -138,7 +144,7 @@ def _connected(between: Between, is_param: bool, calls: Sequence[CallStmt], role
     if not buffer.shape:
         return "it has one element"
     for k, call in enumerate(calls):
-        params = [p for p, section in passed(call) if section.buffer == buffer]
+        params = [p for p, section in given[k] if section.buffer == buffer]
         if not params:
             continue
         if len(params) > 1:
