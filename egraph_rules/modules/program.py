@@ -31,8 +31,9 @@ from ir.schedule.storage import Storage
 from ir.traverse import walk
 from ir.verify import check_entry
 
-VARIANTS = 24  # of a call: ways to keep its buffers that are searched
+VARIANTS = 12  # of a call: ways to keep its buffers that are searched
 INLINED = 40  # stores of a program with all callees inlined up to which that is searched as a whole
+_NONE, _ALL, _SOME = range(3)  # how much is moved: what is looked at first
 Whole = Callable[[PrimFunc], float]
 
 
@@ -159,7 +160,10 @@ class ModuleSearch:
 
     def choose(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Choice:
         """The cheapest choice of how buffers are kept, among these ways."""
-        variants = [self._variants(call, ways) for call in graph.calls]
+        variants = [self._variants(call, graph, ways) for call in graph.calls]
+        if all(options and options[0].is_plain and _pays_nowhere(options) for options in variants):
+            plain = {name: storages[:1] for name, storages in ways.items()}
+            return cheapest(graph, [options[:1] for options in variants], plain, ())
         return cheapest(graph, variants, ways, [c for name in ways for c in self._conversions(graph, name, ways[name])])
 
     def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
@@ -172,34 +176,53 @@ class ModuleSearch:
             return self.whole(alone)
         return Prices(self.target).program(erase(lower_blocks(alone).body))
 
-    def _variants(self, call: Call, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
-        """The callee with its buffers kept in the ways that are worth it; as they are is one of them."""
-        names = [param for param, _ in call.buffers]
+    def _variants(self, call: Call, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
+        """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be.
+
+        Where moving all that can be moved, or what callers have freed, does not pay for the callee, moving some of it
+        is not looked at.
+        """
         combined = product(*(range(len(ways[name])) for _, name in call.buffers))
         found: list[Variant] = []
-        for picked in sorted(combined, key=lambda picks: self._order(call, picks, ways))[:VARIANTS]:
+        plain = False
+        for picked in sorted(combined, key=lambda picks: self._order(call, graph, picks, ways))[:VARIANTS]:
+            group = self._order(call, graph, picked, ways)[0]
+            if group == _SOME and plain and _pays_nowhere(found):
+                break
             kept = {p: ways[n][k] for (p, n), k in zip(call.buffers, picked, strict=True)}
-            variant = self.pricer.variant(call.callee, {name: kept[name] for name in names})
+            variant = self.pricer.variant(call.callee, kept)
             if variant is not None:
                 found.append(variant)
+                plain = plain or group == _NONE
         return found
 
-    def _order(self, call: Call, picked: Sequence[int], ways: Mapping[str, Sequence[Storage]]) -> tuple[object, ...]:
-        """What to look at first: all as it is; then few ways at once, with numbers in few paddings."""
-        kept = [ways[name][k] for (_, name), k in zip(call.buffers, picked, strict=True)]
-        moved = [s for s in kept if not s.is_plain]
-        maps = {str(s.index_map) for s in moved}
-        numbers = sum(not isinstance(s.pad, Undef) for s in moved)
-        return (bool(moved), len(maps) + (len(moved) < len(kept)), numbers, tuple(picked))
+    def _order(
+        self, call: Call, graph: Graph, picked: Sequence[int], ways: Mapping[str, Sequence[Storage]]
+    ) -> tuple[int, ...]:
+        """What to look at first: all as it is, all that can be moved in one way, some; with numbers in few paddings."""
+        names = [name for _, name in call.buffers]
+        kept = {name: ways[name][k] for name, k in zip(names, picked, strict=True)}
+        moved = {name: s for name, s in kept.items() if not s.is_plain}
+        movable = {name for name in kept if not all(s.is_plain for s in ways[name])}
+        maps = {str(s.index_map) for s in moved.values() if len(s.shape) > 1} or {""}
+        padded = {isinstance(s.pad, Undef) for s in moved.values() if s.has_padding}
+        together = moved.keys() == movable and len(maps) == 1 and len(padded) <= 1
+        group = _ALL if together or (moved and all(graph.between[n].is_free for n in moved)) else _SOME
+        numbers = sum(not isinstance(s.pad, Undef) for s in moved.values())
+        return (_NONE if not moved else group, len(maps), numbers, *picked)
 
     def _conversions(self, graph: Graph, name: str, ways: Sequence[Storage]) -> Iterator[Conversion]:
-        """From each way in which a buffer may be written to each in which it is read, unless that serves as it is."""
+        """From each way in which a buffer may be written to each in which it is read, unless that serves as it is.
+
+        One of the two is how the program has it, or both differ in what padding holds only.
+        """
         between = graph.between[name]
         copy = copying(between.buffer)
         for before, after in product(ways, ways):
             given = between.writer is None and not before.is_plain  # callers have it as it is, or as they are told
             taken = not between.readers and not after.is_plain
-            if given or taken or between.is_free or before.serves(after):
+            apart = not (before.is_plain or after.is_plain or before.serves(after.padded_with(Undef(after.dtype))))
+            if given or taken or apart or between.is_free or before.serves(after):
                 continue
             variant = self.pricer.variant(copy, {"source": before, "target": after})
             if variant is not None:
@@ -228,3 +251,8 @@ class ModuleSearch:
     def _best(self, func: PrimFunc) -> PrimFunc:
         """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""
         return self.pricer.best(func)[0] if self.whole is None else self.search(func, self.whole).best
+
+
+def _pays_nowhere(variants: Sequence[Variant]) -> bool:
+    """Whether a callee is cheapest with all buffers as they are, which comes first."""
+    return all(v.price >= variants[0].price for v in variants)

@@ -26,6 +26,11 @@ class Variant:
     best: PrimFunc
     price: float
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all buffers are kept as the program has them."""
+        return all(s.is_plain for s in self.storages.values())
+
 
 @dataclass(slots=True)
 class Pricer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -163,7 +163,8 @@ def test_an_elementwise_reader_asks_for_nothing():
         CHAIN.replace("CONSUMER(H, Y)", "G = T.alloc_buffer((14,), 'int32')\n    addone(H, G)\n    total(G, Y)")
     )
     choice = chosen(module, BRANCHES, H=TILES)
-    assert pad(choice, "H") == "undef"
+    assert isinstance(choice.variants[1].storages["A"].pad, Undef)
+    assert not choice.conversions
 
 
 PAIR = """
@@ -175,7 +176,10 @@ def main(X: T.Buffer((14,), "int32"), Y: T.Buffer((14,), "int32")):
 """
 
 
-@pytest.mark.parametrize("pair", list(product(("two", "three", "four", "five"), repeat=2))[1::6])
+PAIRS = [("two", "three"), *(pytest.param(p, marks=pytest.mark.fuzz) for p in (("five", "three"), ("four", "two")))]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
 def test_crop_and_pad_between_implementations_disappear(pair: tuple[str, str]):
     """Copies into and out of tiles are candidates for the buffer between, which then needs neither of them."""
     module = parse(IMPLEMENTATIONS + PAIR.format(*pair))
@@ -191,7 +195,7 @@ def test_crop_and_pad_between_implementations_disappear(pair: tuple[str, str]):
 
 
 def test_a_function_alone_keeps_its_interface():
-    for func in parse(IMPLEMENTATIONS).funcs[1:3]:
+    for func in parse(IMPLEMENTATIONS).funcs[1:2]:
         module = Module((func,))
         search = searching(module, CPU)
         search.entry = func.name
@@ -221,7 +225,7 @@ def main(X: T.Buffer((3, 4), "float32"), Y: T.Buffer((3,), "float32")):
 """
 
 
-@pytest.mark.parametrize("most", [3, pytest.param(99, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("most", [2, pytest.param(99, marks=pytest.mark.fuzz)])
 def test_every_layout_forced_in_turn_computes_the_same(most: int):
     module = parse(FORCED)
     graph = graph_of(module["main"], ("X",))
@@ -259,6 +263,25 @@ def test_the_result_is_never_dearer_than_what_is_given() -> None:
     module = chain("total")
     result = optimize(module, whole=lambda func: float(len(str(func.body)) < 150))
     assert result.cost <= result.cost_before
+
+
+def test_equal_structure_is_searched_once() -> None:
+    """Names say nothing: nine calls of kernels that differ in nothing else take one search, and one as a whole."""
+    buffer = "T.Buffer((14,), 'int32')"
+    kernel = (
+        f"@T.prim_func\ndef k{{0}}(A{{0}}: {buffer}, B: {buffer}):\n"
+        "    for i{0} in range(14):\n        B[i{0}] = A{0}[i{0}] + 1\n"
+    )
+    local = [f"H{k} = T.alloc_buffer((14,), 'int32')" for k in range(1, 9)]
+    names = ["X", *(f"H{k}" for k in range(1, 9)), "Y"]
+    calls = [f"k{k % 3}({a}, {b})" for k, (a, b) in enumerate(pairwise(names))]
+    body = "\n    ".join((*local, *calls))
+    params = f"X: {buffer}, Y: {buffer}"
+    module = parse("".join(map(kernel.format, range(3))) + f"\n@T.prim_func\ndef main({params}):\n    {body}\n")
+    result = optimize(module)
+    assert result.report.searches == 2 < result.report.asked
+    x = np.arange(14, dtype=np.int32)
+    np.testing.assert_array_equal(interpret(result.best, x)[0], x + 9)
 
 
 def test_a_freed_parameter_is_packed_by_a_function_of_the_module():
