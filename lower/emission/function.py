@@ -35,7 +35,7 @@ from lower.emission.layout_barrier import pinned
 from lower.emission.register_rotation import handed_on
 from lower.emission.rerolling import folded
 from lower.emission.scope import Names, Scope
-from lower.emission.source import Module, Piece, fitted, names
+from lower.emission.source import Module, Piece, names
 from lower.emission.statement import StatementWriter
 from lower.nest.nodes import (
     ArrayStatement,
@@ -223,7 +223,7 @@ class _Emitter:
             tuple(self.parameter_names().values()),
             frozenset(map(self.names.of, optional)),
             tuple(self.names.of(s) for s in self.func.scalars if s in self.static),
-            fitted([*self._prologue("\n".join(body)), *body]),
+            (*self._prologue("\n".join(body)), *body),
             frozenset(self.helpers),
             self._wide(),
         )

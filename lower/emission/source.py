@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+from ruff_api import FormatOptions, format_string
 
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.values import TRUNCDIV, WITH_NAN
@@ -16,7 +18,8 @@ from lower.instructions.scans import HELPERS
 from lower.instructions.segmented_reduction import REDUCE_RANGES, REDUCE_ROWS
 from lower.instructions.sliding_windows import WINDOWS
 
-WIDTH = 110  # of source lines
+WIDTH = 120  # of source lines
+LONG = 10_000  # characters of a line that the formatter, which is recursive, may not have the stack for
 _HELPERS = {
     "truncdiv": TRUNCDIV,
     "with_nan": WITH_NAN,
@@ -103,7 +106,7 @@ class Module:
             if helper in helpers:
                 lines += ["", *code.rstrip().split("\n")]
         above = ["", "", *self.above] if self.above else []
-        return "\n".join([*lines, *above, *functions]) + "\n"
+        return _formatted("\n".join([*lines, *above, *functions]) + "\n")
 
     def _functions(self) -> Iterator[list[str]]:
         main = self.main
@@ -166,24 +169,8 @@ def names(names: Iterable[str]) -> str:
     return repr(tuple(names))
 
 
-def fitted(lines: Collection[str]) -> tuple[str, ...]:
-    """Lines that are not too long, where they can be broken."""
-    return tuple(piece for line in lines for piece in wrapped(line))
-
-
-def wrapped(line: str) -> list[str]:
-    """A long assignment broken at the operators of its outermost sum or conjunction."""
-    indent = line[: len(line) - len(line.lstrip())]
-    target, equals, expr = line.partition(" = ")
-    if len(line) <= WIDTH or not equals:
-        return [line]
-    depth, last, pieces = 0, 0, list[str]()
-    for k, char in enumerate(expr):
-        depth += (char in "([") - (char in ")]")
-        if depth == 0 and expr[k : k + 3] in (" + ", " & ", " - ", " | "):
-            pieces.append(expr[last:k])
-            last = k + 1
-    pieces.append(expr[last:])
-    if len(pieces) == 1:
-        return [line]
-    return [f"{target} = (", *(f"{indent}    {piece}" for piece in pieces), f"{indent})"]
+def _formatted(source: str) -> str:
+    """Source as `ruff format` leaves it."""
+    if max(map(len, source.split("\n"))) > LONG:
+        return source
+    return format_string("kernel.py", source, FormatOptions(line_width=WIDTH))
