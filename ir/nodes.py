@@ -333,9 +333,7 @@ class Function(Node):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Function):
-            return False
-        return _same_field(self._key(), other._key())
+        return isinstance(other, Function) and _same_field(self._key(), other._key())
 
     def __hash__(self) -> int:
         return hash(self.name)  # names nearly always tell functions apart
@@ -609,9 +607,7 @@ SKIP = Seq(())
 
 def seq(*stmts: Stmt, span: Span | None = None) -> Stmt:
     """Statements in order, nested sequences flattened; a single one stands for itself."""
-    flat: list[Stmt] = []
-    for stmt in stmts:
-        flat.extend(stmt.stmts if isinstance(stmt, Seq) else (stmt,))
+    flat = [s for stmt in stmts for s in (stmt.stmts if isinstance(stmt, Seq) else (stmt,))]
     return flat[0] if len(flat) == 1 else Seq(tuple(flat), span)
 
 
@@ -700,7 +696,4 @@ class Module(Node):
         return f"{f'Module {self.name}'.strip()}: {', '.join(f.name for f in self.funcs)}"
 
     def __getitem__(self, name: str) -> PrimFunc:
-        for func in self.funcs:
-            if func.name == name:
-                return func
-        raise KeyError(name)
+        return {func.name: func for func in self.funcs}[name]
