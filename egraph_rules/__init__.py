@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from egraph_rules.check import check_rule
     from egraph_rules.check.registration import register
     from egraph_rules.expressions import prove, simplify
-    from egraph_rules.optimization import Report, Result, optimize
+    from egraph_rules.modules.program import optimize
+    from egraph_rules.modules.queries import padding_of, suggest_padding
+    from egraph_rules.modules.result import ModuleResult
+    from egraph_rules.optimization import Report, Result
     from egraph_rules.rules.registry import registered_rules, unregister
 
 _HOMES = {
@@ -25,13 +28,17 @@ _HOMES = {
     "check": ("check_rule",),
     "check.registration": ("register",),
     "expressions": ("prove", "simplify"),
-    "optimization": ("Report", "Result", "optimize"),
+    "modules.program": ("optimize",),
+    "modules.queries": ("padding_of", "suggest_padding"),
+    "modules.result": ("ModuleResult",),
+    "optimization": ("Report", "Result"),
     "rules.registry": ("registered_rules", "unregister"),
 }
 
 __all__ = [
-    "Floats", "Here", "Number", "Report", "Result", "Rule", "Term", "Truth", "check_rule", "defined", "optimize",
-    "prove", "register", "registered_rules", "rewrite", "rewrite_expr", "rule", "simplify", "unregister",
+    "Floats", "Here", "ModuleResult", "Number", "Report", "Result", "Rule", "Term", "Truth", "check_rule", "defined",
+    "optimize", "padding_of", "prove", "register", "registered_rules", "rewrite", "rewrite_expr", "rule", "simplify",
+    "suggest_padding", "unregister",
 ]  # fmt: skip
 
 

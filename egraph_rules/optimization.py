@@ -41,7 +41,7 @@ from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Se
 from ir.page import Section
 from ir.shown import Shown, counted
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
-from ir.verify import check_entry
+from ir.verify import entered
 
 _SEARCHES = 6  # of a directed step; two or three do
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
@@ -241,7 +241,7 @@ def optimize(
         KeyboardInterrupt: there was a second Ctrl-C.
     """
     began = time.perf_counter()
-    check_entry(func, verify)
+    func = entered(func, verified=verify)
     floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget

@@ -19,7 +19,7 @@ from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named, freedom_names
 from ir.nodes import PrimFunc
 from ir.schedule.trace import BlockRef
-from ir.verify import check_entry
+from ir.verify import entered
 
 # Guards first: a branch inside a loop is dear, so that it moves out or goes.
 _NO_BRANCHES = replace(CPU, name="fewer branches", kernel=0.0, mask=20.0, select=20.0, reduction_mask=100.0)
@@ -88,7 +88,7 @@ class Step:
             ScheduleError: the function has no such block.
             VerifyError: the program has no meaning.
         """
-        check_entry(func, verify)
+        func = entered(func, verified=verify)
         if self.erase is not None:
             return self.erase(func)
         block = self.options.get("block")

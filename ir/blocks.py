@@ -1,23 +1,26 @@
-"""Blocks in terms of lets and branches. What a block means is defined here, once."""
+"""Blocks in terms of lets and branches, and calls as bodies. What a block means is defined here, once."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.calls import inline_calls, without_calls
 from ir.nodes import SKIP, TRUE, Block, Const, Expr, If, Let, PrimFunc, Stmt, Var, seq
 from ir.traverse import map_stmt, substitute, substitute_expr, walk
 
 
 def lower_blocks(func: PrimFunc) -> PrimFunc:
-    """`func` without blocks: axes become lets, or are substituted where plain; predicates and inits become branches."""
+    """`func` without blocks and calls: axes become lets, or are substituted where plain; predicates and inits become
+    branches; calls of kernels, what they run."""
+    func = without_calls(func)
     if not any(isinstance(s, Block) for s in walk(func.body)):
         return func
     return replace(func, body=lower_statement(func.body)).as_form_of(func)
 
 
 def lower_statement(stmt: Stmt) -> Stmt:
-    """A statement without blocks."""
-    return map_stmt(stmt, on_stmt=_lower)
+    """A statement without blocks and calls."""
+    return map_stmt(inline_calls(stmt), on_stmt=_lower)
 
 
 def without_axes(func: PrimFunc) -> PrimFunc:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ir.arith import Scalar, rounded
 from ir.bulk import Bulk, Unsupported
+from ir.calls import inline_calls, without_calls
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError, suggest
 from ir.interpret import bind_arguments
@@ -178,6 +179,7 @@ def satisfying(
         LoopsatError: as `random_inputs`.
     """
     require_memory(func)
+    func = without_calls(func)
     fixed = dict(scalars or {})
     sizes = shape_vars(func)
     names = {v.name for v in (*func.scalars, *sizes)}
@@ -238,7 +240,7 @@ def leading_assumptions(stmt: Stmt) -> tuple[Stmt, ...]:
 
     The loops, branches and bindings around them are kept, asserts become assumptions, everything else is left out.
     """
-    claims = _claims(stmt, set())
+    claims = _claims(inline_calls(stmt), set())
     return claims.stmts if isinstance(claims, Seq) else (claims,)
 
 

@@ -16,20 +16,24 @@ from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, InterpretTypeError, InterpretValueError, suggest
 from ir.machine import Array, Machine
-from ir.nodes import Binary, Buffer, Expr, PrimFunc, Var
+from ir.modules import ENTRY, entry_of
+from ir.nodes import Binary, Buffer, Expr, Module, PrimFunc, Var
 from ir.traverse import free_vars, results_of, shape_vars
 
 
 def interpret(
-    func: PrimFunc,
+    program: PrimFunc | Module,
     /,
     *args: object,
+    entry: str = ENTRY,
     sanitize: bool = False,
     seed: int | None = 0,
     max_steps: int | None = None,
     **named: object,
 ) -> tuple[Array, ...]:
-    """Run `func` and return the buffers it writes, in parameter order, as new arrays; undef elements are zero.
+    """Run a function, or `entry` of a module: the buffers it writes, in parameter order, as new arrays.
+
+    Undef elements are zero.
 
     Arguments follow the parameters, or are given by name; a parameter named like an option must be given by position. A
     buffer that the program writes may be left out, or None: it starts undef. Sizes that no array tells may be named.
@@ -39,6 +43,7 @@ def interpret(
     Raises:
         InterpretError: an argument does not fit, the program faults, or it takes more steps.
     """
+    func = entry_of(program, entry)
     results = interpret_with_undef(func, *args, sanitize=sanitize, seed=seed, max_steps=max_steps, **named)
     return tuple(np.where(undef, np.zeros((), values.dtype), values) for values, undef in results)
 

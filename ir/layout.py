@@ -22,6 +22,7 @@ from ir.schedule.geometry import Geometry, geometry
 from ir.schedule.index_map import IndexMap
 from ir.schedule.layout import record_of
 from ir.schedule.padding import index_names
+from ir.schedule.storage import Storage
 from ir.script.printer import to_script
 from ir.traverse import free_vars, shape_vars
 
@@ -122,6 +123,17 @@ def layout_of(func: PrimFunc, name: str) -> Layout:
     indices = tuple(Var(n, e.dtype) for n, e in zip(names, found.shape, strict=True))
     flat = pb.within_budget(lambda: _flat(shape) and not _padding_used(func, found, shape), False)
     return Layout(name, logical, found.shape, index_map, indices, shape.outside(indices), flat)
+
+
+def stored(name: str, storage: Storage) -> Layout:
+    """The layout of a buffer that is kept so."""
+    shape = storage.geometry
+    taken: set[str] = set()
+    names = [fresh(n, taken) for n in index_names(storage.index_map, None, name)]
+    indices = tuple(Var(n, e.dtype) for n, e in zip(names, shape.physical_shape, strict=True))
+    flat = pb.within_budget(lambda: _flat(shape) and not shape.has_padding, False)
+    padding = shape.outside(indices)
+    return Layout(name, storage.shape, shape.physical_shape, storage.index_map, indices, padding, flat)
 
 
 def _flat(shape: Geometry) -> bool:

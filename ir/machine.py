@@ -15,18 +15,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ir.arith import ArithmeticFault, Scalar, binary_function, cast_function, rounded, unary_function
+from ir.calls import size_arguments
 from ir.dtypes import DType
 from ir.errors import InterpretError, Span
 from ir.nodes import (
     Alloc,
     AnyExpr,
-    AnyStmt,
     Assert,
     Assume,
     Binary,
     Block,
     Buffer,
     Call,
+    CallStmt,
     Cast,
     Const,
     Evaluate,
@@ -42,8 +43,10 @@ from ir.nodes import (
     Unary,
     Undef,
     Var,
+    WrittenStmt,
 )
 from ir.script.printer import to_script
+from ir.sections import Section, passed
 
 Array = npt.NDArray[np.generic]
 T = TypeVar("T")
@@ -175,7 +178,7 @@ class Machine:
         return counted
 
     def _compiled(self, stmt: Stmt) -> Run:
-        match cast(AnyStmt, stmt):
+        match cast(WrittenStmt, stmt):
             case Seq(stmts=stmts):
                 return self._sequence(stmts)
             case Store() as store:
@@ -196,6 +199,8 @@ class Machine:
                 return self._evaluate(self._evaluation(value))
             case Block() as block:
                 return self._block(block)
+            case CallStmt() as call:
+                return self._call_stmt(call)
             case other:
                 assert_never(other)
 
@@ -313,6 +318,57 @@ class Machine:
                 del self.scalars[name]
 
         return run
+
+    def _call_stmt(self, call: CallStmt) -> Run:
+        """Bind scalars and sizes to values, and buffers to parts of the caller's memory; then run the body."""
+        values = [(var, self._evaluation(value)) for var, value in size_arguments(call).items()]
+        sections = [(param, self._section(section)) for param, section in passed(call)]
+        machine = Machine(self.sanitize, self.rng)
+        body = machine._run_of(call.callee.body)
+
+        def run() -> None:
+            machine.rng, machine.steps = self.rng, self.steps
+            machine.scalars.clear()  # what nodes were turned into keeps this dictionary
+            machine.scalars.update({var: self._frozen(value(), var.dtype) for var, value in values})
+            machine.memory = {param.name: part() for param, part in sections}
+            try:
+                machine._check_shapes(call)
+                body()
+            except InterpretError as error:
+                where = "" if call.span is None else f" at {call.span}"
+                notes = [*error.notes, f"in {call.callee.name}, called{where}"]
+                raise InterpretError(error.code, error.message, error.span, notes=notes, help=error.help) from error
+            self.steps = machine.steps
+
+        return run
+
+    def _check_shapes(self, call: CallStmt) -> None:
+        for param, section in passed(call):
+            wanted, found = self.shape(param), self.memory[param.name].values.shape
+            if wanted != found:
+                message = f"`{param.name}` of {call.callee.name}: expected shape {wanted}, found {found}"
+                raise self.fault("arguments", message, section.span)
+
+    def _section(self, section: Section) -> Callable[[], Memory]:
+        """The part of memory that a section is; what is stored to it is stored to the buffer."""
+        ranges = [
+            (self._integer_of(a, "the start of a section"), None if n is None else self._integer_of(n, "an extent"))
+            for a, n in section.ranges
+        ]
+        dropped = tuple(k for k, (_, n) in enumerate(section.ranges) if n is None)
+
+        def part() -> Memory:
+            memory = self._memory(section.buffer, section.span)
+            bounds = [(a(), 1 if n is None else max(n(), 0)) for a, n in ranges]
+            for (first, count), size in zip(bounds, memory.values.shape, strict=True):
+                if count and (first < 0 or first + count > size):
+                    shown = ", ".join(f"{a}:{a + n}" for a, n in bounds)
+                    message = f"the section {section.buffer.name}[{shown}] leaves its shape {memory.values.shape}"
+                    raise self.fault("section-out-of-bounds", message, section.span)
+            box = tuple(slice(a, a + n) if n else slice(0) for a, n in bounds)
+            return Memory(memory.values[box].squeeze(dropped), memory.undef[box].squeeze(dropped))
+
+        return part
 
     # Expressions -----------------------------------------------------------------------------------------------------
 

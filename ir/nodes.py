@@ -4,7 +4,7 @@ Expressions are trees of frozen nodes. Python operators on them build larger one
 The truth value of such an `==` node is structural equality, so nodes work as dictionary keys and in tuples.
 
     function   f ::= PrimFunc(name, params, body)
-    statement  s ::= Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
+    statement  s ::= Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block | CallStmt
     expression e ::= Const | Var | Load | Unary | Binary | Cast | Select | Call | Undef
 
 Spans say where a node was written; they take no part in equality.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ir.errors import Span
+    from ir.sections import Section
 
 Arith = Literal["add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow"]
 Bitwise = Literal["bitand", "bitor", "bitxor", "shl", "shr"]
@@ -332,9 +333,7 @@ class Function(Node):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        if not isinstance(other, Function):
-            return False
-        return _same_field(self._key(), other._key())
+        return isinstance(other, Function) and _same_field(self._key(), other._key())
 
     def __hash__(self) -> int:
         return hash(self.name)  # names nearly always tell functions apart
@@ -591,16 +590,24 @@ class Block(Stmt):
     span: Span | None = field(default=None, compare=False)
 
 
-AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block
+@dataclass(frozen=True, slots=True, repr=False)
+class CallStmt(Stmt):
+    """`callee(args)`: the body of a kernel on sections of buffers and the values of scalars (see `ir.calls`)."""
+
+    callee: PrimFunc
+    args: tuple[Expr | Section, ...]
+    span: Span | None = field(default=None, compare=False)
+
+
+AnyStmt = Store | Seq | If | For | Let | Alloc | Assume | Assert | Evaluate | Block  # of one kernel: calls inlined
+WrittenStmt = AnyStmt | CallStmt  # as an author writes them, and a module has them
 
 SKIP = Seq(())
 
 
 def seq(*stmts: Stmt, span: Span | None = None) -> Stmt:
     """Statements in order, nested sequences flattened; a single one stands for itself."""
-    flat: list[Stmt] = []
-    for stmt in stmts:
-        flat.extend(stmt.stmts if isinstance(stmt, Seq) else (stmt,))
+    flat = [s for stmt in stmts for s in (stmt.stmts if isinstance(stmt, Seq) else (stmt,))]
     return flat[0] if len(flat) == 1 else Seq(tuple(flat), span)
 
 
@@ -689,7 +696,4 @@ class Module(Node):
         return f"{f'Module {self.name}'.strip()}: {', '.join(f.name for f in self.funcs)}"
 
     def __getitem__(self, name: str) -> PrimFunc:
-        for func in self.funcs:
-            if func.name == name:
-                return func
-        raise KeyError(name)
+        return {func.name: func for func in self.funcs}[name]

@@ -9,13 +9,13 @@ from typing import assert_never, cast
 from ir.nodes import (
     Alloc,
     AnyExpr,
-    AnyStmt,
     Assert,
     Assume,
     Binary,
     Block,
     Buffer,
     Call,
+    CallStmt,
     Cast,
     Const,
     Evaluate,
@@ -34,8 +34,10 @@ from ir.nodes import (
     Unary,
     Undef,
     Var,
+    WrittenStmt,
     seq,
 )
+from ir.sections import Section, passed
 
 
 def children(expr: Expr) -> tuple[Expr, ...]:
@@ -105,7 +107,7 @@ def nesting(expr: Expr) -> int:
 
 def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
     """Expressions that a statement holds directly, not those of statements inside it."""
-    match cast(AnyStmt, stmt):
+    match cast(WrittenStmt, stmt):
         case Store(indices=indices, value=value):
             return (*indices, value)
         case If(cond=c) | Assume(cond=c) | Assert(cond=c):
@@ -120,14 +122,20 @@ def stmt_exprs(stmt: Stmt) -> tuple[Expr, ...]:
             return (*(e for axis in axes for e in (axis.start, axis.extent, axis.value)), p)
         case Seq():
             return ()
+        case CallStmt(args=args):
+            return tuple(e for arg in args for e in (_of_section(arg) if isinstance(arg, Section) else (arg,)))
         case other:
             assert_never(other)
 
 
+def _of_section(section: Section) -> Iterator[Expr]:
+    return (e for pair in section.ranges for e in pair if e is not None)
+
+
 def stmt_children(stmt: Stmt) -> tuple[Stmt, ...]:
     """Direct substatements, in order of execution."""
-    match cast(AnyStmt, stmt):
-        case Store() | Assume() | Assert() | Evaluate():
+    match cast(WrittenStmt, stmt):
+        case Store() | Assume() | Assert() | Evaluate() | CallStmt():
             return ()
         case Seq(stmts=stmts):
             return stmts
@@ -172,7 +180,7 @@ def map_stmt(
     def go(s: Stmt) -> Stmt:
         return map_stmt(s, on_expr, on_stmt, on_buffer)
 
-    match cast(AnyStmt, stmt):
+    match cast(WrittenStmt, stmt):
         case Store() as s:
             new: Stmt = replace(
                 s, buffer=on_buffer(s.buffer), indices=tuple(on_expr(i) for i in s.indices), value=on_expr(s.value)
@@ -205,9 +213,21 @@ def map_stmt(
                 reads=_map_regions(s.reads, on_expr, on_buffer),
                 writes=_map_regions(s.writes, on_expr, on_buffer),
             )
+        case CallStmt() as s:
+            new = replace(
+                s,
+                args=tuple(
+                    _map_section(a, on_expr, on_buffer) if isinstance(a, Section) else on_expr(a) for a in s.args
+                ),
+            )
         case other:
             assert_never(other)
     return on_stmt(new)
+
+
+def _map_section(section: Section, on_expr: Callable[[Expr], Expr], on_buffer: Callable[[Buffer], Buffer]) -> Section:
+    ranges = tuple((on_expr(a), None if n is None else on_expr(n)) for a, n in section.ranges)
+    return Section(on_buffer(section.buffer), ranges, section.span)
 
 
 def _map_regions(
@@ -293,7 +313,14 @@ def bound_var(stmt: Stmt) -> tuple[Var, ...]:
 
 def buffers_written(stmt: Stmt) -> set[Buffer]:
     """Buffers that a statement may store to."""
-    return {s.buffer for s in walk(stmt) if isinstance(s, Store)}
+    found: set[Buffer] = set()
+    for s in walk(stmt):
+        if isinstance(s, Store):
+            found.add(s.buffer)
+        elif isinstance(s, CallStmt):
+            written = results_of(s.callee)
+            found |= {section.buffer for param, section in passed(s) if param in written}
+    return found
 
 
 def results_of(func: PrimFunc) -> tuple[Buffer, ...]:

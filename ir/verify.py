@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from typing import NoReturn, assert_never, cast, get_args
 
 from ir.analysis.access import UnprovenAccess, check_accesses
+from ir.analysis.sections import disjoint_sections, equal_integers, with_section_checks
 from ir.analysis.witness import DIALECT, Words
+from ir.calls import size_arguments, without_calls
 from ir.dtypes import DType
 from ir.errors import Span, VerifyError, suggest
 from ir.functions import check_function
+from ir.modules import ENTRY, check_calls, entry_of
 from ir.nodes import (
     COMPARE_OPS,
     FLOAT_UNARY_OPS,
@@ -23,13 +26,13 @@ from ir.nodes import (
     LOGICAL_OPS,
     Alloc,
     AnyExpr,
-    AnyStmt,
     Assert,
     Assume,
     Binary,
     Block,
     Buffer,
     Call,
+    CallStmt,
     Cast,
     Const,
     Evaluate,
@@ -40,6 +43,7 @@ from ir.nodes import (
     Let,
     Load,
     LoopKind,
+    Module,
     PrimFunc,
     Region,
     Select,
@@ -49,10 +53,12 @@ from ir.nodes import (
     Unary,
     Undef,
     Var,
+    WrittenStmt,
 )
 from ir.presburger import exclusive
 from ir.script.printer import to_script
-from ir.traverse import shape_vars
+from ir.sections import Section, passed
+from ir.traverse import results_of, shape_vars, substitute_expr
 
 _LOOP_KINDS: tuple[str, ...] = get_args(LoopKind)
 _INTEGERS = {d: (d.min, d.max) for d in DType if d.is_integer}
@@ -78,6 +84,21 @@ def check_entry(func: PrimFunc, verified: bool = True, words: Words = DIALECT) -
         verify(func.as_written, words=words)
 
 
+def entered(program: PrimFunc | Module, entry: str = ENTRY, verified: bool = True) -> PrimFunc:
+    """The function that a run of a program enters, verified once, with the bodies of its callees in place of calls.
+
+    Raises:
+        VerifyError: see `verify`; or a module calls functions that it has not.
+        LoopsatError: there is no such function.
+    """
+    func = entry_of(program, entry)
+    if isinstance(program, Module):
+        check_calls(program)
+    check_entry(func, verified)
+    inlined = without_calls(func)
+    return inlined.vouched() if func.as_written.verified else inlined
+
+
 @exclusive
 def verify(func: PrimFunc, *, allow_stray_loads: bool = False, words: Words = DIALECT) -> Verified:
     """Check that a function has a meaning.
@@ -92,7 +113,7 @@ def verify(func: PrimFunc, *, allow_stray_loads: bool = False, words: Words = DI
     """
     try:
         _WellFormed(func).check()
-        found = Verified(check_accesses(func, allow_stray_loads=allow_stray_loads, words=words))
+        found = Verified(check_accesses(with_section_checks(func), allow_stray_loads=allow_stray_loads, words=words))
         func.vouched()
         return found
     except RecursionError as error:
@@ -109,6 +130,7 @@ class _WellFormed:
         self.sizes: dict[str, Var] = {}
         self.functions: dict[str, Function] = {}
         self.defined: set[Function] = set()
+        self.kernels: dict[str, PrimFunc] = {}
         self.place: Span | None = func.span
 
     def check(self) -> None:
@@ -202,7 +224,7 @@ class _WellFormed:
     def _stmt(self, stmt: Stmt) -> None:
         outer = self.place
         self.place = outer if stmt.span is None else stmt.span
-        match cast(AnyStmt, stmt):
+        match cast(WrittenStmt, stmt):
             case Store(buffer=buffer, indices=indices, value=value):
                 self._indices(buffer, indices, stmt.span)
                 self._expr(value)
@@ -234,6 +256,8 @@ class _WellFormed:
                 self._expr(value)
             case Block() as block:
                 self._block(block)
+            case CallStmt() as call:
+                self._call_stmt(call)
             case other:
                 assert_never(other)
         self.place = outer
@@ -265,6 +289,72 @@ class _WellFormed:
             if block.init is not None:
                 self._stmt(block.init)
             self._stmt(block.body)
+
+    def _call_stmt(self, call: CallStmt) -> None:
+        callee = call.callee
+        check_entry(callee)
+        if len(call.args) != len(callee.params):
+            message = f"{callee.name} takes {len(callee.params)} arguments, {len(call.args)} given"
+            self._fail("arguments", message, call.span, f"call it as {callee.signature}")
+        if self.kernels.setdefault(callee.name, callee) != callee:
+            message = f"two kernels are called {callee.name}"
+            self._fail("duplicate-name", message, call.span, "rename one, or use one definition for both")
+        for param, arg in zip(callee.params, call.args, strict=True):
+            if isinstance(param, Var) == isinstance(arg, Section):
+                wanted = "a value" if isinstance(param, Var) else "a buffer or a section of one"
+                message = f"`{param.name}` of {callee.name} must be {wanted}"
+                self._fail("arguments", message, call.span, f"call it as {callee.signature}")
+            if isinstance(arg, Section):
+                self._section(arg)
+            else:
+                self._expr(arg)
+                self._agree(arg, cast(Var, param).dtype, f"argument `{param.name}` of {callee.name}")
+        sizes = size_arguments(call)
+        for var in shape_vars(callee):
+            if var not in sizes:
+                message = f"the size `{var.name}` of {callee.name} cannot be known from what this call passes"
+                self._fail("unbound-size", message, call.span, f"make {var.name} a scalar parameter of {callee.name}")
+        for param, section in passed(call):
+            self._passed(callee, param, section, sizes)
+        self._apart(call)
+
+    def _section(self, section: Section) -> None:
+        self._buffer(section.buffer, section.span)
+        self._rank(section.buffer, len(section.ranges), "ranges", section.span)
+        for bound in (bound for pair in section.ranges for bound in pair if bound is not None):
+            self._integer(bound, "a section")
+
+    def _passed(self, callee: PrimFunc, param: Buffer, section: Section, sizes: dict[Var, Expr]) -> None:
+        """What a call passes for a buffer must have its dtype and shape."""
+        if section.buffer.dtype is not param.dtype:
+            message = f"`{param.name}` of {callee.name} holds {param.dtype}, but {section.buffer.name} holds "
+            self._fail("dtype-mismatch", f"{message}{section.buffer.dtype}", section.span, "convert it in a loop first")
+        wanted, found = tuple(substitute_expr(e, sizes) for e in param.shape), section.shape
+        if len(wanted) != len(found):
+            message = f"`{param.name}` of {callee.name} has {len(wanted)} dimensions, but {section} has {len(found)}"
+            self._fail("rank", message, section.span, "an index in place of a range drops a dimension, as in A[0, :]")
+        for axis, (need, have) in enumerate(zip(wanted, found, strict=True)):
+            if not equal_integers(need, have):
+                needed, given = (", ".join(map(to_script, shape)) for shape in (wanted, found))
+                message = f"`{param.name}` of {callee.name} has shape ({needed}), but {section} has ({given})"
+                hint = f"dimension {axis} must be shown to be {to_script(need)}: pass a section of that extent"
+                self._fail("shape", message, section.span, hint)
+
+    def _apart(self, call: CallStmt) -> None:
+        """Refuse two names for one element where the callee writes by one of them."""
+        written, given = results_of(call.callee), [*passed(call)]
+        for k, (param, section) in enumerate(given):
+            for other, second in given[:k]:
+                if section.buffer != second.buffer or not {param, other} & {*written}:
+                    continue
+                if not disjoint_sections(section, second):
+                    writes = param if param in written else other
+                    message = (
+                        f"{call.callee.name} writes `{writes.name}`, and {second} for `{other.name}` and {section} for "
+                        f"`{param.name}` may be the same memory"
+                    )
+                    hint = "pass sections that do not meet, or copy one of them into another buffer first"
+                    self._fail("aliasing", message, call.span, hint)
 
     def _region(self, region: Region) -> None:
         self._buffer(region.buffer, None)

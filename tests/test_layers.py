@@ -26,6 +26,7 @@ FLOORS = {
         "search": "numbering, saturation, extraction",
         "explain": "decisions, derivations, what kept a rule from helping",
         "": "the public calls: optimization, expressions, transforms",
+        "modules": "layouts and padding of buffers between functions",
         "check": "proofs and tests of rules",
     },
     "lower": {

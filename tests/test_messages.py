@@ -83,9 +83,9 @@ def test_a_loop_may_be_empty_for_a_size_that_is_known_elsewhere() -> None:
     loopsat.parse(KERNEL.format(body="    for i in range(0):\n        A[i, 0] = 1.0"))
 
 
-def test_kernels_that_call_kernels_are_told_so() -> None:
+def test_what_a_kernel_takes_is_told_where_it_is_called() -> None:
     found, hint = said(COPY + '\n\n@T.prim_func\ndef g(A: T.Buffer((8,), "float32")):\n    f(A)\n')
-    assert found == "f(A)" and "@T.function" in hint
+    assert found == "f(A)" and hint.startswith("call it as f(A: float32")
 
 
 def test_names_are_suggested_in_whatever_case() -> None:

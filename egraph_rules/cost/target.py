@@ -58,6 +58,8 @@ class Target:
     third faster there and nearly twice as fast on three axes.
     `operation`: an array operation outside of loops, as it is compiled; `call`: of a program, once.
     `shared`: an element of a term that a reduction and another statement have in common, where the compiler stores it.
+    `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
+    buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
     """
 
@@ -108,6 +110,7 @@ class Target:
     operation: float = 4_000.0
     call: float = 100_000.0
     one_pass: int = 60_000
+    tiles: tuple[int, ...] = ()
     calls: tuple[tuple[str, float], ...] = ()
 
 
@@ -188,6 +191,7 @@ TPU = Target(
     product=195_000.0,
     tile_rows=2000,
     temporary=0.5,
+    tiles=(8, 128),
 )
 
 TARGETS = {target.name: target for target in (CPU, GPU, TPU)}

@@ -13,6 +13,7 @@ from typing import assert_never, cast
 import islpy as isl
 
 from ir import presburger as pb
+from ir.calls import without_calls
 from ir.errors import Span
 from ir.nodes import (
     Alloc,
@@ -116,6 +117,7 @@ class _Scope:
 
 def find_stages(func: PrimFunc) -> Program:
     """The stages of a function that verifies."""
+    func = without_calls(func)
     finder = _Finder(func)
     finder.visit(func.body, _Scope(buffers={p.buffer.name: p for p in finder.places}))
     sizes = (*func.scalars, *shape_vars(func))

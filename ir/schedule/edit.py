@@ -13,6 +13,7 @@ from typing import NoReturn
 import islpy as isl
 
 from ir import presburger as pb
+from ir.calls import fresh
 from ir.dtypes import DType
 from ir.errors import ScheduleError, Span, suggest
 from ir.functions import functions_in
@@ -23,6 +24,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    CallStmt,
     Const,
     Expr,
     For,
@@ -38,6 +40,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.sections import passed
 from ir.traverse import (
     bound_var,
     has_loads,
@@ -188,6 +191,11 @@ def replace_buffer(stmt: Stmt, old: Buffer, new: Buffer, index: Callable[[tuple[
             return replace(s, buffer=new, indices=index(s.indices))
         if isinstance(s, Alloc) and s.buffer == old:
             return replace(s, buffer=new)
+        if isinstance(s, CallStmt) and any(section.buffer == old for _, section in passed(s)):
+            if new.shape != old.shape:
+                message = f"{old.name} is passed to {s.callee.name}, which takes it as it is"
+                refuse("call", message, s.span, help="inline the calls first, with Schedule.inline_calls()")
+            return map_stmt(s, on_buffer=lambda b: new if b == old else b)
         return forget_regions(s, {old.name}) if isinstance(s, Block) else s
 
     return map_stmt(stmt, on_expr, on_stmt)
@@ -212,16 +220,6 @@ def names_in(func: PrimFunc) -> set[str]:
         elif isinstance(stmt, Block):
             used.add(stmt.name)
     return used
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """`name` or a variation that is not taken; it is taken afterwards."""
-    candidate, count = name, 0
-    while candidate in taken:
-        count += 1
-        candidate = f"{name}_{count}"
-    taken.add(candidate)
-    return candidate
 
 
 def with_unique_names(func: PrimFunc) -> PrimFunc:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from ir import presburger as pb
+from ir.calls import calls_in
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.nodes import Alloc, Buffer, Expr, Load, Module, PrimFunc, Stmt, Store, Var, seq
@@ -42,8 +43,9 @@ def transform_layout(
 ) -> Module:
     """Store a buffer at mapped indices, with what `pad_value` says in the places that hold no element.
 
-    A parameter changes in all functions of the module that have it by name. Each that writes it gets stages that write
-    the padding, one that only reads it, assumptions. `block` tells where a local buffer lives; it must use the buffer.
+    A parameter changes in all functions of the module that have it by name, unless functions call each other. Each that
+    writes it gets stages that write the padding, one that only reads it, assumptions. `block` tells where a local
+    buffer lives; it must use the buffer.
 
     Raises:
         ScheduleError: the map is not affine, not injective or gives negative indices; the buffer is unknown, unused, or
@@ -57,11 +59,12 @@ def transform_layout(
     _check_names(home, target, index_map)
     shape = geometry(target.shape, index_map, name=target.name, span=target.span)
     new = replace(target, shape=shape.physical_shape)
-    plan = _Plan(index_map, pad_value, shape)
+    plan = Change(index_map, pad_value, shape)
     filler(pad_value, target, new, shape)  # refused before anything is built
     if target not in home.buffers:
         return _with(module, home, plan.local(home, target).as_form_of(home))
-    for other in module.funcs:
+    connected = (home,) if any(True for f in module.funcs for _ in calls_in(f.body)) else module.funcs
+    for other in connected:
         found = next((b for b in other.buffers if b.name == buffer), None)
         if found is None:
             continue
@@ -73,7 +76,7 @@ def transform_layout(
 
 
 @dataclass(frozen=True)
-class _Plan:
+class Change:
     """One transformation, for every function that it changes."""
 
     index_map: IndexMap

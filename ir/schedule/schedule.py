@@ -10,7 +10,9 @@ from typing import NoReturn, cast
 
 import numpy as np
 
+from ir.calls import calls_in, without_calls
 from ir.errors import LoopsatError, ScheduleError, suggest
+from ir.modules import linked
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
 from ir.page import Section
 from ir.presburger import exclusive
@@ -69,8 +71,10 @@ _MAKES_BLOCKS: dict[str, _Primitive] = {
     "cache_write": cache_write,
 }
 _STEPS = (
-    "work_on", "get_block", "get_loops", "transform_layout", "split_function", "apply", *_MAKES_LOOPS, *_MAKES_BLOCKS,
+    "work_on", "get_block", "get_loops", "transform_layout", "split_function", "inline_calls", "apply", *_MAKES_LOOPS,
+    *_MAKES_BLOCKS,
 )  # fmt: skip
+_PAST_CALLS = ("work_on", "get_block", "get_loops", "inline_calls", "apply")  # steps on functions that call others
 _FLOAT_ORDER = (
     "reorder",
     "merge_adjacent_loops",
@@ -273,6 +277,10 @@ class Schedule(Shown):
         stage = reference.name if name is None else name
         return stage, reference.func
 
+    def inline_calls(self, func: str | None = None) -> None:
+        """Put the bodies of callees in the place of their calls, in the current function or the one named."""
+        self._do("inline_calls", {"func": self._current if func is None else func})
+
     def apply(self, step: Transform) -> None:
         """Apply a directed rewrite, such as those of `egraph_rules.transforms`, to the current function."""
         self._do("apply", {"step": step})
@@ -296,6 +304,8 @@ class Schedule(Shown):
     @exclusive
     def _do(self, name: str, arguments: Mapping[str, object]) -> tuple[Ref, ...]:
         """Run a step and record it."""
+        if name not in _PAST_CALLS:
+            self._check_no_calls(self._function_of(arguments))
         method = getattr(self, f"_run_{name}", None)
         if method is not None:
             outputs = cast("tuple[Ref, ...]", method(**arguments))
@@ -305,6 +315,14 @@ class Schedule(Shown):
             outputs = self._primitive(_MAKES_BLOCKS[name], name, arguments, BlockRef)
         self.trace.steps.append(Step(name, tuple(arguments.items()), outputs))
         return outputs
+
+    def _check_no_calls(self, func: str) -> None:
+        """Refuse to move loops around calls: what a callee reads and writes is told by its body alone."""
+        call = next(calls_in(self._module[func].body), None)
+        if call is not None:
+            message = f"{func} calls {call.callee.name}, and steps work on loops"
+            help = f"put the bodies in place first, with sch.inline_calls({func!r}), or work on {call.callee.name}"
+            raise ScheduleError("call", message, call.span, help=help)
 
     def _check_arguments(self, name: str, arguments: Mapping[str, object]) -> None:
         """Check what a trace passes to a step, whose text anyone may have edited."""
@@ -349,15 +367,37 @@ class Schedule(Shown):
                 message = f"the result would not be a valid program: {error.message}"
                 raise ScheduleError("unproven", message, error.span, notes=error.notes, help=error.help) from error
             funcs.append(unique)
-        self._module = replace(module, funcs=tuple(funcs))
+        for old in self._module.funcs:
+            self._check_interface(old, next((f for f in funcs if f.name == old.name), None))
+        self._module = linked(replace(module, funcs=tuple(funcs)))
+
+    def _check_interface(self, old: PrimFunc, new: PrimFunc | None) -> None:
+        """Refuse other parameters for a function that another one calls."""
+        if new is None or [_kind(p) for p in new.params] == [_kind(p) for p in old.params]:
+            return
+        for func in self._module.funcs:
+            for call in calls_in(func.body):
+                if call.callee.name == old.name:
+                    message = f"the step changes the parameters of {old.name}, which {func.name} calls"
+                    help = f"inline the call first, with sch.inline_calls({func.name!r}), or let optimize choose"
+                    raise ScheduleError("interface", message, call.span, help=help)
+
+    def _run_inline_calls(self, func: str) -> tuple[Ref, ...]:
+        self._check_function(func)
+        funcs = tuple(without_calls(f) if f.name == func else f for f in self._module.funcs)
+        self._commit(replace(self._module, funcs=funcs))
+        return ()
 
     def _run_work_on(self, func: str) -> tuple[Ref, ...]:
+        self._check_function(func)
+        self._current = func
+        return ()
+
+    def _check_function(self, func: str) -> None:
         known = [f.name for f in self._module.funcs]
         if func not in known:
             help = suggest(func, known) or f"the functions are {', '.join(known)}"
             raise ScheduleError("unknown-function", f"the module has no function `{func}`", help=help)
-        self._current = func
-        return ()
 
     def _run_get_block(self, name: str, func: str | None = None) -> tuple[Ref, ...]:
         if func is not None:
@@ -465,6 +505,11 @@ def _mixed(found: set[str]) -> NoReturn:
 def _entered(func: PrimFunc) -> PrimFunc:
     """A program that was verified, or vouched for, with names that tell its parts apart."""
     return with_unique_names(func).vouched()
+
+
+def _kind(param: Var | Buffer) -> tuple[object, ...]:
+    """What a caller sees of a parameter."""
+    return (param.dtype, param.shape) if isinstance(param, Buffer) else (param.dtype,)
 
 
 def _plain(value: object) -> object:

@@ -10,6 +10,7 @@ from ir.errors import suggest
 from ir.nodes import Buffer, Const, Expr, Region, Var, const
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.scope import Source, View
+from ir.sections import Section
 from ir.syntax import python_syntax
 from ir.traverse import has_loads
 
@@ -140,26 +141,38 @@ def region_of(source: Buffer | View, node: ast.expr, parser: ExprParser, interva
     Raises:
         ParseError: an axis without an end, or another number of axes.
     """
-    ranges = _ranges(source.shape, node, parser, interval)
+    section = section_of(source, node, parser, interval)
+    ranges = ((start, const(1, start.dtype) if extent is None else extent) for start, extent in section.ranges)
+    return Region(section.buffer, tuple(ranges))
+
+
+def section_of(source: Buffer | View, node: ast.expr, parser: ExprParser, interval: Interval) -> Section:
+    """The same as a call passes it: an axis at one index is none of the section.
+
+    Raises:
+        ParseError: an axis without an end, or another number of axes.
+    """
+    ranges, span = _ranges(source.shape, node, parser, interval), parser.source.span(node)
     if isinstance(source, Buffer):
-        return Region(source, tuple(ranges))
+        return Section(source, tuple(ranges), span)
     starts = parser.in_view(source, tuple(start for start, _ in ranges), node)
-    extents: list[Expr] = [const(1, start.dtype) for start in starts]
+    extents: list[Expr | None] = [None] * len(starts)
     for axis, (_, extent) in zip(source.axes, ranges, strict=True):
         extents[axis] = extent
-    return Region(source.buffer, tuple(zip(starts, extents, strict=True)))
+    return Section(source.buffer, tuple(zip(starts, extents, strict=True)), span)
 
 
-def _ranges(shape: tuple[Expr, ...], node: ast.expr, parser: ExprParser, interval: Interval) -> list[tuple[Expr, Expr]]:
-    """Start and extent of each axis of a region."""
+def _ranges(
+    shape: tuple[Expr, ...], node: ast.expr, parser: ExprParser, interval: Interval
+) -> list[tuple[Expr, Expr | None]]:
+    """Start and extent of each axis of a region; an index has no extent."""
     if not isinstance(node, ast.Subscript):
         return [(const(0, e.dtype), e) for e in shape]
     axes = parser.spread(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
-    ranges: list[tuple[Expr, Expr]] = []
+    ranges: list[tuple[Expr, Expr | None]] = []
     for axis in axes:
         if not isinstance(axis, ast.Slice):
-            start = parser.integer(axis, "an index")
-            ranges.append((start, const(1, start.dtype)))
+            ranges.append((parser.integer(axis, "an index"), None))
         elif axis.step is None and axis.upper is not None:
             lower = ast.copy_location(ast.Constant(0), axis) if axis.lower is None else axis.lower
             ranges.append(interval(parser, [lower, axis.upper], axis))

@@ -8,6 +8,7 @@ import keyword
 import math
 import numbers
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from types import FrameType, FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ir.dtypes import DType, from_name
 from ir.errors import ParseError, suggest
 from ir.nodes import BinaryOp, Cast, Const, Expr, Function, Module, Operand, PrimFunc, UnaryOp, Undef, Var
 from ir.script.definition import parse_definition
+from ir.script.kernels import Kernels
 from ir.script.parser import parse_function
 from ir.script.reading import definition_of
 from ir.script.scope import Constant, Source
@@ -39,7 +41,9 @@ def prim_func(function: Callable[..., object] | None = None, *, verify: bool = T
 
     def define(function: Callable[..., object]) -> PrimFunc:
         node, source = definition_of(function, "T.prim_func")
-        func = parse_function(node, source, _visible_constants(function), _kernels(function))
+        constants, kernels = _visible(function)
+        owners = tuple(function.__qualname__.split(".")[-2:-1])  # the class that is in the making
+        func = parse_function(node, source, constants, Kernels(kernels, owners))
         if not verify:
             return func.vouched()
         check_entry(func)
@@ -63,13 +67,13 @@ def function(
 
     def define(definition: Callable[..., object]) -> Function:
         node, source = definition_of(definition, "T.function")
-        return parse_definition(node, source, _visible_constants(definition), {"cost": cost, "jax": jax})
+        return parse_definition(node, source, _visible(definition)[0], {"cost": cost, "jax": jax})
 
     return define if definition is None else define(definition)
 
 
-def _visible_constants(function: FunctionType) -> dict[str, Constant]:
-    """Constants that a function's body and annotations can name: globals, then locals of what encloses it."""
+def _visible(function: FunctionType) -> tuple[dict[str, Constant], dict[str, PrimFunc]]:
+    """Constants and kernels that a function can name: globals, then locals of what encloses it, a class included."""
     frame = inspect.currentframe()
     while isinstance(frame, FrameType) and frame.f_globals is globals():
         frame = frame.f_back  # the decorator's own frames
@@ -80,19 +84,26 @@ def _visible_constants(function: FunctionType) -> dict[str, Constant]:
         scopes.append(frame.f_locals)
         frame = frame.f_back
     found: dict[str, Constant] = {}
-    for scope in (function.__globals__, *reversed(scopes), inspect.getclosurevars(function).nonlocals):
+    kernels: dict[str, PrimFunc] = {}
+    for scope in (function.__globals__, *reversed(scopes), _enclosed(function)):
         for name, value in scope.items():
             found.pop(name, None)
+            kernels.pop(name, None)
             constant = _constant(value)
             if constant is not None:
                 found[name] = constant
+            elif isinstance(value, PrimFunc):
+                kernels[name] = value
+    return found, kernels
+
+
+def _enclosed(function: FunctionType) -> dict[str, object]:
+    """Names of enclosing functions that a function uses; a class that is in the making has no value yet."""
+    found: dict[str, object] = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        with suppress(ValueError):  # an empty cell
+            found[name] = cell.cell_contents
     return found
-
-
-def _kernels(function: FunctionType) -> frozenset[str]:
-    """Names by which a function sees kernels."""
-    seen = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-    return frozenset(name for name, value in seen.items() if isinstance(value, PrimFunc))
 
 
 def _constant(value: object) -> Constant | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -35,6 +35,7 @@ from ir.script.buffers import annotation, buffer_param, declared, is_handle, sca
 from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name
 from ir.script.hints import ELSEWHERE, in_place_of, suggest_name
 from ir.script.intervals import extent_of
+from ir.script.kernels import Kernels, call_of
 from ir.script.scope import Constant, Scope, Source, View
 from ir.syntax import python_syntax
 from ir.traverse import all_exprs, shape_vars
@@ -67,9 +68,9 @@ Wrap = Callable[[Stmt], Stmt]
 class FunctionParser:
     """Parses one function definition."""
 
-    def __init__(self, source: Source, constants: Mapping[str, Constant], kernels: Set[str] = frozenset()) -> None:
+    def __init__(self, source: Source, constants: Mapping[str, Constant], kernels: Kernels) -> None:
         self.source = source
-        self.kernels = kernels  # names that other kernels have
+        self.kernels = kernels  # those that it can call
         self.constants = constants
         self.params: dict[str, Var | Buffer | None] = {}
         self.attrs: dict[str, object] = {}
@@ -386,6 +387,9 @@ class FunctionParser:
         return value, scope, wraps
 
     def _call(self, call: ast.Call, parser: ExprParser) -> Stmt:
+        kernel = self.kernels.named(call.func)
+        if kernel is not None:
+            return call_of(self.kernels.callee(kernel, call.func, self.source), call, parser, self.interval)
         name = dialect_name(call.func)
         span = self.source.span(call)
         match name:
@@ -394,7 +398,9 @@ class FunctionParser:
                 return Assume(parser.condition(self.only(call, "assume")), span)
             case "evaluate":
                 value = self.only(call, "evaluate")
-                if isinstance(value, ast.Call) and dialect_name(value.func) == "assume":
+                if isinstance(value, ast.Call) and (
+                    dialect_name(value.func) == "assume" or self.kernels.named(value.func) is not None
+                ):
                     return self._call(value, parser)
                 return Evaluate(parser.any(value), span)
             case "func_attr":
@@ -410,10 +416,6 @@ class FunctionParser:
                 return Evaluate(parser.any(call), span)
             case _:
                 shown = ast.unparse(call.func)
-                if shown in self.kernels:
-                    message = f"`{shown}` is a kernel, and kernels do not call each other"
-                    hint = "put its loops here, or make what it computes of scalars a function under @T.function"
-                    raise self.source.error("unsupported", message, call, help=hint)
                 hint = suggest_name(name or shown, (*_STATEMENTS, *CALLS))
                 raise self.source.error(
                     "unknown-function", f"`{shown}` is not a statement of the dialect", call, help=hint

@@ -14,6 +14,8 @@ _LOOP = "write a loop over the elements"
 _OF_SCALARS = "a kernel works on elements: write loops, as in `for i in range(n)`"
 _MESSAGE = 'kernels only compute: store what you want to see in a buffer, or write assert condition, "message"'
 
+_FOREIGN = "what a foreign function does is not known here: write its loops as a kernel, and call that by name"
+
 # names of Python, of NumPy and of other dialects of TVM
 ELSEWHERE = {
     "len": "write the extent of an axis, as in A.shape[0]",
@@ -33,6 +35,7 @@ ELSEWHERE = {
     "ramp": f"{_LOOP} (T.vectorized)",
     "broadcast": f"{_LOOP} (T.vectorized)",
     "Assert": 'write assert condition, "message"',
+    **dict.fromkeys(("call_extern", "call_packed", "call_cpacked", "call_pure_extern", "tvm_call_packed"), _FOREIGN),
     "fmod": "write x - y * T.trunc(x / y), which rounds",
 }
 _SYNTAX: dict[type[ast.AST], str] = {

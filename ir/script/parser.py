@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from keyword import kwlist
 
 from ir.dtypes import DType, from_name
@@ -18,6 +19,8 @@ from ir.nodes import Expr, Function, Module, PrimFunc, Var
 from ir.script.definition import parse_definition
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.function import FunctionParser
+from ir.script.kernels import Kernels
+from ir.script.relax import is_graph, parse_graph
 from ir.script.scope import Constant, Scope, Source
 from ir.syntax import python_syntax
 
@@ -31,6 +34,8 @@ _DIALECTS = ("script", "tir", "ir", "tirx")  # what `T` may be imported from
 
 def parse(text: str, file: str = "<string>") -> Module:
     """All kernels in a Python text: functions under `@T.prim_func`, also inside classes under `@T.module`.
+
+    A graph under `@R.function` is read as a kernel that calls others.
 
     Other Python around them is ignored, except that names bound to numbers, strings or tuples at module level, and
     functions under `@T.function`, can be used in kernels.
@@ -46,33 +51,32 @@ def parse(text: str, file: str = "<string>") -> Module:
     _rename_imports(tree)
     source = Source.of(text, file)
     constants = _with_functions(tree.body, source, _module_constants(tree))
-    kernels = _kernel_names(tree)
-    found: list[PrimFunc] = []
+    kernels = Kernels(owners=tuple(n.name for n in tree.body if isinstance(n, ast.ClassDef)))
+    found: dict[str, ast.FunctionDef] = {}
     name = ""
-    for node in _top_level(tree.body):
-        if isinstance(node, ast.FunctionDef) and _is_decorated(node, ("prim_func",)):
-            found.append(parse_function(node, source, constants, kernels))
-        elif isinstance(node, ast.ClassDef) and _is_decorated(node, ("module", "ir_module")):
+
+    def add(nodes: Iterable[ast.stmt], known: Mapping[str, Constant]) -> None:
+        for node in nodes:
+            graph = isinstance(node, ast.FunctionDef) and is_graph(node)
+            if not isinstance(node, ast.FunctionDef) or not (graph or _is_decorated(node, ("prim_func",))):
+                continue
+            if node.name in found:
+                message = f"two kernels are called {node.name}"
+                raise ParseError("duplicate-name", message, source.span(node), help="rename one")
+            found[node.name] = node
+            read = partial(parse_graph, node, source) if graph else partial(parse_function, node, source, known)
+            kernels.add(node.name, partial(read, kernels))
+
+    top = [*_top_level(tree.body)]
+    for node in top:
+        if isinstance(node, ast.ClassDef) and _is_decorated(node, ("module", "ir_module")):
             name = node.name
-            local = _with_functions(node.body, source, _module_constants(node, constants))
-            found += [
-                parse_function(f, source, local, kernels)
-                for f in node.body
-                if isinstance(f, ast.FunctionDef) and _is_decorated(f, ("prim_func",))
-            ]
+            add(node.body, _with_functions(node.body, source, _module_constants(node, constants)))
+        else:
+            add((node,), constants)
     if not found:
         raise _no_kernel(tree, source)
-    seen: set[str] = set()
-    for func in found:
-        if func.name in seen:
-            raise ParseError("duplicate-name", f"two kernels are called {func.name}", func.span, help="rename one")
-        seen.add(func.name)
-    return Module(tuple(found), name)
-
-
-def _kernel_names(tree: ast.Module) -> frozenset[str]:
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return frozenset(f.name for f in functions if _is_decorated(f, ("prim_func",)))
+    return Module(tuple(map(kernels.read, found)), name)
 
 
 def _with_functions(nodes: list[ast.stmt], source: Source, constants: Mapping[str, Constant]) -> Mapping[str, Constant]:
@@ -116,9 +120,9 @@ def _options(node: ast.FunctionDef, source: Source, constants: Mapping[str, Cons
 
 
 def parse_function(
-    node: ast.FunctionDef, source: Source, constants: Mapping[str, Constant], kernels: Set[str] = frozenset()
+    node: ast.FunctionDef, source: Source, constants: Mapping[str, Constant], kernels: Kernels
 ) -> PrimFunc:
-    """One kernel from its definition; `kernels` names others that it can see."""
+    """One kernel from its definition; `kernels` are those that it can call."""
     try:
         return FunctionParser(source, constants, kernels).parse(node)
     except RecursionError as error:

@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import assert_never, cast
 
+from ir.calls import callees
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.functions import functions_in
@@ -17,13 +18,13 @@ from ir.nodes import (
     TRUE,
     Alloc,
     AnyExpr,
-    AnyStmt,
     Assert,
     Assume,
     Binary,
     Block,
     Buffer,
     Call,
+    CallStmt,
     Cast,
     Const,
     Evaluate,
@@ -43,8 +44,10 @@ from ir.nodes import (
     Unary,
     Undef,
     Var,
+    WrittenStmt,
 )
 from ir.script.intervals import stop_of
+from ir.sections import Section
 from ir.traverse import all_exprs, bound_var, free_vars, shape_vars, walk
 
 _INDENT = "    "
@@ -59,7 +62,7 @@ _INFIX: dict[str, tuple[str, int]] = {
 _NOT, _COMPARE, _SIGN, _ATOM = 3, 4, 11, 12
 _DEFAULTS = (DType.INT32, DType.FLOAT32, DType.BOOL)
 
-Printable = Module | PrimFunc | Function | Stmt | Expr
+Printable = Module | PrimFunc | Function | Stmt | Section | Expr
 
 
 def to_script(item: Printable, *, header: bool = False) -> str:
@@ -81,16 +84,29 @@ def _script(item: Printable, header: bool) -> str:
             return _Printer().expr(item)
         case Stmt():
             return "\n".join(_Printer().stmt(item, ""))
+        case Section():
+            return _Printer().section(item)
         case Function():
             return "\n".join(_definition(item)) + "\n"
         case PrimFunc():
-            text = "\n\n\n".join((*_definitions(item), "\n".join(_function(item, ""))))
+            text = _functions(*callees(item), item)
         case Module(name="", funcs=funcs):
-            text = "\n\n\n".join((*_definitions(*funcs), *("\n".join(_function(f, "")) for f in funcs)))
+            text = _functions(*_called_first(funcs))
         case Module(name=name, funcs=funcs):
-            inside = "\n\n".join("\n".join(_function(f, _INDENT)) for f in funcs) or f"{_INDENT}pass"
+            inside = "\n\n".join("\n".join(_function(f, _INDENT)) for f in _called_first(funcs)) or f"{_INDENT}pass"
             text = "\n\n\n".join((*_definitions(*funcs), f"@T.module\nclass {name}:\n{inside}"))
     return f"{_HEADER if header else ''}{text}\n"
+
+
+def _functions(*funcs: PrimFunc) -> str:
+    return "\n\n\n".join((*_definitions(*funcs), *("\n".join(_function(f, "")) for f in funcs)))
+
+
+def _called_first(funcs: tuple[PrimFunc, ...]) -> tuple[PrimFunc, ...]:
+    """Functions in an order in which Python can run the text: each after those of them that it calls."""
+    named = {f.name: f for f in funcs}
+    ordered = dict.fromkeys(c.name for f in funcs for c in (*callees(f), f) if c.name in named)
+    return tuple(named[name] for name in ordered)
 
 
 def _definitions(*funcs: PrimFunc) -> list[str]:
@@ -256,7 +272,7 @@ class _Printer:
 
     def stmt(self, stmt: Stmt, indent: str) -> Iterator[str]:
         """Lines of a statement."""
-        match cast(AnyStmt, stmt):
+        match cast(WrittenStmt, stmt):
             case Seq(stmts=()):
                 yield f"{indent}pass"
             case Seq(stmts=stmts):
@@ -285,6 +301,9 @@ class _Printer:
                 yield f"{indent}T.evaluate({self.expr(value)})"
             case Block():
                 yield from self._block(stmt, indent)
+            case CallStmt(callee=callee, args=args):
+                given = (self.section(a) if isinstance(a, Section) else self._plain(a, 0) for a in args)
+                yield f"{indent}{callee.name}({', '.join(given)})"
             case other:
                 assert_never(other)
 
@@ -360,6 +379,17 @@ class _Printer:
 
     def _region(self, region: Region) -> str:
         return f"{region.buffer.name}[{', '.join(self._slice(a, n) for a, n in region.ranges) or '()'}]"
+
+    def section(self, section: Section) -> str:
+        """Text of a section, as a call passes it."""
+        name = section.buffer.name
+        if section.is_whole:
+            return name
+        axes = (
+            self.expr(start) if extent is None else self._interval(start, extent, ":", always_start=True)
+            for start, extent in section.ranges
+        )
+        return f"{name}[{', '.join(axes)}]"
 
     def _slice(self, start: Expr, extent: Expr) -> str:
         if isinstance(extent, Const) and extent.value == 1:

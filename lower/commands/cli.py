@@ -23,11 +23,13 @@ from typing import NoReturn, Protocol, cast
 
 from egraph_rules.cost.target import TARGETS
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
+from ir.calls import callees, calls_in
 from ir.errors import LoopsatError, suggest
 from ir.files import replace_file
 from ir.floats import FREEDOMS, Floats, floats_named
 from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
+from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, PRECISIONS
 from lower.commands.console import spelled_out
 
@@ -387,19 +389,21 @@ def _checked_text(path: Path, data: bytes) -> str:
 
 
 def _pick(module: Module, name: str, path: Path) -> PrimFunc:
+    """One kernel of a file, with the bodies of its callees in it: the one named, or the only one that none calls."""
     names = [f.name for f in module.funcs]
-    if name:
-        if name not in names:
-            hint = suggest(name, names) or f"it has {', '.join(names)}"
-            raise LoopsatError("unknown-function", f"{path} has no kernel `{name}`", help=hint)
-        return module[name]
-    if len(names) > 1:
+    if name and name not in names:
+        hint = suggest(name, names) or f"it has {', '.join(names)}"
+        raise LoopsatError("unknown-function", f"{path} has no kernel `{name}`", help=hint)
+    called = {callee.name for f in module.funcs for callee in callees(f)}
+    names = [n for n in names if n not in called]
+    if not name and len(names) > 1:
         raise LoopsatError(
             "several-kernels",
             f"{path} has several kernels: {', '.join(names)}",
             help=f"pick one, as in {path}:{names[0]}",
         )
-    return module.funcs[0]
+    func = module[name or names[0]]
+    return entered(func) if next(calls_in(func.body), None) is not None else func
 
 
 def write_atomically(path: Path, data: bytes, script: Path) -> None:

@@ -19,10 +19,11 @@ from ir.analysis.effects import EffectAnalysis
 from ir.blocks import lower_blocks
 from ir.errors import LoopsatError, LowerError, suggest
 from ir.floats import Floats, floats_named
-from ir.nodes import Binary, Const, Expr, PrimFunc, Var
+from ir.modules import ENTRY
+from ir.nodes import Binary, Const, Expr, Module, PrimFunc, Var
 from ir.specialize import specialize
 from ir.traverse import free_vars, results_of, shape_vars
-from ir.verify import check_entry
+from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, Precision, precision_named
 from lower.emission.emitted import Emitted
 from lower.emission.function import emit_function, to_text
@@ -32,7 +33,7 @@ from lower.runtime.platforms import platform_of
 
 
 def export(
-    func: PrimFunc,
+    program: PrimFunc | Module,
     platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
     *,
     sizes: Mapping[str, int | str] | None = None,
@@ -41,9 +42,11 @@ def export(
     floats: Floats | str | Iterable[str] | None = None,
     verify: bool = True,
     precision: str = HIGHEST,
+    entry: str = ENTRY,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
 
+    Of a module, `entry` is exported.
     `sizes` gives sizes of the function their values; a string, such as `"n"` or `"4*k"`, leaves one open in terms of
     dimension variables, and `symbolic` does so for all that are not given. Dimension variables are at least 1, which is
     a rule of JAX, and satisfy `constraints`, such as `"n >= 4"`, which calls of the artefact check; the arrays that it
@@ -59,13 +62,13 @@ def export(
             one must be a number.
         VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
     """
-    check_entry(func, verify)
+    func = entered(program, entry, verify)
     policy, digits = floats_named(floats), precision_named(precision)
     return bytes(_exported(func, platforms, sizes, symbolic, constraints, policy, digits).serialize())
 
 
 def stablehlo_text(
-    func: PrimFunc,
+    program: PrimFunc | Module,
     platforms: Sequence[str] = ("cpu",),
     *,
     sizes: Mapping[str, int | str] | None = None,
@@ -74,9 +77,10 @@ def stablehlo_text(
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
     verify: bool = True,
+    entry: str = ENTRY,
 ) -> str:
-    """StableHLO of a function, as text; sizes as for `export`, with the same errors."""
-    check_entry(func, verify)
+    """StableHLO of a function, or of `entry` of a module, as text; sizes as for `export`, with the same errors."""
+    func = entered(program, entry, verify)
     policy, digits = floats_named(floats), precision_named(precision)
     return str(_exported(func, platforms, sizes, symbolic, constraints, policy, digits).mlir_module())
 

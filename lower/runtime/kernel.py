@@ -12,9 +12,10 @@ from egraph_rules.cost.target import Target
 from ir.errors import LowerError
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import PrimFunc
+from ir.modules import ENTRY
+from ir.nodes import Module, PrimFunc
 from ir.presburger import exclusive
-from ir.verify import check_entry
+from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, precision_named
 from lower.emission.donation import Donate
 from lower.runtime import kept
@@ -39,7 +40,7 @@ __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
 
 @exclusive
 def compile(
-    func: PrimFunc,
+    program: PrimFunc | Module,
     target: str | Target = "cpu",
     *,
     checks: bool = False,
@@ -50,8 +51,11 @@ def compile(
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
     verify: bool = True,
+    entry: str = ENTRY,
 ) -> Kernel:
-    """Compile a function for a target (cpu, gpu or tpu); `checks` tests asserts and assumptions at each call.
+    """Compile a function, or `entry` of a module, for a target (cpu, gpu or tpu).
+
+    `checks` tests asserts and assumptions at each call.
 
     `floats` are the freedoms that forms may take, as for `optimize`: a `Floats`, names, or the default policy.
     `precision` is that of products of float32 arrays on devices that have several: highest (all digits of the type,
@@ -76,7 +80,7 @@ def compile(
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
     names in `donate` that the function does not write; VerifyError for a program that has no meaning.
     """
-    check_entry(func, verify)
+    func = entered(program, entry, verify)
     policy, digits = floats_named(floats), precision_named(precision)
     platform = platform_of(target)
     device, notes = device_of(platform)
@@ -129,7 +133,7 @@ def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool 
 
 @exclusive
 def emit(
-    func: PrimFunc,
+    program: PrimFunc | Module,
     target: str | Target = "cpu",
     *,
     donate: Donate = False,
@@ -137,13 +141,14 @@ def emit(
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
     verify: bool = True,
+    entry: str = ENTRY,
 ) -> str:
     """JAX source of a function for a target's prices; it needs nothing but JAX. All else as for `compile`.
 
     Raises LowerError for an unknown target, and for names in `donate` that the function does not write; VerifyError
     for a program that has no meaning.
     """
-    check_entry(func, verify)
+    func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
         form, _ = choice.preferred(func, prices.target, floats_named(floats))

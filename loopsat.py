@@ -1,7 +1,7 @@
 """loopsat from Python: the names that most programs need, each from its home.
 
     import loopsat
-    from loopsat import T
+    from loopsat import T, testing
 
 `python -m loopsat` is the command line. Names load on first use: `loopsat.parse` waits neither for JAX nor for egglog.
 """
@@ -9,23 +9,24 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from egraph_rules import Rule, check_rule, prove, rule, simplify
+    from egraph_rules import Rule, check_rule, padding_of, prove, rule, simplify, suggest_padding
     from ir import LoopsatError, PrimFunc, interpret, parse
     from ir import script as T
     from ir.schedule import Schedule
     from ir.script.plain.library import assume
-    from loopsat import testing
     from lower import compile, emit, export
+    from lower.check import testing
     from lower.runtime.jit import jit
     from lower.runtime.searched import optimize
 
     __version__: str
 
 _HOMES = {
-    "egraph_rules": ("Rule", "check_rule", "prove", "rule", "simplify"),
+    "egraph_rules": ("Rule", "check_rule", "padding_of", "prove", "rule", "simplify", "suggest_padding"),
     "ir": ("LoopsatError", "PrimFunc", "interpret", "parse"),
     "ir.schedule": ("Schedule",),
     "ir.script.plain.library": ("assume",),
@@ -33,19 +34,19 @@ _HOMES = {
     "lower.runtime.searched": ("optimize",),
     "lower.runtime.jit": ("jit",),
 }
+_MODULES = {"T": "ir.script", "testing": "lower.check.testing"}
 
 __all__ = [
     "LoopsatError", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule", "compile", "emit",
-    "export", "interpret", "jit", "optimize", "parse", "prove", "rule", "simplify", "testing",
+    "export", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule", "simplify", "suggest_padding",
+    "testing",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     """A public name, from its home, which is then imported."""
-    if name == "T":
-        value = importlib.import_module("ir.script")
-    elif name == "testing":
-        value = importlib.import_module("loopsat.testing")
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
     elif name == "__version__":
         value = importlib.import_module("importlib.metadata").version("loopsat")
     else:
@@ -59,3 +60,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if __name__ == "__main__":
+    from lower.commands.cli import main
+
+    sys.exit(main())

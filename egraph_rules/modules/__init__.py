@@ -1,0 +1,1 @@
+"""Modules: layouts and padding of the buffers between functions, and what each function costs under them."""

@@ -1,0 +1,170 @@
+"""The entry function with its calls specialized as chosen, buffers kept as chosen, and conversions between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from egraph_rules.modules.choice import Choice, Conversion
+from egraph_rules.modules.graph import Graph
+from egraph_rules.modules.variants import Pricer, Variant, copying
+from ir.calls import fresh
+from ir.nodes import Alloc, Buffer, CallStmt, Let, PrimFunc, Seq, Stmt, seq
+from ir.schedule.edit import names_in
+from ir.schedule.layout import with_record
+from ir.schedule.storage import Storage, entry_claim
+from ir.sections import Section
+from ir.traverse import map_stmt
+
+Body = Callable[[Variant], PrimFunc]  # which form of a variant is called
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """The entry function, and those by which callers bring freed parameters into their layout."""
+
+    entry: PrimFunc
+    packs: tuple[PrimFunc, ...]
+
+
+def assembled(graph: Graph, choice: Choice, pricer: Pricer, body: Body) -> Assembled:
+    """The entry function of a choice; `body` takes the form of each variant that is called."""
+    return _Assembly(graph, choice, pricer, body).make()
+
+
+@dataclass(slots=True)
+class _Assembly:
+    graph: Graph
+    choice: Choice
+    pricer: Pricer
+    body: Body
+    taken: set[str] = field(default_factory=lambda: set[str]())
+    forms: dict[tuple[str, Storage], Buffer] = field(default_factory=lambda: dict[tuple[str, Storage], Buffer]())
+    made: list[Buffer] = field(default_factory=lambda: list[Buffer]())
+    named: dict[str, PrimFunc] = field(default_factory=lambda: dict[str, PrimFunc]())
+    reached: int = 0
+
+    def make(self) -> Assembled:
+        graph, entry = self.graph, self.graph.entry
+        self.taken = names_in(entry) | {c.name for c in graph.calls} | {entry.name}
+        params = {b.name for b in entry.buffers}
+        for name, between in graph.between.items():
+            written = self.choice.written[name]
+            moved = replace(between.buffer, shape=written.physical_shape)
+            if name not in params or between.is_free or written.is_plain:
+                self.forms[name, written] = moved
+            else:
+                self.forms[name, written] = self._local(moved)
+            if name in params and not between.is_free:
+                self.forms[name, Storage.plain(between.buffer)] = between.buffer
+            for conversion in self._conversions(name):
+                if (name, conversion.after) not in self.forms:
+                    extents = conversion.after.physical_shape
+                    self.forms[name, conversion.after] = self._local(replace(between.buffer, shape=extents))
+        first = [s for name, b in graph.between.items() if b.writer is None for s in self._converting(name)]
+        whole = seq(*first, self._stmt(entry.body))
+        for buffer in reversed(self.made):
+            whole = Alloc(buffer, whole)
+        func = replace(entry, body=whole)
+        packs: list[PrimFunc] = []
+        for name, between in graph.between.items():
+            written = self.choice.written[name]
+            if between.is_free and not written.is_plain:
+                func = self._freed(func, between.buffer, written)
+                packs.append(self._copy(name, Storage.plain(between.buffer), written, f"pack_{name}"))
+        return Assembled(func, tuple(packs))
+
+    def _freed(self, func: PrimFunc, old: Buffer, storage: Storage) -> PrimFunc:
+        """The function with a parameter that callers keep in another way, and what they promise of its padding."""
+        new = self.forms[old.name, storage]
+        params = tuple(new if isinstance(p, Buffer) and p.name == old.name else p for p in func.params)
+        func = with_record(replace(func, params=params), old.name, storage.shape, storage.index_map)
+        if not storage.has_padding:
+            return func
+        return replace(func, body=seq(entry_claim(new, storage, func), func.body))
+
+    def _local(self, buffer: Buffer) -> Buffer:
+        new = replace(buffer, name=fresh(buffer.name, self.taken), scope="global")
+        self.made.append(new)
+        return new
+
+    def _stmt(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Seq(stmts=stmts):
+                return seq(*map(self._stmt, stmts), span=stmt.span)
+            case Alloc(buffer=buffer, body=body):
+                written = self.choice.written.get(buffer.name)
+                new = buffer if written is None else self.forms[buffer.name, written]
+                return replace(stmt, buffer=new, body=self._stmt(body))
+            case Let(body=body):
+                return replace(stmt, body=self._stmt(body))
+            case CallStmt():
+                return self._call(stmt)
+            case _:
+                return map_stmt(stmt, on_stmt=lambda s: self._plain(s) if isinstance(s, CallStmt) else s)
+
+    def _plain(self, call: CallStmt) -> Stmt:
+        """A call in a loop or branch: of the callee's cheapest form."""
+        variant = self.pricer.variant(self.graph.callee_of(call), {})
+        assert variant is not None
+        return replace(call, callee=self._function(call.callee.name, self.body(variant)))
+
+    def _call(self, call: CallStmt) -> Stmt:
+        at, self.reached = self.reached, self.reached + 1
+        variant = self.choice.variants[at]
+        callee = self._function(call.callee.name, self.body(variant))
+        names = dict(self.graph.calls[at].buffers)
+        args = list(call.args)
+        for k, param in enumerate(call.callee.params):
+            if isinstance(param, Buffer) and param.name in names:
+                section = args[k]
+                assert isinstance(section, Section)
+                form = self._served(names[param.name], variant.storages[param.name])
+                args[k] = Section.whole(form, section.span)
+        written = [n for n in names.values() if self.graph.between[n].writer == at]
+        after = [s for name in written for s in self._converting(name)]
+        return seq(replace(call, callee=callee, args=tuple(args)), *after)
+
+    def _served(self, name: str, wanted: Storage) -> Buffer:
+        """The form of a buffer that a call takes, of those that there are."""
+        exact = self.forms.get((name, wanted))
+        if exact is not None and (wanted == self.choice.written[name] or self._is_made(name, wanted)):
+            return exact
+        ways = [self.choice.written[name], *(c.after for c in self._conversions(name))]
+        return self.forms[name, next(s for s in ways if s.serves(wanted))]
+
+    def _is_made(self, name: str, storage: Storage) -> bool:
+        return any(c.after == storage for c in self._conversions(name))
+
+    def _conversions(self, name: str) -> list[Conversion]:
+        return [c for c in self.choice.conversions if c.buffer == name]
+
+    def _converting(self, name: str) -> list[Stmt]:
+        return [self._converted(c) for c in self._conversions(name)]
+
+    def _converted(self, conversion: Conversion) -> Stmt:
+        name = conversion.buffer
+        copy = self._copy(name, conversion.before, conversion.after, f"convert_{name}")
+        forms = (self.forms[name, s] for s in (conversion.before, conversion.after))
+        return CallStmt(copy, tuple(map(Section.whole, forms)))
+
+    def _copy(self, name: str, before: Storage, after: Storage, called: str) -> PrimFunc:
+        func = copying(self.graph.between[name].buffer)
+        variant = self.pricer.variant(func, {"source": before, "target": after})
+        assert variant is not None
+        return self._function(called, self.body(variant))
+
+    def _function(self, name: str, func: PrimFunc) -> PrimFunc:
+        """A function under a name that no other one has."""
+        k, candidate = 0, name
+        while True:
+            form = _called(func, candidate)
+            known = self.named.setdefault(candidate, form)
+            if known == form:
+                return known
+            k += 1
+            candidate = f"{name}_{k}"
+
+
+def _called(func: PrimFunc, name: str) -> PrimFunc:
+    return func.with_origin(lambda f: replace(f, name=name).vouched()) if func.name != name else func

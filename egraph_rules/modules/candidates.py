@@ -1,0 +1,220 @@
+"""Ways to keep a buffer that are worth pricing: as it is, in tiles, rounded up, transposed, as stages copy it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import prod
+from typing import cast
+
+from egraph_rules.cost.target import Target
+from egraph_rules.modules.graph import Between, Graph
+from egraph_rules.modules.pads import add_new, given_by, wanted_by_reductions, wanted_for
+from ir.analysis.polynomials import polynomial
+from ir.dtypes import DType
+from ir.errors import OptionError, ScheduleError, suggest
+from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, binary, const
+from ir.schedule.geometry import geometry
+from ir.schedule.index_map import IndexMap
+from ir.schedule.storage import Storage
+from ir.traverse import loads, results_of, stmt_children, walk
+
+Maps = Mapping[str, Iterable[IndexMap | Callable[..., object]]]
+_ROUNDS = 4  # of following values from readers to writers and back; chains are seldom longer before they repeat
+
+
+def storages(graph: Graph, target: Target, maps: Maps) -> dict[str, list[Storage]]:
+    """For each open buffer the ways to keep it, the way it is first.
+
+    Raises:
+        OptionError: `maps` names a buffer that is not open.
+        ScheduleError: a map of the caller is not affine or not injective.
+    """
+    _check(graph, maps)
+    places = {name: list(_places(graph, b, target, maps.get(name, ()))) for name, b in graph.between.items()}
+    pads = wanted(graph)
+    found: dict[str, list[Storage]] = {}
+    for name, between in graph.between.items():
+        found[name] = [Storage.plain(between.buffer)]
+        for storage in places[name]:
+            found[name].append(storage)
+            if storage.has_padding:
+                found[name] += [storage.padded_with(value) for value in pads[name]]
+    return found
+
+
+def _check(graph: Graph, maps: Maps) -> None:
+    for name in maps:
+        if name not in graph.between:
+            why = graph.fixed.get(name)
+            message = f"`{name}` stays as it is: {why}" if why else f"{graph.entry.name} has no buffer `{name}`"
+            help = "" if why else suggest(name, graph.between)
+            raise OptionError("maps", message, graph.entry.span, help=help or f"open are {', '.join(graph.between)}")
+
+
+def _places(
+    graph: Graph, between: Between, target: Target, maps: Iterable[IndexMap | Callable[..., object]]
+) -> Iterator[Storage]:
+    """Maps of a buffer, each once; those of callers first, which must be maps."""
+    buffer, seen = between.buffer, [Storage.plain(between.buffer)]
+    rank = len(buffer.shape)
+    for given in maps:
+        storage = Storage(buffer.shape, buffer.dtype, IndexMap.of(given, rank), Undef(buffer.dtype))
+        geometry(buffer.shape, storage.index_map, name=buffer.name, span=buffer.span)  # refuses what is no layout
+        if not any(_same(storage, s) for s in seen):
+            seen.append(storage)
+            yield storage
+    for storage in (*_copied(graph, buffer), *_tiled(buffer, target), *_transposed(graph, buffer)):
+        if any(_same(storage, s) for s in seen):
+            continue
+        seen.append(storage)
+        try:
+            storage.geometry  # noqa: B018
+        except ScheduleError:
+            continue
+        yield storage
+
+
+def _same(one: Storage, other: Storage) -> bool:
+    return one.serves(other.padded_with(Undef(other.dtype)))
+
+
+def _indices(rank: int) -> tuple[Var, ...]:
+    return tuple(Var(f"i{k}", DType.INT32) for k in range(rank))
+
+
+def _tiled(buffer: Buffer, target: Target) -> Iterator[Storage]:
+    """Rounded up to whole tiles of the target, and tile by tile."""
+    if not target.tiles:
+        return
+    rank = len(buffer.shape)
+    count = min(rank, len(target.tiles))
+    tiles = (1,) * (rank - count) + target.tiles[-count:]
+    sizes = [int(e.value) for e in buffer.shape if isinstance(e, Const)]
+    params = _indices(rank)
+    rounded = [-(-n // t) * t for n, t in zip(sizes, tiles, strict=True)]
+    undef = Undef(buffer.dtype)
+    if rounded != sizes:
+        extents = tuple(const(n, DType.INT32) for n in rounded)
+        yield Storage(buffer.shape, buffer.dtype, IndexMap(params, params), undef, extents)
+    blocked = [*zip(params, tiles, strict=True)]
+    outer = tuple(v if t == 1 else v // t for v, t in blocked)
+    inner = tuple(v % t for v, t in blocked if t > 1)
+    if inner and prod(sizes) >= prod(tiles):
+        yield Storage(buffer.shape, buffer.dtype, IndexMap(params, (*outer, *inner)), undef)
+
+
+def _transposed(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
+    """The last two axes swapped, where some call walks along the one before the last in its innermost loop."""
+    rank = len(buffer.shape)
+    if rank < 2 or not any(_walks_across(call.callee, p) for call in graph.calls for p, b in call.buffers
+                           if b == buffer.name):  # fmt: skip
+        return
+    params = _indices(rank)
+    yield Storage(
+        buffer.shape, buffer.dtype, IndexMap(params, (*params[:-2], params[-1], params[-2])), Undef(buffer.dtype)
+    )
+
+
+def _walks_across(func: PrimFunc, name: str) -> bool:
+    """Whether the innermost loop around some access is over the last axis but one."""
+
+    def visit(stmt: Stmt, around: tuple[Var, ...]) -> bool:
+        match stmt:
+            case For(var=var, body=body):
+                return visit(body, (*around, var))
+            case Store(buffer=buffer, indices=indices, value=value):
+                accesses = [(buffer, indices), *((e.buffer, e.indices) for e in loads(value))]
+                return bool(around) and any(
+                    b.name == name and i[-2].same(around[-1]) and not i[-1].same(around[-1]) for b, i in accesses
+                )
+            case _:
+                return any(visit(part, around) for part in stmt_children(stmt))
+
+    return visit(func.body, ())
+
+
+def _copied(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
+    """As stages of callees copy it to or from local buffers: `L[i // 4, i % 4] = A[i]`, `L[k, j] = A[4 * k + j]`."""
+    for call in graph.calls:
+        for param, name in call.buffers:
+            if name == buffer.name:
+                for local, here, there in _copies(call.callee, param):
+                    found = _map_of(buffer, here, there, local)
+                    if found is not None:
+                        yield found
+
+
+def _copies(func: PrimFunc, name: str) -> Iterator[tuple[Buffer, tuple[Expr, ...], tuple[Expr, ...]]]:
+    """Local buffers that hold elements of a parameter: each with indices into the parameter and into itself."""
+    local = {s.buffer for s in walk(func.body) if isinstance(s, Alloc)}
+    for store in (s for s in walk(func.body) if isinstance(s, Store)):
+        value = store.value
+        sources = (value.then, value.other) if isinstance(value, Select) else (value,)
+        for source in (s for s in sources if isinstance(s, Load)):
+            if source.buffer.name == name and store.buffer in local:
+                yield store.buffer, source.indices, store.indices
+            elif store.buffer.name == name and source.buffer in local:
+                yield source.buffer, store.indices, source.indices
+
+
+def _map_of(buffer: Buffer, here: tuple[Expr, ...], there: tuple[Expr, ...], local: Buffer) -> Storage | None:
+    """The map from indices of a buffer to those of a copy, from one pair of them; None where it is no such map."""
+    rank = len(buffer.shape)
+    params, results = _indices(rank), list[Expr]()
+    if all(isinstance(i, Var) for i in here) and len(set(here)) == rank:  # the copy's indices are the map
+        values = dict(zip(here, params, strict=True))
+        mapped = IndexMap(tuple(i for i in here if isinstance(i, Var)), there)
+        return Storage(buffer.shape, buffer.dtype, IndexMap(params, mapped(tuple(values.values()))),
+                       Undef(buffer.dtype), local.shape)  # fmt: skip
+    if not all(isinstance(i, Var) for i in there):
+        return None
+    places: dict[Var, Expr] = {}
+    for param, index in zip(params, here, strict=True):  # index = c0 * a0 + c1 * a1 + ... + first: its digits
+        form = dict(polynomial(index))
+        first = form.pop((), 0)
+        if not form or any(len(factors) != 1 or not isinstance(factors[0], Var) for factors in form):
+            return None
+        terms = {cast(Var, factors[0]): factor for factors, factor in form.items()}
+        extents = dict(zip(there, local.shape, strict=True))
+        step = 1
+        moved = param if first == 0 else param - first
+        for var, factor in sorted(terms.items(), key=lambda pair: pair[1]):
+            extent = extents.get(var)
+            if factor != step or not isinstance(extent, Const) or var in places:
+                return None
+            digit = moved if step == 1 else binary("floordiv", moved, step)
+            last = factor == max(terms.values())
+            places[var] = digit if last else binary("floormod", digit, int(extent.value))
+            step *= int(extent.value)
+    for index in there:
+        if not isinstance(index, Var) or index not in places:
+            return None
+        results.append(places[index])
+    return Storage(buffer.shape, buffer.dtype, IndexMap(params, tuple(results)), Undef(buffer.dtype), local.shape)
+
+
+def wanted(graph: Graph) -> dict[str, list[Const]]:
+    """Values that the padding of each open buffer might hold: what reductions want, followed through the calls."""
+    found: dict[str, list[Const]] = {name: [] for name in graph.between}
+    for call in graph.calls:
+        for param, name in call.buffers:
+            for value in wanted_by_reductions(call.callee, _param(call.callee, param)):
+                add_new(found[name], value)
+    for _ in range(_ROUNDS):
+        new = False
+        for call in reversed(graph.calls):
+            written = {b.name for b in results_of(call.callee)}
+            for result, out in ((p, b) for p, b in call.buffers if p in written):
+                for param, name in ((p, b) for p, b in call.buffers if p not in written):
+                    a, b = _param(call.callee, param), _param(call.callee, result)
+                    for value in list(found[out]):
+                        new |= add_new(found[name], wanted_for(call.callee, a, b, value))
+                    for value in list(found[name]):
+                        new |= add_new(found[out], given_by(call.callee, a, b, value))
+        if not new:
+            break
+    return found
+
+
+def _param(func: PrimFunc, name: str) -> Buffer:
+    return next(b for b in func.buffers if b.name == name)

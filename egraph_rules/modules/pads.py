@@ -1,0 +1,137 @@
+"""Values that padding might hold: those that let a reader lose its guard, followed back through what computes them.
+
+Only proposals: whether a value helps is what the search finds and prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.arith import ArithmeticFault, binary_function, unary_function
+from ir.dtypes import DType
+from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, PrimFunc, Store, Unary, const
+from ir.operators import combines, neutral, special
+from ir.traverse import children, loads, walk, with_children
+
+_MOST = 4  # values of one buffer
+
+
+def wanted_by_reductions(func: PrimFunc, param: Buffer) -> list[Const]:
+    """Values of a parameter's elements that leave the reductions of a function as they are."""
+    found: list[Const] = []
+    for store in _stores(func):
+        for op, term in _steps(store):
+            number = neutral(op, term.dtype)
+            if number is not None:
+                _add(found, _before(term, param, const(number, term.dtype)))
+    return found
+
+
+def wanted_for(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> Const | None:
+    """What an element of a parameter has to be for the elements of a result that are computed of it to be `value`."""
+    for store in _stores(func):
+        if store.buffer == result and not any(load.buffer == result for load in loads(store.value)):
+            found = _before(store.value, param, value)
+            if found is not None:
+                return found
+    return None
+
+
+def given_by(func: PrimFunc, param: Buffer, result: Buffer, value: Const) -> Const | None:
+    """What the elements of a result are that are computed of elements of a parameter which are `value`."""
+    for store in _stores(func):
+        if store.buffer == result and any(load.buffer == param for load in loads(store.value)):
+            found = _at(store.value, param, value)
+            if isinstance(found, Const):
+                return found
+    return None
+
+
+def add_new(values: list[Const], new: Const | None) -> bool:
+    """Add a value that is not there yet."""
+    before = len(values)
+    _add(values, new)
+    return len(values) > before
+
+
+def _add(values: list[Const], new: Const | None) -> None:
+    if new is not None and len(values) < _MOST and not any(new.same(v) for v in values):
+        values.append(new)
+
+
+def _stores(func: PrimFunc) -> Iterator[Store]:
+    return (s for s in walk(func.body) if isinstance(s, Store))
+
+
+def _steps(store: Store) -> Iterator[tuple[str, Expr]]:
+    """The operators by which a store continues what is there, each with what it takes in."""
+    match store.value:
+        case Binary(op=op, lhs=Load(buffer=buffer, indices=indices), rhs=term) if combines(op, term.dtype):
+            if buffer == store.buffer and all(a.same(b) for a, b in zip(indices, store.indices, strict=True)):
+                yield op, term
+        case Binary(op=op, lhs=term, rhs=Load(buffer=buffer, indices=indices)) if combines(op, term.dtype):
+            if buffer == store.buffer and all(a.same(b) for a, b in zip(indices, store.indices, strict=True)):
+                yield op, term
+        case _:
+            pass
+
+
+def _before(expr: Expr, param: Buffer, value: Const) -> Const | None:
+    """The value of a load of `param` at which an expression is `value`, as far as inverses are plain."""
+    if isinstance(expr, Load):
+        return value if expr.buffer == param else None
+    if not any(load.buffer == param for load in loads(expr)):
+        return None
+    match expr:
+        case Unary(op="neg", operand=a):
+            less = _computed(Unary("neg", value))
+            return None if less is None else _before(a, param, less)
+        case Unary(op="exp", operand=a) if value.value == 0:
+            number = neutral("exp", a.dtype)
+            return None if number is None else _before(a, param, const(number, a.dtype))
+        case Unary(op="abs" | "sqrt" | "tanh" | "sin", operand=a) if value.value == 0:
+            return _before(a, param, value)
+        case Cast(operand=a) if value.value == 0 and a.dtype is not DType.BOOL:
+            return _before(a, param, const(0, a.dtype))
+        case Binary(op="mul", lhs=a, rhs=b) if value.value == 0:
+            return _first(_before(e, param, value) for e in (a, b))
+        case Binary(op="add", lhs=a, rhs=Const() as c) | Binary(op="add", lhs=Const() as c, rhs=a):
+            less = _computed(Binary("sub", value, c))
+            return None if less is None else _before(a, param, less)
+        case Binary(op="sub", lhs=a, rhs=Const() as c):
+            more = _computed(Binary("add", value, c))
+            return None if more is None else _before(a, param, more)
+        case Binary(op=op, lhs=a, rhs=b):
+            for law, number in special(op, expr.dtype):  # what decides, whatever the other operand is
+                if law.role == "absorbing" and value.same(const(number, expr.dtype)):
+                    return _first(_before(e, param, value) for e in (a, b))
+            return _before(a, param, value) if op in ("max", "min") and isinstance(b, Const) else None
+        case _:
+            return None
+
+
+def _first(found: Iterator[Const | None]) -> Const | None:
+    return next((value for value in found if value is not None), None)
+
+
+def _at(expr: Expr, param: Buffer, value: Const) -> Expr:
+    """An expression where all loads of `param` are `value`, computed as far as it is of numbers."""
+    if isinstance(expr, Load) and expr.buffer == param:
+        return value
+    new = with_children(expr, tuple(_at(c, param, value) for c in children(expr)))
+    known = _computed(new)
+    return new if known is None else known
+
+
+def _computed(expr: Expr) -> Const | None:
+    """An operation on numbers."""
+    try:
+        match expr:
+            case Binary(op=op, lhs=Const() as a, rhs=Const() as b) if op not in ("and", "or"):
+                return const(binary_function(op, a.dtype)(a.value, b.value), expr.dtype)
+            case Unary(op=op, operand=Const() as a):
+                return const(unary_function(op, a.dtype)(a.value), expr.dtype)
+            case _:
+                return None
+    except (ArithmeticFault, OverflowError):
+        return None

@@ -1,0 +1,258 @@
+"""`optimize` of a function or a module: layouts and padding between functions are chosen, callees are specialized to
+them or inlined, whatever is cheapest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Protocol, overload
+
+from egraph_rules.authoring.rule import Rule
+from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.target import Target, target_named
+from egraph_rules.engine.phases import Budget
+from egraph_rules.modules.assemble import assembled
+from egraph_rules.modules.candidates import Maps, storages
+from egraph_rules.modules.choice import Choice, Conversion, cheapest
+from egraph_rules.modules.graph import Call, Graph, graph_of
+from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
+from egraph_rules.modules.variants import Pricer, Variant, copying
+from egraph_rules.optimization import Result
+from egraph_rules.optimization import optimize as optimize_function
+from egraph_rules.search.erase import erase
+from ir.blocks import lower_blocks
+from ir.calls import callees, without_calls
+from ir.floats import Floats
+from ir.modules import ENTRY, check_calls, entry_of
+from ir.nodes import Module, PrimFunc, Store, Undef
+from ir.schedule.storage import Storage
+from ir.traverse import walk
+from ir.verify import check_entry
+
+VARIANTS = 12  # of a call: ways to keep its buffers that are searched
+INLINED = 40  # stores of a program with all callees inlined up to which that is searched as a whole
+_NONE, _ALL, _SOME = range(3)  # how much is moved: what is looked at first
+Whole = Callable[[PrimFunc], float]
+
+
+class Search(Protocol):
+    """The search over one function; with a price of programs as a whole, that orders the best it finds."""
+
+    def __call__(self, func: PrimFunc, whole: Whole | None = None, /) -> Result:
+        """The cheapest equivalents."""
+        ...
+
+
+def search_for(target: Target) -> Search:
+    """The search by the prices of a target, with all else as it is by default."""
+
+    def search(func: PrimFunc, whole: Whole | None = None, /) -> Result:
+        return optimize_function(func, target, verify=False, whole=whole)
+
+    return search
+
+
+@overload
+def optimize(
+    program: PrimFunc,
+    target: str | Target = ...,
+    k: int = ...,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole | None = ...,
+) -> Result: ...
+@overload
+def optimize(
+    program: Module,
+    target: str | Target = ...,
+    *,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole | None = ...,
+    entry: str = ...,
+    free: Iterable[str] = ...,
+    maps: Maps | None = ...,
+) -> ModuleResult: ...
+def optimize(
+    program: PrimFunc | Module,
+    target: str | Target = "cpu",
+    k: int = 1,
+    budget: Budget | None = None,
+    floats: Floats | str | Iterable[str] | None = None,
+    rules: Iterable[Rule] | None = None,
+    without: Iterable[str] = (),
+    verify: bool = True,
+    whole: Whole | None = None,
+    entry: str = ENTRY,
+    free: Iterable[str] = (),
+    maps: Maps | None = None,
+) -> Result | ModuleResult:
+    """Search for the `k` cheapest programs equivalent to a function, or for the cheapest module that does what
+    `entry` of a module does; see `egraph_rules.optimization.optimize` for what all else means and raises.
+
+    Of a module, the interface of `entry` stays, and how buffers between the functions that it calls are kept is chosen,
+    with what padding holds: as `maps` of the caller say (by name of a buffer, functions of the indices), as tiles of
+    the target ask for, as stages copy them, rounded up, transposed. `free` names parameters that callers keep as
+    `Result.layouts` says (constant weights, packed ahead of time). `whole` prices programs without calls.
+
+    Raises:
+        OptionError: `free` or `maps` names what is not open; a free parameter is written.
+        ScheduleError: a map of the caller is not affine or not injective.
+        VerifyError: the program has no meaning.
+        LoopsatError: there is no such function, target or family.
+    """
+    policy = None if floats is None else floats
+    if isinstance(program, PrimFunc):
+        return optimize_function(program, target, k, budget, policy, rules, without, verify, whole)
+    chosen = target if isinstance(target, Target) else target_named(target)
+    given = None if rules is None else tuple(rules)
+    left_out = (without,) if isinstance(without, str) else tuple(without)
+
+    def search(func: PrimFunc, whole: Whole | None = None) -> Result:
+        return optimize_function(func, chosen, 1, budget, policy, given, left_out, False, whole)
+
+    return ModuleSearch(program, entry, chosen, search, whole).run(free, {} if maps is None else maps, verify)
+
+
+@dataclass(slots=True)
+class ModuleSearch:
+    """One search over a module. `whole` prices programs without calls; by default the search's prices do."""
+
+    module: Module
+    entry: str
+    target: Target
+    search: Search
+    whole: Whole | None = None
+    pricer: Pricer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pricer = Pricer(self._searched)
+
+    def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
+        """The cheapest module found."""
+        began = time.perf_counter()
+        entry = self.checked(verify)
+        graph = graph_of(entry, free)
+        choice = self.choose(graph, storages(graph, self.target, maps))
+        found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
+        price, best = min(found, key=lambda pair: pair[0])
+        report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
+        report.searches, report.asked = self.pricer.searches, self.pricer.asked
+        report.seconds = time.perf_counter() - began
+        module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)
+        before = self._price(without_calls(entry))
+        return ModuleResult(module, entry.name, best.layouts, price, before, report, self.module)
+
+    def checked(self, verify: bool) -> PrimFunc:
+        """The entry function, verified unless the caller vouches for it."""
+        check_calls(self.module)
+        entry = entry_of(self.module, self.entry)
+        check_entry(entry, verify)
+        return entry
+
+    def choose(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Choice:
+        """The cheapest choice of how buffers are kept, among these ways."""
+        variants = [self._variants(call, graph, ways) for call in graph.calls]
+        if all(options and options[0].is_plain and _pays_nowhere(options) for options in variants):
+            plain = {name: storages[:1] for name, storages in ways.items()}
+            return cheapest(graph, [options[:1] for options in variants], plain, ())
+        return cheapest(graph, variants, ways, [c for name in ways for c in self._conversions(graph, name, ways[name])])
+
+    def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
+        result = self.search(func)
+        return result.best, result.variants[0][1]
+
+    def _price(self, func: PrimFunc) -> float:
+        alone = without_calls(func)
+        if self.whole is not None:
+            return self.whole(alone)
+        return Prices(self.target).program(erase(lower_blocks(alone).body))
+
+    def _variants(self, call: Call, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
+        """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be.
+
+        Where moving all that can be moved, or what callers have freed, does not pay for the callee, moving some of it
+        is not looked at.
+        """
+        combined = product(*(range(len(ways[name])) for _, name in call.buffers))
+        found: list[Variant] = []
+        plain = False
+        for picked in sorted(combined, key=lambda picks: self._order(call, graph, picks, ways))[:VARIANTS]:
+            group = self._order(call, graph, picked, ways)[0]
+            if group == _SOME and plain and _pays_nowhere(found):
+                break
+            kept = {p: ways[n][k] for (p, n), k in zip(call.buffers, picked, strict=True)}
+            variant = self.pricer.variant(call.callee, kept)
+            if variant is not None:
+                found.append(variant)
+                plain = plain or group == _NONE
+        return found
+
+    def _order(
+        self, call: Call, graph: Graph, picked: Sequence[int], ways: Mapping[str, Sequence[Storage]]
+    ) -> tuple[int, ...]:
+        """What to look at first: all as it is, all that can be moved in one way, some; with numbers in few paddings."""
+        names = [name for _, name in call.buffers]
+        kept = {name: ways[name][k] for name, k in zip(names, picked, strict=True)}
+        moved = {name: s for name, s in kept.items() if not s.is_plain}
+        movable = {name for name in kept if not all(s.is_plain for s in ways[name])}
+        maps = {str(s.index_map) for s in moved.values() if len(s.shape) > 1} or {""}
+        padded = {isinstance(s.pad, Undef) for s in moved.values() if s.has_padding}
+        together = moved.keys() == movable and len(maps) == 1 and len(padded) <= 1
+        group = _ALL if together or (moved and all(graph.between[n].is_free for n in moved)) else _SOME
+        numbers = sum(not isinstance(s.pad, Undef) for s in moved.values())
+        return (_NONE if not moved else group, len(maps), numbers, *picked)
+
+    def _conversions(self, graph: Graph, name: str, ways: Sequence[Storage]) -> Iterator[Conversion]:
+        """From each way in which a buffer may be written to each in which it is read, unless that serves as it is.
+
+        One of the two is how the program has it, or both differ in what padding holds only.
+        """
+        between = graph.between[name]
+        copy = copying(between.buffer)
+        for before, after in product(ways, ways):
+            given = between.writer is None and not before.is_plain  # callers have it as it is, or as they are told
+            taken = not between.readers and not after.is_plain
+            apart = not (before.is_plain or after.is_plain or before.serves(after.padded_with(Undef(after.dtype))))
+            if given or taken or apart or between.is_free or before.serves(after):
+                continue
+            variant = self.pricer.variant(copy, {"source": before, "target": after})
+            if variant is not None:
+                yield Conversion(name, before, after, variant.price)
+
+    def _alternatives(self, graph: Graph, choice: Choice) -> Iterator[Alternative]:
+        """Programs to compare: with calls and without, buffers as they are and as chosen."""
+        plain = {name: BufferLayout(name, Storage.plain(b.buffer)) for name, b in graph.between.items()}
+        chosen = {name: BufferLayout(name, storage) for name, storage in choice.written.items()}
+        moved = any(not s.is_plain for s in choice.written.values()) or bool(choice.conversions)
+        inline = without_calls(graph.entry)
+        small = sum(isinstance(s, Store) for s in walk(inline.body)) <= INLINED
+        if small:
+            yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
+        if graph.calls:
+            called = assembled(graph, choice, self.pricer, lambda v: v.best)
+            sources = assembled(graph, choice, self.pricer, lambda v: v.source)
+            origin = sources.entry if called.packs else graph.entry
+            yield Alternative("callees specialized", called.entry.refines(origin), called.packs, chosen)
+            if moved and small:
+                entry = self._best(without_calls(sources.entry)).refines(origin)
+                yield Alternative("callees inlined, buffers as chosen", entry, called.packs, chosen)
+
+        yield Alternative("as written", graph.entry, (), plain)
+
+    def _best(self, func: PrimFunc) -> PrimFunc:
+        """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""
+        return self.pricer.best(func)[0] if self.whole is None else self.search(func, self.whole).best
+
+
+def _pays_nowhere(variants: Sequence[Variant]) -> bool:
+    """Whether a callee is cheapest with all buffers as they are, which comes first."""
+    return all(v.price >= variants[0].price for v in variants)

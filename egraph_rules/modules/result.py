@@ -1,0 +1,118 @@
+"""What the search over a module found, and how it shows itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy.typing as npt
+
+from egraph_rules.modules.choice import Choice
+from egraph_rules.modules.graph import Graph
+from ir.layout import Array, Layout, stored
+from ir.nodes import Const, Expr, Module, PrimFunc
+from ir.page import Section
+from ir.schedule.index_map import IndexMap
+from ir.schedule.storage import Storage
+from ir.shown import Shown, counted
+
+
+@dataclass(frozen=True, slots=True)
+class BufferLayout:
+    """How a buffer between functions, or a freed parameter, is kept."""
+
+    name: str
+    storage: Storage
+
+    @property
+    def index_map(self) -> IndexMap:
+        """From the program's indices to those in memory."""
+        return self.storage.index_map
+
+    @property
+    def pad_value(self) -> Expr | None:
+        """What places that hold no element hold: a number, undef for anything; None if there are none."""
+        return self.storage.pad if self.storage.has_padding else None
+
+    @property
+    def layout(self) -> Layout:
+        """Shapes, padding, and conversion of arrays."""
+        return stored(self.name, self.storage)
+
+    def pack(self, array: npt.ArrayLike) -> Array:
+        """A physical array from a logical one, with padding as it has to be."""
+        pad = self.pad_value
+        return self.layout.pack(array, pad.value if isinstance(pad, Const) else 0)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.storage}"
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A program that the choice may come down to: what it is, its entry function and those that pack parameters."""
+
+    name: str
+    entry: PrimFunc
+    packs: tuple[PrimFunc, ...]
+    layouts: Mapping[str, BufferLayout]
+
+
+@dataclass(slots=True, repr=False)
+class ModuleReport(Shown):
+    """How it came about: the calls and conversions of the choice with their prices, programs compared, searches."""
+
+    graph: Graph
+    choice: Choice
+    compared: list[tuple[str, float]] = field(default_factory=lambda: list[tuple[str, float]]())
+    taken: str = ""
+    searches: int = 0
+    asked: int = 0
+    seconds: float = 0.0
+
+    def brief(self) -> str:
+        """How many calls and buffers."""
+        return f"ModuleReport: {counted(len(self.graph.calls), 'call')}, {counted(len(self.graph.between), 'buffer')}"
+
+    def sections(self) -> Iterator[Section]:
+        """The graph, what stays as it is and why, and the programs compared."""
+        yield Section("calls and buffers between them", lines=tuple(self.lines()))
+        if self.graph.fixed:
+            yield Section("buffers that stay", lines=tuple(f"- {n}: {why}" for n, why in self.graph.fixed.items()))
+        lines = [f"- {price:,.0f}: {name}{' (taken)' if name == self.taken else ''}" for name, price in self.compared]
+        effort = f"{self.searches} searches for {self.asked} variants, {self.seconds:.1f} s"
+        yield Section("programs compared", lines=(*lines, effort))
+
+    def lines(self) -> Iterator[str]:
+        """The calls with how they take each buffer, and the conversions, with the price of each."""
+        for call, variant in zip(self.graph.calls, self.choice.variants, strict=True):
+            yield f"- {call.name}: {variant.price:,.0f}"
+            for param, name in call.buffers:
+                yield f"    {param} = {name}, {variant.storages[param]}"
+        for c in self.choice.conversions:
+            yield f"- {c.buffer} from {c.before} to {c.after}: {c.price:,.0f}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ModuleResult(Shown):
+    """`best` computes what `source` does; `layouts` says how buffers between its functions and freed parameters are
+    kept. Freed parameters have a function `pack_<name>` in `best`. Costs are of one run of the entry function."""
+
+    best: Module
+    entry: str
+    layouts: Mapping[str, BufferLayout]
+    cost: float
+    cost_before: float
+    report: ModuleReport
+    source: Module
+
+    def brief(self) -> str:
+        """The entry function and its cost."""
+        moved = [n for n, layout in self.layouts.items() if not layout.storage.is_plain]
+        return f"ModuleResult {self.entry}: cost {self.cost:,.0f}, was {self.cost_before:,.0f}; {len(moved)} layouts"
+
+    def sections(self) -> Iterator[Section]:
+        """The module, layouts, and how they came about."""
+        yield Section(f"cheapest module: cost {self.cost:,.0f}, was {self.cost_before:,.0f}", str(self.best))
+        yield Section("layouts", lines=tuple(f"- {layout}" for layout in self.layouts.values()))
+        yield from self.report.sections()

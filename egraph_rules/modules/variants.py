@@ -1,0 +1,100 @@
+"""A function under each way in which its callers may keep its buffers: searched and priced, equal structure once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ir.canonical import canonical
+from ir.errors import ScheduleError
+from ir.nodes import SKIP, Assume, Buffer, For, Load, PrimFunc, Store, Var, const
+from ir.schedule.edit import ROOT, nest, with_unique_names
+from ir.schedule.sequential import sequential_buffer_access
+from ir.schedule.storage import Storage, kept
+from ir.traverse import has_undef, results_of, walk
+
+Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
+Search = Callable[[PrimFunc], Found]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A function whose buffers are kept in certain ways: as transformed, the cheapest equivalent, and its price."""
+
+    storages: Mapping[str, Storage]
+    source: PrimFunc
+    best: PrimFunc
+    price: float
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all buffers are kept as the program has them."""
+        return all(s.is_plain for s in self.storages.values())
+
+
+@dataclass(slots=True)
+class Pricer:
+    """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed."""
+
+    search: Search
+    known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
+    asked: int = 0
+
+    @property
+    def searches(self) -> int:
+        """How many functions were searched."""
+        return len(self.known)
+
+    def best(self, func: PrimFunc) -> Found:
+        """The cheapest equivalent of a function without calls, and its price."""
+        self.asked += 1
+        plain = canonical(func)
+        if plain.func not in self.known:
+            self.known[plain.func] = self.search(plain.func.vouched())
+        found, price = self.known[plain.func]
+        named = replace(plain.back(found, func.name), attrs=func.attrs)
+        return named.refines(func), price
+
+    def simplest(self, func: PrimFunc) -> PrimFunc:
+        """What to derive variants of: the cheapest equivalent where that has lost nothing but work.
+
+        Assumptions and stores of undef to parameters are no part of it, so a function that has some stands for itself.
+        """
+        for stmt in walk(func.body):
+            if isinstance(stmt, Assume) or (
+                isinstance(stmt, Store) and stmt.buffer in func.buffers and has_undef(stmt.value)
+            ):
+                return func
+        return self.best(func)[0]
+
+    def variant(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
+        """`func` with parameters kept so; None where a layout cannot be had."""
+        try:
+            source = self.simplest(func)
+            for name, storage in storages.items():
+                source = kept(source, name, storage)
+        except ScheduleError:
+            return None
+        forms = [source]
+        moved = [name for name, storage in storages.items() if not storage.is_plain]
+        if moved:
+            written = [b.name for b in results_of(func) if b.name in moved]
+            forms += _in_storage_order(source, (*written, *moved)[0])
+        best, price = min((self.best(form) for form in forms), key=lambda found: found[1])
+        return Variant(storages, source, best.refines(source), price)
+
+
+def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:
+    """The function with loops over a buffer as it lies in memory, if it can be had."""
+    try:
+        return [sequential_buffer_access(with_unique_names(func), ROOT, buffer, reassociate=True).func]
+    except ScheduleError:
+        return []
+
+
+def copying(buffer: Buffer) -> PrimFunc:
+    """The function that copies one buffer into another: under two ways to keep them, a conversion."""
+    source, target = replace(buffer, name="source"), replace(buffer, name="target")
+    loops = [For(Var(f"i{k}", e.dtype), const(0, e.dtype), e, SKIP) for k, e in enumerate(buffer.shape)]
+    indices = tuple(loop.var for loop in loops)
+    return PrimFunc("copy", (source, target), nest(loops, Store(target, indices, Load(source, indices)))).vouched()

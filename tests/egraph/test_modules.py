@@ -1,0 +1,327 @@
+"""Modules optimized: what is chosen for the buffers between functions, and that every choice computes the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from egraph_rules import optimize
+from egraph_rules.cost.target import CPU, TPU, Target
+from egraph_rules.modules.assemble import assembled
+from egraph_rules.modules.candidates import storages, wanted
+from egraph_rules.modules.choice import Choice
+from egraph_rules.modules.graph import graph_of
+from egraph_rules.modules.program import ModuleSearch, search_for
+from ir import interpret, parse, verify
+from ir.calls import calls_in
+from ir.errors import LoopsatError, OptionError, ScheduleError
+from ir.nodes import Const, Module, Undef
+
+CHAIN = """
+@T.prim_func
+def addone(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+    for i in range(14):
+        B[i] = A[i] + 1
+
+@T.prim_func
+def total(A: T.Buffer((14,), "int32"), B: T.Buffer((1,), "int32")):
+    B[0] = 0
+    for i in range(14):
+        B[0] = B[0] + A[i]
+
+@T.prim_func
+def most(A: T.Buffer((14,), "int32"), B: T.Buffer((1,), "int32")):
+    B[0] = -2147483648
+    for i in range(14):
+        B[0] = T.max(B[0], A[i])
+
+@T.prim_func
+def main(X: T.Buffer((14,), "int32"), Y: T.Buffer((1,), "int32")):
+    H = T.alloc_buffer((14,), "int32")
+    addone(X, H)
+    CONSUMER(H, Y)
+"""
+IMPLEMENTATIONS = """
+@T.prim_func
+def one(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+    for i in T.serial(14):
+        B[i] = A[i] + 1
+
+@T.prim_func
+def two(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+    AC = T.alloc_buffer((4, 4), "int32")
+    BC = T.alloc_buffer((4, 4), "int32")
+    for io, ii in T.grid(4, 4):
+        if 4 * io + ii < 14:
+            AC[io, ii] = A[4 * io + ii]
+    for i in T.serial(14):
+        BC[i // 4, i % 4] = AC[i // 4, i % 4] + 1
+    for i in T.serial(14):
+        B[i] = BC[i // 4, i % 4]
+
+@T.prim_func
+def three(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+    AC = T.alloc_buffer((4, 4), "int32")
+    BC = T.alloc_buffer((4, 4), "int32")
+    for io, ii in T.grid(4, 4):
+        AC[io, ii] = T.if_then_else(4 * io + ii < 14, A[4 * io + ii], 0)
+    for i in T.serial(14):
+        BC[i // 4, i % 4] = AC[i // 4, i % 4] + 1
+    for i in T.serial(14):
+        B[i] = BC[i // 4, i % 4]
+
+@T.prim_func
+def four(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+    AC = T.alloc_buffer((4, 4), "int32")
+    BC = T.alloc_buffer((4, 4), "int32")
+    for io, ii in T.grid(4, 4):
+        AC[io, ii] = T.if_then_else(4 * io + ii < 14, A[4 * io + ii], T.undef())
+    for io, ii in T.grid(4, 4):
+        BC[io, ii] = AC[io, ii] + 1
+    for i in T.serial(14):
+        B[i] = BC[i // 4, i % 4]
+
+@T.prim_func
+def five(A: T.Buffer((14,), "int32"), B: T.Buffer((14,), "int32")):
+    AC = T.alloc_buffer((4, 4), "int32")
+    BC = T.alloc_buffer((4, 4), "int32")
+    for io, ii in T.grid(4, 4):
+        AC[io, ii] = T.if_then_else(4 * io + ii < 14, A[4 * io + ii], 0)
+    for io, ii in T.grid(4, 4):
+        BC[io, ii] = AC[io, ii] + 1
+    for i in T.serial(14):
+        B[i] = BC[i // 4, i % 4]
+"""
+TILES = lambda i: [i // 4, i % 4]  # noqa: E731
+# Branches are dear, so that what padding buys shows.
+BRANCHES = replace(CPU, mask=4.0, reduction_mask=12.0, store_slice=2.0, reduction_slice=6.0)
+
+
+SEARCHES: dict[Target, ModuleSearch] = {}  # what was searched once serves all tests
+
+
+def searching(module: Module, target: Target) -> ModuleSearch:
+    new = ModuleSearch(module, "main", target, search_for(target))
+    new.pricer = SEARCHES.setdefault(target, new).pricer
+    return new
+
+
+def chosen(module: Module, target: Target, *, only: bool = True, free: Sequence[str] = (), **maps: object) -> Choice:
+    """The choice where the buffers in `maps` are kept so (`only`), with whatever padding."""
+    graph = graph_of(module["main"], free)
+    ways = storages(graph, target, {name: [m] for name, m in maps.items()})  # pyright: ignore
+    ways = {n: [s for s in w if not (only and n in maps and s.is_plain)] for n, w in ways.items()}
+    return searching(module, target).choose(graph, ways)
+
+
+def pad(choice: Choice, name: str) -> int | str:
+    value = choice.written[name].pad
+    return "undef" if isinstance(value, Undef) else value.value if isinstance(value, Const) else "?"
+
+
+def chain(consumer: str) -> Module:
+    return parse(CHAIN.replace("CONSUMER", consumer))
+
+
+def test_without_tiles_a_chain_of_functions_becomes_one():
+    result = optimize(chain("total"))
+    assert result.cost < result.cost_before
+    assert not any(True for f in result.best.funcs for _ in calls_in(f.body))
+    assert all(layout.storage.is_plain for layout in result.layouts.values())
+    x = np.arange(14, dtype=np.int32)
+    assert interpret(result.best, x)[0] == interpret(chain("total"), x)[0] == [105]
+    assert "callees inlined, buffers as they are (taken)" in str(result)
+
+
+def test_pad_values_flow_from_reductions_back_through_what_computes_their_input():
+    graph = graph_of(chain("total")["main"])
+    assert {n: [v.value for v in vs] for n, vs in wanted(graph).items()} == {"X": [-1], "H": [0], "Y": []}
+
+
+@pytest.mark.parametrize(("consumer", "reads"), [("total", 0), ("most", -(2**31))])
+def test_a_reduction_in_tiles_wants_its_neutral_element_of_its_producer(consumer: str, reads: int):
+    """The constraint flows from consumer to producer: what is asked of H depends on what reads it."""
+    choice = chosen(chain(consumer), BRANCHES, H=TILES)
+    assert pad(choice, "H") == reads
+
+
+def test_a_freed_input_holds_what_makes_the_producer_write_the_pad_value_itself():
+    """Implementation 4 of `addone`: it runs over all of its padded input, and its output needs 0 there."""
+    choice = chosen(chain("total"), BRANCHES, free=("X",), X=TILES, H=TILES)
+    assert (pad(choice, "X"), pad(choice, "H")) == (-1, 0)
+    text = str(choice.variants[0].best)
+    assert "if" not in text and "T.grid(4, 4)" in text
+
+
+def test_an_elementwise_reader_asks_for_nothing():
+    """Undef padding is enough for one that runs over it: nobody looks at what it makes of it."""
+    module = parse(
+        CHAIN.replace("CONSUMER(H, Y)", "G = T.alloc_buffer((14,), 'int32')\n    addone(H, G)\n    total(G, Y)")
+    )
+    choice = chosen(module, BRANCHES, H=TILES)
+    assert isinstance(choice.variants[1].storages["A"].pad, Undef)
+    assert not choice.conversions
+
+
+PAIR = """
+@T.prim_func
+def main(X: T.Buffer((14,), "int32"), Y: T.Buffer((14,), "int32")):
+    H = T.alloc_buffer((14,), "int32")
+    {0}(X, H)
+    {1}(H, Y)
+"""
+
+
+PAIRS = [("two", "three"), *(pytest.param(p, marks=pytest.mark.fuzz) for p in (("five", "three"), ("four", "two")))]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_crop_and_pad_between_implementations_disappear(pair: tuple[str, str]):
+    """Copies into and out of tiles are candidates for the buffer between, which then needs neither of them."""
+    module = parse(IMPLEMENTATIONS + PAIR.format(*pair))
+    graph = graph_of(module["main"])
+    ways = storages(graph, CPU, {})
+    tiled = [s for s in ways["H"] if not s.is_plain]
+    assert tiled and str(tiled[0].index_map).endswith(": (i0 // 4, i0 % 4)")
+    x = np.arange(14, dtype=np.int32)
+    result = searching(module, CPU).run((), {})
+    assert result.cost <= result.cost_before
+    np.testing.assert_array_equal(interpret(result.best, x)[0], x + 2)
+    assert "AC" not in str(result.best) and "BC" not in str(result.best)
+
+
+def test_a_function_alone_keeps_its_interface():
+    for func in parse(IMPLEMENTATIONS).funcs[1:2]:
+        module = Module((func,))
+        search = searching(module, CPU)
+        search.entry = func.name
+        result = search.run((), {})
+        assert result.best[func.name].params == func.params
+        assert all(layout.storage.is_plain for layout in result.layouts.values())
+
+
+FORCED = """
+@T.prim_func
+def scale(A: T.Buffer((3, 4), "float32"), s: T.float32, B: T.Buffer((3, 4), "float32")):
+    for i, j in T.grid(3, 4):
+        B[i, j] = A[i, j] * s
+
+@T.prim_func
+def sums(A: T.Buffer((3, 4), "float32"), B: T.Buffer((3,), "float32")):
+    for i in range(3):
+        B[i] = 0.0
+        for j in range(4):
+            B[i] += A[i, j]
+
+@T.prim_func
+def main(X: T.Buffer((3, 4), "float32"), Y: T.Buffer((3,), "float32")):
+    H = T.alloc_buffer((3, 4), "float32")
+    scale(X, 2.0, H)
+    sums(H, Y)
+"""
+
+
+@pytest.mark.parametrize("most", [2, pytest.param(99, marks=pytest.mark.fuzz)])
+def test_every_layout_forced_in_turn_computes_the_same(most: int):
+    module = parse(FORCED)
+    graph = graph_of(module["main"], ("X",))
+    search = searching(module, TPU)
+    maps = {
+        "H": [lambda i, j: [j, i], lambda i, j: [(i + 1) // 2, j, (i + 1) % 2]],
+        "X": [lambda i, j: [i // 2, j // 3, i % 2, j % 3]],
+    }
+    ways = storages(graph, replace(TPU, tiles=(2, 3)), maps)
+    rng = np.random.default_rng(0)
+    x = rng.integers(-4, 5, (3, 4)).astype(np.float32)
+    expected = interpret(module, x)
+    plain = {name: [w[0]] for name, w in ways.items()}
+    forced = 0
+    for name in ("X", "H"):
+        for storage in ways[name][1 : most + 1]:
+            offered = {**plain, name: [storage]}
+            choice = search.choose(graph, offered)
+            for body in (lambda v: v.source, lambda v: v.best):
+                made = assembled(graph, choice, search.pricer, body)
+                verify(made.entry, allow_stray_loads=True)
+                packed = x
+                for pack in made.packs:
+                    (packed,) = interpret(pack, x)
+                found = interpret(made.entry, packed)
+                for a, b in zip(found, expected, strict=True):
+                    np.testing.assert_array_equal(a, b)
+            forced += 1
+    assert forced >= min(most, 6)
+    assert search.pricer.searches < search.pricer.asked
+
+
+def test_the_result_is_never_dearer_than_what_is_given() -> None:
+    """Also where the price of programs as a whole disagrees with the search."""
+    module = chain("total")
+    result = optimize(module, whole=lambda func: float(len(str(func.body)) < 150))
+    assert result.cost <= result.cost_before
+
+
+def test_equal_structure_is_searched_once() -> None:
+    """Names say nothing: nine calls of kernels that differ in nothing else take one search, and one as a whole."""
+    buffer = "T.Buffer((14,), 'int32')"
+    kernel = (
+        f"@T.prim_func\ndef k{{0}}(A{{0}}: {buffer}, B: {buffer}):\n"
+        "    for i{0} in range(14):\n        B[i{0}] = A{0}[i{0}] + 1\n"
+    )
+    local = [f"H{k} = T.alloc_buffer((14,), 'int32')" for k in range(1, 9)]
+    names = ["X", *(f"H{k}" for k in range(1, 9)), "Y"]
+    calls = [f"k{k % 3}({a}, {b})" for k, (a, b) in enumerate(pairwise(names))]
+    body = "\n    ".join((*local, *calls))
+    params = f"X: {buffer}, Y: {buffer}"
+    module = parse("".join(map(kernel.format, range(3))) + f"\n@T.prim_func\ndef main({params}):\n    {body}\n")
+    result = optimize(module)
+    assert result.report.searches == 2 < result.report.asked
+    x = np.arange(14, dtype=np.int32)
+    np.testing.assert_array_equal(interpret(result.best, x)[0], x + 9)
+
+
+def test_a_freed_parameter_is_packed_by_a_function_of_the_module():
+    module = chain("total")
+    graph = graph_of(module["main"], ("X",))
+    choice = chosen(module, BRANCHES, free=("X",), X=TILES, H=TILES)
+    made = assembled(graph, choice, searching(module, BRANCHES).pricer, lambda v: v.best)
+    x = np.arange(14, dtype=np.int32)
+    (packed,) = interpret(made.packs[0], x)
+    np.testing.assert_array_equal(packed, np.append(x, [-1, -1]).reshape(4, 4))
+    assert interpret(made.entry, packed, sanitize=True)[0] == [105]
+    with pytest.raises(LoopsatError, match="does not hold"):
+        interpret(made.entry, packed * 0, sanitize=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"free": ("Y",)}, "`Y` cannot be free: main writes it"),
+        ({"free": ("W",)}, "main has no buffer parameter `W`"),
+        ({"maps": {"W": [TILES]}}, "main has no buffer `W`"),
+        ({"maps": {"H": [lambda i: [i // 2]]}}, "index map of H puts two elements into one place"),
+        ({"maps": {"H": [lambda i, j: [i, j]]}}, "takes 2 indices"),
+        ({"entry": "maine"}, "no function `maine`"),
+        ({"target": "pdp11"}, "no target `pdp11`"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, object], message: str):
+    with pytest.raises((OptionError, ScheduleError, LoopsatError)) as found:
+        optimize(chain("total"), **options)  # pyright: ignore
+    assert message in str(found.value)
+
+
+def test_buffers_that_are_used_otherwise_stay_and_the_report_says_why():
+    text = CHAIN.replace("CONSUMER(H, Y)", "total(H, Y)\n    Y[0] = Y[0] + H[0]").replace(
+        "addone(X, H)", "for k in range(2):\n        addone(X, H)"
+    )
+    result = optimize(parse(text))
+    assert not result.layouts
+    assert result.report.graph.fixed["X"] == "addone is called with it in a loop or branch"
+    assert result.report.graph.fixed["H"] == "main reads elements of it"
+    x = np.arange(14, dtype=np.int32)
+    assert interpret(result.best, x)[0] == interpret(parse(text), x)[0]

@@ -1,0 +1,140 @@
+"""Random modules: calls with sections, scalars and loops around them, against the same program with bodies in place,
+and against what is made of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from compare import assert_refines
+from egraph_rules import optimize
+from ir import interpret, parse, to_script, verify
+from ir.calls import calls_in, without_calls
+from ir.errors import VerifyError
+from ir.nodes import Module
+from lower import compile
+
+ROWS, COLUMNS = 4, 6
+
+
+def kernels(rng: np.random.Generator) -> list[tuple[str, str]]:
+    """Definitions of random kernels, each with its kind: what it takes and gives."""
+    pick = lambda *items: items[int(rng.integers(len(items)))]  # noqa: E731
+    made: list[tuple[str, str]] = []
+    for k in range(3):
+        op = pick(
+            "A[i] + {c}",
+            "A[i] * {c}",
+            "T.max(A[i], {c})",
+            "A[i] - A[(i + {c}) % n]",
+            "T.if_then_else(i < {c}, A[i], s)",
+        )
+        value = op.format(c=int(rng.integers(1, 4)))
+        loop = pick("for i in range(n):", "for i in T.serial(n):")
+        made.append(("map", f"""
+@T.prim_func
+def map{k}(A: T.Buffer((n,), "int32"), B: T.Buffer((n,), "int32"), s: T.int32, n: T.int32):
+    {loop}
+        B[i] = {value}
+"""))  # fmt: skip
+    for k in range(2):
+        start, step = pick(("0", "B[0] + A[i, j]"), ("1", "B[0] * (A[i, j] + 1)"), ("-9", "T.max(B[0], A[i, j])"))
+        made.append(("reduce", f"""
+@T.prim_func
+def reduce{k}(a: T.handle, b: T.handle):
+    n = T.int32()
+    m = T.int32()
+    A = T.match_buffer(a, (n, m), "int32")
+    B = T.match_buffer(b, (1,), "int32")
+    B[0] = {start}
+    for i, j in T.grid(n, m):
+        B[0] = {step}
+"""))  # fmt: skip
+    return made
+
+
+def a_module(seed: int) -> str:
+    """A module whose main calls random kernels on sections of its buffers, which may meet."""
+    rng = np.random.default_rng(seed)
+    pick = lambda *items: items[int(rng.integers(len(items)))]  # noqa: E731
+    lines = [f"L = T.alloc_buffer(({ROWS}, {COLUMNS}), 'int32')", "R = T.alloc_buffer((1,), 'int32')"]
+    lines += [f"for i in range({ROWS}):", f"    map0(X[i, 0:{COLUMNS}], L[i, 0:{COLUMNS}], 1, {COLUMNS})", "R[0] = 1"]
+    row = lambda: pick("0", "1", f"{ROWS - 1}")  # noqa: E731
+    for _ in range(int(rng.integers(2, 6))):
+        source, target = pick("X", "L", "Y"), pick("L", "Y")
+        kind = int(rng.integers(5))
+        scalar = pick("2", "R[0]", f"{source}[0, 1] + 1", "-3")
+        name = f"map{int(rng.integers(3))}"
+        if kind == 0:
+            low = int(rng.integers(0, 3))
+            size = int(rng.integers(1, COLUMNS - 2))
+            far = pick(low, COLUMNS - size)
+            given, taken = f"{source}[{row()}, {low}:{low + size}]", f"{target}[{row()}, {far}:{far + size}]"
+            lines.append(f"{name}({given}, {taken}, {scalar}, {size})")
+        elif kind == 1:
+            lines += [f"for k in range({ROWS}):", f"    {name}({source}[k, 0:3], {target}[{ROWS - 1} - k, 3:6], k, 3)"]
+        elif kind == 2:
+            lines.append(f"{name}({source}[0:{ROWS}, {row()}], {target}[0:{ROWS}, {pick('4', '5')}], {scalar}, {ROWS})")
+        elif kind == 3:
+            lines.append(f"reduce{int(rng.integers(2))}({source}[0:2, 1:4], R)")
+        else:
+            lines += [f"if {source}[0, 0] < {int(rng.integers(-3, 4))}:", f"    {target}[0, 0] = R[0]"]
+    lines.append(f"map1(L[0, 0:{COLUMNS}], Y[0, 0:{COLUMNS}], R[0], {COLUMNS})")
+    shape = f"T.Buffer(({ROWS}, {COLUMNS}), 'int32')"
+    body = "\n    ".join(lines)
+    return (
+        "".join(text for _, text in kernels(rng)) + f"\n@T.prim_func\ndef main(X: {shape}, Y: {shape}):\n    {body}\n"
+    )
+
+
+def well_formed(seeds: range) -> list[tuple[int, Module]]:
+    """The modules that verify: others may pass sections that meet, which is refused."""
+    found: list[tuple[int, Module]] = []
+    for seed in seeds:
+        module = parse(a_module(seed))
+        try:
+            verify(module["main"])
+        except VerifyError as error:
+            assert error.code == "aliasing", error
+            continue
+        found.append((seed, module))
+    return found
+
+
+def arrays(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed + 1000)
+    x, y = rng.integers(-3, 4, (2, ROWS, COLUMNS)).astype(np.int32)
+    return x, y
+
+
+@pytest.mark.parametrize("count", [40, pytest.param(400, marks=pytest.mark.fuzz)])
+def test_calls_mean_the_bodies_in_their_place(count: int) -> None:
+    modules = well_formed(range(count))
+    assert len(modules) >= count // 8
+    for seed, module in modules:
+        main = module["main"]
+        assert parse(to_script(main))["main"] == main
+        inlined = without_calls(main)
+        assert not [*calls_in(inlined.body)]
+        verify(inlined)
+        x, y = arrays(seed)
+        try:
+            expected = interpret(main, x, y)
+        except Exception as error:  # products may overflow; then so does the other form
+            with pytest.raises(type(error)):
+                interpret(inlined, x, y)
+            continue
+        np.testing.assert_array_equal(interpret(inlined, x, y)[0], expected[0], err_msg=str(seed))
+
+
+@pytest.mark.parametrize("seed", [0, 3, *(pytest.param(s, marks=pytest.mark.fuzz) for s in range(4, 24))])
+def test_what_is_made_of_a_module_does_the_same(seed: int) -> None:
+    found = well_formed(range(seed, seed + 20))
+    module = found[0][1]
+    result = optimize(module)
+    assert result.cost <= result.cost_before
+    before, after = without_calls(module["main"]), without_calls(result.best["main"])
+    assert assert_refines(before, after, np.random.default_rng(seed), runs=3)
+    x, y = arrays(seed)
+    expected = interpret(module, x, y)[0]
+    np.testing.assert_array_equal(np.asarray(compile(result.best)(x, y)[0]), expected)
