@@ -428,7 +428,7 @@ class Expander:
                 self.tables["may_run"].append((inside, arm.number))
                 self.tables["want"].append((inside, arm.number, permissions))
                 self.expand(inside, arm, permissions, question=True)
-                for part in (yes, no):
+                for part in (yes, no) if yes.number and no.number else ():
                     self._expand_pinned(inside, part, permissions)
 
     def _expand_pinned(self, facts: int, part: Part, permissions: int) -> None:

@@ -140,7 +140,8 @@ def f(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32")):
             else:
                 B[i, j] = 2
 """)
-    assert count(best.body, If) == 2
+    assert count(best.body, If) == 1
+    assert "T.if_then_else(A[i, j] == 0, 1, 2)" in to_script(best)
 
 
 def test_guard_smaller_than_the_padding_stays() -> None:

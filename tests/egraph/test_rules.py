@@ -41,8 +41,10 @@ def choices(var: Var, item: Rule) -> tuple[object, ...]:
     return INTEGERS
 
 
-def same(a: object, b: object, *, exact: bool) -> bool:
+def same(a: object, b: object, *, exact: bool, near: bool = False) -> bool:
     if isinstance(a, float) and isinstance(b, float):
+        if near and math.isfinite(a):
+            return math.isclose(a, b, rel_tol=1e-6)
         if a != a or b != b:
             return a != a and b != b
         return a == b and (not exact or math.copysign(1, a) == math.copysign(1, b))
@@ -71,7 +73,7 @@ def counterexample(item: Rule) -> dict[str, object] | None:
             found = value(item.replacement)
         except InterpretError as error:
             found = error.code
-        if not same(want, found, exact=item.floats is Floats.STRICT):
+        if not same(want, found, exact=item.floats is Floats.STRICT, near=Floats.APPROXIMATE in item.floats):
             return {v.name: x for v, x in zip(names, values, strict=True)} | {"pattern": want, "replacement": found}
     return None
 

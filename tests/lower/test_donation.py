@@ -94,9 +94,9 @@ def test_arrays_that_are_gone_or_given_twice_are_refused() -> None:
 
 
 def test_source_says_how_to_donate_and_does_where_asked() -> None:
-    assert "donate_argnames=('B',) of jit" in emit(step())
+    assert 'donate_argnames=("B",) of jit' in emit(step())
     source = emit(step(), donate=True)
-    assert "@partial(jax.jit, donate_argnames=('B',))" in source
+    assert '@partial(jax.jit, donate_argnames=("B",))' in source
     assert "in place of B, whose arrays are gone then" in source
     namespace: dict[str, object] = {}
     exec(source, namespace)
@@ -114,7 +114,7 @@ def scale(n: T.int32, A: T.Buffer((n,), "float64")):
 """
     func = parse(text).funcs[0]
     kernel = compile(func, donate=True)
-    assert "static_argnames=('n',), donate_argnames=('A',)" in kernel.source
+    assert 'static_argnames=("n",), donate_argnames=("A",)' in kernel.source
     with jax.enable_x64(True):
         a = jnp.arange(5, dtype="float64")
     np.testing.assert_array_equal(kernel(5, a)[0], np.arange(5) * 0.5)
@@ -138,7 +138,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     script = tmp_path / "step.py"
     script.write_text(TEXT)
     assert main(["optimize", str(script), "--emit", "jax", "--donate", "all"]) == 0
-    assert "donate_argnames=('B',)" in capsys.readouterr().out
+    assert 'donate_argnames=("B",)' in capsys.readouterr().out
     assert main(["optimize", str(script), "--emit", "jax", "--donate", "A"]) == 2
     assert "is not written by step" in capsys.readouterr().err
     assert main(["optimize", str(script), "--emit", "ir", "--donate", "B"]) == 2
