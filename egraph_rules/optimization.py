@@ -18,8 +18,10 @@ from egraph_rules.engine.engine import Engine, Row, scratch_folder
 from egraph_rules.engine.functions import check_names
 from egraph_rules.engine.patience import Patience, listening
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
-from egraph_rules.explain.decisions import Decision, explain
+from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
+from egraph_rules.explain.graphs import graphs_of
+from egraph_rules.explain.web import Found, Panel, page
 from egraph_rules.explain.why_not import Searched, why_not
 from egraph_rules.rules.registry import active_rules
 from egraph_rules.search.encode import Expander, Numbering, Part
@@ -51,7 +53,8 @@ class Report(Shown):
     """What a search did: decisions on the way to the best program, sizes, time (s), work, and why it ended.
 
     `priced` has the programs that were priced as a whole: that price and the search's, cheapest first; `overruled` says
-    so where the search alone would have taken another one.
+    so where the search alone would have taken another one. `recalled` says that another process has searched; then
+    there are no `traces`.
     """
 
     decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
@@ -67,6 +70,7 @@ class Report(Shown):
     interrupted: bool = False
     priced: list[tuple[float, float]] = field(default_factory=lambda: list[tuple[float, float]]())
     overruled: str = ""
+    recalled: bool = False
 
     def brief(self) -> str:
         """How many decisions, and how long it took."""
@@ -77,7 +81,7 @@ class Report(Shown):
         """What the search took, in one line."""
         return (
             f"search: {self.seconds * 1e3:.0f} ms, {self.searches} searches, {self.nodes} terms, "
-            f"{self.questions} questions to the prover; {self.stopped}"
+            f"{self.questions} questions to the prover; {self.stopped}{'; kept from before' if self.recalled else ''}"
         )
 
     def sections(self) -> Iterator[Section]:
@@ -85,10 +89,11 @@ class Report(Shown):
         yield Section("decisions", lines=(*self.reasons(), self.effort))
 
     def reasons(self) -> Iterator[str]:
-        """The decisions, two lines each, or why there are none."""
+        """The decisions, three lines each, or why there are none."""
         for decision in self.decisions:
             yield f"- {decision.rule}: {decision.place}"
             yield f"    {decision.fact}"
+            yield f"    {decision.price}"
         if self.overruled:
             yield f"- {self.overruled}"
         elif not self.decisions:
@@ -155,7 +160,32 @@ class Result(Shown):
     @pb.exclusive
     def derivation(self) -> list[Step]:
         """The rewrites from the source program to `best`, in order; worked out when asked for."""
-        return derive(self.source, self.best, self.report.traces)
+        return derive(self.source, self.best, self.traces())
+
+    def traces(self) -> list[Trace]:
+        """What the searches knew; for a result that was kept, they run again."""
+        if self.report.recalled and not self.report.traces:
+            s, keep = self.settings, max(len(self.variants), CANDIDATES)
+            again = optimize(self.source, s.target, keep, s.budget, s.floats, s.rules, s.without, verify=False)
+            self.report.traces = again.report.traces
+        return self.report.traces
+
+    @pb.exclusive
+    def to_html(self, more: Iterable[Panel] = (), *, egraph: bool = True) -> str:
+        """One page that needs no network: programs side by side, decisions, steps, variants, padding, the e-graph.
+
+        `more` are further sections. Without `egraph` the page is smaller by a megabyte, which is its viewer.
+        """
+        traces = self.traces()
+        graphs = [g for trace, at in legs(self.best.body, traces)[-1:] for g in graphs_of(trace, at)] if egraph else []
+        report = self.report
+        remarks = [report.overruled] if report.overruled else []
+        remarks += [] if report.decisions else ["No rule found anything cheaper."]
+        found = Found(
+            self.source, self.variants, self.cost_before, report.decisions, [*remarks, report.effort],
+            derive(self.source, self.best, traces), graphs,
+        )  # fmt: skip
+        return page(found, self.settings.target.name, more)
 
     @pb.exclusive
     def why_not(self, rule: str) -> str:
@@ -176,7 +206,7 @@ class Result(Shown):
             return report.traces
 
         searched = Searched(
-            self.source, s.rules, s.given, s.without, s.floats, self.report.traces, self.report.matches,
+            self.source, s.rules, s.given, s.without, s.floats, self.traces(), self.report.matches,
             self.variants[0][1], Prices(s.target), self.derivation, again,
         )  # fmt: skip
         return why_not(searched, rule)
@@ -229,22 +259,14 @@ def optimize(
             given = erase(search.func.body)
             ranking = ranked(found, (prices.program(given), given), lambda body: replace(func, body=body), whole)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
-    report.decisions = _decisions(found[0][1], report.traces)
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
+    steps = derive(func, variants[0][0], report.traces)
+    report.decisions = decisions_of(steps, lambda body: prices.program(erase(body)))
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
-
-
-def _decisions(best: Stmt, traces: list[Trace]) -> list[Decision]:
-    """Decisions of the searches that led to an erased program."""
-    return [
-        decision
-        for trace, at in legs(best, traces)
-        for decision in explain(trace.found[at][0], trace.extractor, trace.contexts, trace.rebuilder)
-    ]
 
 
 @pb.exclusive

@@ -116,6 +116,10 @@ class LowerValueError(LowerError, ValueError):
     """Arguments of a wrong shape or value."""
 
 
+class DifferenceError(LoopsatError, AssertionError):
+    """A check found that two programs, or a kernel and its program, do not do the same."""
+
+
 class OptionError(LoopsatError, ValueError):
     """An option has a value that it cannot have."""
 

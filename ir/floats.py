@@ -11,10 +11,11 @@ from ir.errors import OptionError, suggest
 class Floats(Flag):
     """Freedoms that rewrites, idioms and lowering forms over floats may take; a caller can give or withdraw each.
 
-    `REASSOCIATE`: sums and products in another order. `FINITE`: what the program computes from its inputs is neither
-    NaN nor infinite. `NO_SIGNED_ZEROS`: 0.0 and -0.0 are the same. `DISTRIBUTE`: products over sums and differences,
-    which loses digits where terms cancel. `FINITE_UNDEF`: what nobody has written is finite too, so that a product of
-    it with zero may be introduced. `APPROXIMATE`: a function or quotient with a larger error than the source's.
+    `REASSOCIATE`: sums and products in another order. `FINITE`: what the program reads, and what it computes from
+    that, is neither NaN nor infinite: `T.max(x, T.min_value("float32"))` is `x` then. `NO_SIGNED_ZEROS`: 0.0 and -0.0
+    are the same. `DISTRIBUTE`: products over sums and differences, which loses digits where terms cancel.
+    `FINITE_UNDEF`: what nobody has written is finite too, so that a product of it with zero may be introduced.
+    `APPROXIMATE`: functions and quotients with larger errors than the source's, by some units in the last place.
     """
 
     STRICT = 0

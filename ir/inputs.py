@@ -7,10 +7,10 @@ elements they name; then they are all checked. `ir.bulk` does the same at once f
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import assert_never, cast
+from typing import Protocol, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +116,32 @@ class _Work:
             self.left = 0 if machine.steps == 0 else self.left - (steps - machine.steps) * weight
 
 
+class Start(Protocol):
+    """What inputs hold before assumptions are made true of them."""
+
+    def scalar(self, var: Var, *, is_size: bool, numbers: Sequence[int]) -> Scalar:
+        """A value of a parameter or a size; `numbers` are the constants that assumptions name."""
+        ...
+
+    def array(self, shape: tuple[int, ...], dtype: DType, *, below: int | None) -> npt.NDArray[np.generic]:
+        """What a buffer holds; integers from 0 to `below` where that is given."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Random:
+    """Small random integers, some of them near the constants of assumptions, and floats of one kind."""
+
+    rng: np.random.Generator
+    spread: Spread
+
+    def scalar(self, var: Var, *, is_size: bool, numbers: Sequence[int]) -> Scalar:
+        return _scalar(var, is_size, numbers, self.rng)
+
+    def array(self, shape: tuple[int, ...], dtype: DType, *, below: int | None) -> npt.NDArray[np.generic]:
+        return random_array(shape, dtype, self.rng, below=below, spread=self.spread)
+
+
 def random_inputs(
     func: PrimFunc,
     rng: np.random.Generator,
@@ -134,6 +160,24 @@ def random_inputs(
         LoopsatError: `scalars` names no parameter, no inputs were found with that work (the message names what
             failed last), or they do not fit into memory.
     """
+    return satisfying(func, _Random(rng, spread), rng, scalars, tight=spread.tight, work=work)
+
+
+def satisfying(
+    func: PrimFunc,
+    start: Start,
+    rng: np.random.Generator,
+    scalars: Mapping[str, Scalar] | None = None,
+    *,
+    tight: bool = False,
+    tries: int = _SCALAR_TRIES,
+    work: int = WORK,
+) -> Inputs:
+    """Arguments that satisfy a function's assumptions, near those that `start` gives, at most `tries` times.
+
+    Raises:
+        LoopsatError: as `random_inputs`.
+    """
     require_memory(func)
     func = without_calls(func)
     fixed = dict(scalars or {})
@@ -147,11 +191,11 @@ def random_inputs(
     problem = None
     fills = 0
     account = _Work(work)
-    for _ in range(_SCALAR_TRIES):
+    for _ in range(tries):
         try:
-            values = _scalars(func, claims, fixed, rng, account)
+            values = _scalars(func, claims, fixed, rng, start, account)
             fills += 1
-            return _fill(func, claims, values, rng, spread, account)
+            return _fill(func, claims, values, rng, start, tight, account)
         except InterpretError as error:
             problem = error
         except MemoryError as error:
@@ -256,6 +300,7 @@ def _scalars(
     claims: tuple[Stmt, ...],
     fixed: Mapping[str, Scalar],
     rng: np.random.Generator,
+    start: Start,
     work: _Work,
 ) -> dict[Var, Scalar]:
     """Values of all scalars and sizes that satisfy the claims that read no buffer.
@@ -270,13 +315,13 @@ def _scalars(
         if var.name in fixed:
             machine.scalars[var] = fixed[var.name]
         else:
-            machine.scalars[var] = _scalar(var, var in sizes, numbers, rng)
+            machine.scalars[var] = start.scalar(var, is_size=var in sizes, numbers=numbers)
             machine.free[var] = 0 if var in sizes else var.dtype.min
     _settle(machine, tuple(c for c in claims if not any(isinstance(e, Load) for e in all_exprs(c))), work)
     return dict(machine.scalars)
 
 
-def _scalar(var: Var, is_size: bool, numbers: list[int], rng: np.random.Generator) -> Scalar:
+def _scalar(var: Var, is_size: bool, numbers: Sequence[int], rng: np.random.Generator) -> Scalar:
     if var.dtype is DType.BOOL:
         return bool(rng.integers(2))
     if var.dtype.is_float:
@@ -297,7 +342,8 @@ def _fill(
     claims: tuple[Stmt, ...],
     values: Mapping[Var, Scalar],
     rng: np.random.Generator,
-    spread: Spread,
+    start: Start,
+    tight: bool,
     work: _Work,
 ) -> Inputs:
     """Inputs with these scalars.
@@ -305,14 +351,14 @@ def _fill(
     Raises:
         InterpretError: a claim on them does not hold.
     """
-    machine = Satisfier(True, rng, backward=bool(rng.integers(2)), pressing=spread.tight)
+    machine = Satisfier(True, rng, backward=bool(rng.integers(2)), pressing=tight)
     machine.scalars.update(values)
     bounds = _index_bounds(func)
     for buffer in func.buffers:
         shape = machine.shape(buffer)
         extents = [machine.integer(e, "an extent") for e in bounds.get(buffer.name, ())]
         below = max(min(extents), 1) if extents else None
-        machine.add_buffer(buffer, random_array(shape, buffer.dtype, rng, below=below, spread=spread))
+        machine.add_buffer(buffer, start.array(shape, buffer.dtype, below=below))
     _settle(machine, claims, work)
     out: Inputs = {p.name: values[p] if isinstance(p, Var) else machine.memory[p.name].values for p in func.params}
     try:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lower.runtime import kept
 from profiles import NIGHTLY
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
@@ -20,9 +21,15 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache of the tests' own: what the user's holds must not change results."""
+    """A cache of the tests' own: what the user's holds must not change results.
+
+    No programs are kept in it, since a file has the name of their folder: tests are of what is searched and planned.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LOOPSAT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        folder = tmp_path_factory.mktemp("cache")
+        for name in (kept.FOLDER, kept.COMPILED):
+            (folder / name).touch()
+        patch.setenv("LOOPSAT_CACHE", str(folder))
         yield
 
 

@@ -20,7 +20,8 @@ from ir.inputs import Inputs
 from ir.interpret import interpret_with_undef
 from ir.traverse import results_of
 from lower.analysis.deciding import deciding, least
-from lower.emission.function import Emitted, emit_function
+from lower.emission.emitted import Emitted
+from lower.emission.function import emit_function
 
 
 @dataclass

@@ -69,9 +69,9 @@ def test_results_show_programs_costs_and_decisions(result: Result, capsys: pytes
     assert len(text) < 3000
     assert str(result.best) in text and str(FUNC) in text
     assert "cheapest equivalent program: cost 73, was 83" in text
-    assert "- branch.true: if i < 8 (<string>:5:9)\n    the condition is always true here" in text
-    assert repr(result) == "<Result guarded for cpu: cost 73, was 83; 1 decision>"
-    assert repr(result.report).startswith("<Report: 1 decision; search: ")
+    assert "- branch.true: if i < 8: (<string>:5:9)\n    the condition is always true here" in text
+    assert repr(result) == "<Result guarded for cpu: cost 73, was 83; 2 decisions>"
+    assert repr(result.report).startswith("<Report: 2 decisions; search: ")
     assert str(result.report) in text.replace("decisions that lead to the cheapest", "decisions")
     result.show()
     assert capsys.readouterr().out.strip() == text.strip()

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.conditions import idle_condition, missing_condition
-from egraph_rules.check.draw import Source
 from egraph_rules.check.instances import Instances
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.proposals import Proposals
@@ -15,8 +14,10 @@ from egraph_rules.check.repairs import forgotten_condition
 from egraph_rules.check.searched import Searched
 from egraph_rules.check.shrink import Retest, simpler_values
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
-from egraph_rules.check.verdict import Counterexample, Verdict
+from egraph_rules.check.verdict import Verdict, refuse
 from ir.presburger import exclusive
+from ir.testing.counterexample import Counterexample
+from ir.testing.draw import Source
 
 _SEARCHES = 12  # a search costs as much as that many instances
 
@@ -72,6 +73,18 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0, smallest: bool
     elif rule.pattern is not None and (condition := idle_condition(rule, examples, seed)) is not None:
         idle = f"the condition `{condition}` never made a difference"
     return Verdict(rule.name, "tested" if idle is None else "not checked", how, matched, idle=idle)
+
+
+def require_rule(rule: Rule, *, examples: int = 500, seed: int = 0) -> Verdict:
+    """Check a rule, as a test that fails unless it is proven, or tested on examples that could have shown it wrong.
+
+    Raises:
+        RuleError: it is refuted, with the smallest counterexample found, or nothing put it to a test.
+    """
+    verdict = check_rule(rule, examples=examples, seed=seed)
+    if not verdict.ok:
+        raise refuse(verdict)
+    return verdict
 
 
 def _refuted(rule: Rule, found: Counterexample, after: str, matched: int, missing: str | None) -> Verdict:

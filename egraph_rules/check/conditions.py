@@ -9,10 +9,10 @@ from egraph_rules.authoring.rule import BOOL, FLOAT, Defined, Number, Rule, Term
 from egraph_rules.check.instances import Instances, pattern_variables
 from egraph_rules.check.proof import attempt
 from egraph_rules.check.trial import refutation, run_trials
-from egraph_rules.check.verdict import Counterexample
 from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.nodes import Binary, Expr, Var, const
+from ir.testing.counterexample import Counterexample
 
 _EXAMPLES = 150  # of a rule with one condition more
 

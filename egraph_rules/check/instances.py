@@ -22,9 +22,7 @@ from egraph_rules.authoring.rule import (
     instantiate,
     is_number,
 )
-from egraph_rules.check.draw import Source
 from egraph_rules.check.programs.values import ValueKind, interesting, pick_array, pick_value
-from egraph_rules.check.run import REACHED
 from egraph_rules.check.trial import Trial
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_unary
 from ir.dtypes import DType
@@ -53,6 +51,8 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.testing.draw import Source
+from ir.testing.refinement import REACHED
 from ir.traverse import all_exprs, children, free_vars, walk_expr, with_children
 
 _SIGNED = (DType.INT32, DType.INT8, DType.INT64, DType.INT16)

@@ -11,7 +11,6 @@ from typing import TypeVar, cast
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.check.run import REACHED
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.optimization import entry_facts
@@ -39,6 +38,7 @@ from ir.nodes import (
     Var,
     seq,
 )
+from ir.testing.refinement import REACHED
 from ir.traverse import children, map_stmt, substitute_expr, with_children
 
 Path = tuple[int, ...]

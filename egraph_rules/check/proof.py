@@ -9,12 +9,12 @@ from typing import Any, Literal
 from egraph_rules.authoring.rule import ANY, BOOL, FLOAT, INTEGER, Defined, Number, Rule, Term, Truth, is_number
 from egraph_rules.check.instances import Instances, pattern_variables
 from egraph_rules.check.meaning import Bounds, Formula, Meaning, Translator, Untranslatable, fault_name, undef_name, z3
-from egraph_rules.check.run import annihilates
 from egraph_rules.check.trial import Trial
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.nodes import Binary, Const, Expr, Select, Unary, Var
+from ir.testing.refinement import annihilates
 from ir.traverse import walk_expr
 
 # Steps of z3, which are the same on every machine, unlike seconds; about a second.

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.check.draw import Source
 from egraph_rules.check.places import Answers, Prepared, Rewritten, ways
 from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.programs.pool import Pool
@@ -17,6 +16,7 @@ from ir.errors import LoopsatError, RuleError
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc
 from ir.script.printer import to_script
+from ir.testing.draw import Source
 
 _MAX_SCOUTED = 500  # programs that are looked at for such as the rule applies to
 _PLACES = 4  # applications of one program that are tested

@@ -13,7 +13,6 @@ from itertools import permutations
 import numpy as np
 
 from egraph_rules.check.shrink import Retest, tidy
-from egraph_rules.check.verdict import Counterexample
 from ir.inputs import Inputs
 from ir.nodes import (
     SKIP,
@@ -35,6 +34,7 @@ from ir.nodes import (
     const,
 )
 from ir.script.printer import to_script
+from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, buffers_written, children, map_expr, map_stmt, walk, walk_expr, with_children
 
 _COPY = "before_"  # names of buffers that hold what another one holds at first

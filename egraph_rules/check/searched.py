@@ -8,11 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.check.draw import Source
 from egraph_rules.check.places import Prepared
 from egraph_rules.check.programs.inputs import inputs_for
 from egraph_rules.check.programs.pool import Pool
-from egraph_rules.check.run import compare
 from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.cost.target import CPU, SEARCH_PRICES, Target
@@ -22,6 +20,8 @@ from egraph_rules.rules.statements import STATEMENT_RULES
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.inputs import Inputs
 from ir.nodes import Block, PrimFunc
+from ir.testing.draw import Source
+from ir.testing.refinement import compare
 from ir.traverse import walk
 
 _BUDGET = Budget(rounds=8, nodes=6_000, seconds=1e9, restarts=0)  # steps, not seconds: the same on every machine

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from egraph_rules.check.verdict import Counterexample
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.inputs import Inputs
@@ -37,6 +36,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_children
 
 _TRIES = 400

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from egraph_rules.check.draw import Dice, Search, Source
-from egraph_rules.check.run import compare, reaches
 from egraph_rules.check.shrink import Retest, shrink, simpler_values
-from egraph_rules.check.verdict import Counterexample
 from ir.floats import Floats
 from ir.inputs import Inputs
 from ir.nodes import PrimFunc
+from ir.testing.counterexample import Counterexample
+from ir.testing.draw import Dice, Search, Source
+from ir.testing.refinement import compare, reaches
 
 _SEEDS = 1 << 20  # of the examples of one seed, which are told apart from those of another
 

@@ -16,11 +16,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
-
-import egglog.bindings as egglog
+from typing import TYPE_CHECKING, TypeVar
 
 from ir.errors import LoopsatError
+from ir.later import later
+
+if TYPE_CHECKING:
+    import egglog.bindings as egglog
+else:  # loading it takes as long as most searches
+    egglog = later("egglog.bindings")
 
 Cell = int | float | str
 ROOM = 2**25  # bytes that the rows of the largest searches take

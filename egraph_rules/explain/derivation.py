@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, cast
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import Contexts
 from egraph_rules.explain.chains import KNOWN, Link, chain
-from egraph_rules.explain.decisions import Explainer
+from egraph_rules.explain.decisions import evidence
 from egraph_rules.search.erase import count_erased, erase
 from egraph_rules.search.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
 from egraph_rules.search.filling import LAW, RULE
@@ -53,6 +53,11 @@ class Step(Shown):
     fact: str
     before: PrimFunc
     after: PrimFunc
+
+    @property
+    def decides(self) -> bool:
+        """Whether it changes the program, and does not only leave out what has done its work."""
+        return self.rule != ERASE
 
     def brief(self) -> str:
         """The rule and the place."""
@@ -269,8 +274,7 @@ class _Descent:
         t = self.trace
         elsewhere = t.contexts.assume(at.facts, stmt.cond, kept == 1)
         arm = stmt.other if kept else stmt.then
-        explainer = Explainer(t.extractor, t.contexts, t.rebuilder)
-        return explainer.evidence(elsewhere, at.permissions, arm, stmt.cond, env, holds=kept == 1)
+        return evidence(t.contexts, elsewhere, at.permissions, arm, stmt.cond, env, holds=kept == 1)
 
     def _matches(self, part: Part, at: Place, choice: Choice) -> bool:
         """Whether the choice is the node of this statement, its parts being members of the same classes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from egraph_rules.authoring.rule import FLOAT, Term, defined, rule
 from ir.floats import Floats
-from ir.nodes import Unary, binary
+from ir.nodes import Binary, Unary, binary
 
 
 @rule(on=FLOAT, because="0.0 - x differs from -x only for x = 0.0", floats=Floats.NO_SIGNED_ZEROS)
@@ -32,6 +32,11 @@ def min_known(x: Term, y: Term):
     return binary("min", x, y), x, x <= y
 
 
+@rule(on=FLOAT, because="three results are rounded in place of two", floats=Floats.APPROXIMATE)
+def div_sqrt(x: Term, y: Term):
+    return Binary("div", x, Unary("sqrt", y)), x * Unary("rsqrt", y), defined(x), defined(y)
+
+
 @rule(on=FLOAT, because="x is no smaller than z, or both are zeros", floats=Floats.NO_SIGNED_ZEROS)
 def max_covers(x: Term, y: Term, z: Term):
     return binary("max", x, binary("max", y, z)), binary("max", x, y), x >= z
@@ -42,4 +47,4 @@ def min_covers(x: Term, y: Term, z: Term):
     return binary("min", x, binary("min", y, z)), binary("min", x, y), x <= z
 
 
-FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known, max_covers, min_covers)
+FLOAT_RULES = (zero_sub, sub_self, neg_neg, max_known, min_known, max_covers, min_covers, div_sqrt)

@@ -372,8 +372,23 @@ class Accessor:
         stop = start + g.span
         out = any(a.var in self.bounds.cut for a in g.axes)
         low = "" if start.equals(0) and not out else self.size(start)
-        high = "" if stop.equals(size) and not out else self.size(stop)
+        high = "" if stop.equals(size) and not out else self._stop(start, stop, size)
         return f"{low}:{high}" + (f":{g.step}" if g.step != 1 else "")
+
+    def _stop(self, start: Linear, stop: Linear, size: Linear) -> str:
+        """Where a slice ends: for sizes that leave it nothing, no number below zero, which would count from the end.
+
+        Below zero, `stop` is harmless if `stop + size <= start`: that is so if the rest of the difference over one or
+        two times `stop` is small enough.
+        """
+        least, rest = self.bounds.at_least(stop), stop + size - start
+        over = (self.bounds.at_most(rest - stop * times) for times in (1, 2))
+        harmless = (least is not None and least >= 0) or any(
+            most is not None and most <= times for times, most in enumerate(over, 1)
+        )
+        return (
+            self.size(stop) if harmless or not self.is_static(stop) else f"max({self.size(stop)}, {self.size(start)})"
+        )
 
     def _split(self, code: str, view: Sequence[Group]) -> Value:
         """Give each axis of a group its own dimension, drop slack, turn flipped axes, order as the statement does."""

@@ -106,7 +106,7 @@ def kernel_results(kernel: Kernel, inputs: Inputs) -> dict[str, Array]:
     return dict(zip(written(kernel.func), found, strict=True))
 
 
-def check_kernel(
+def check_optimized(
     func: PrimFunc, best: PrimFunc, kernel: Kernel, inputs: Inputs, target: Target, floats: Floats, given: bool = False
 ) -> Checked:
     """Compare a kernel of `best`, which should be equal to `func`, with `func`, on `inputs` and on others.

@@ -10,8 +10,9 @@ from egraph_rules import optimize
 from ir.inputs import require_memory
 from ir.verify import verify
 from lower import compile
-from lower.check.kernels import check_kernel
+from lower.check.kernels import check_optimized
 from lower.commands.cli import floats_of, load_kernels
+from lower.commands.console import waiting
 from lower.commands.optimize import check, time_forms
 from lower.commands.page import Page
 from lower.commands.scripts import register_rules
@@ -42,9 +43,10 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
     verify(func)
     floats = floats_of(options)
     whole = pricing(func, prices.target, floats)
-    result = optimize(
-        func, target=prices.target, k=options.variants, floats=floats, without=options.without, whole=whole
-    )
+    with waiting(f"searching for {func.name}"):
+        result = optimize(
+            func, target=prices.target, k=options.variants, floats=floats, without=options.without, whole=whole
+        )
     inputs = program.inputs(np.random.default_rng(options.seed))
     forms = [Form("as written", func, compile(func, prices.target, floats=floats))]
     for rank, (variant, _) in enumerate(result.variants):
@@ -56,5 +58,5 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
         page.line(f"- {result.report.overruled}")
     for form in forms[1:]:
         given = program.make is not None
-        check(page, check_kernel(func, form.func, form.kernel, inputs, prices.target, floats, given))
+        check(page, check_optimized(func, form.func, form.kernel, inputs, prices.target, floats, given))
     time_forms(page, func, forms, inputs, options.target)

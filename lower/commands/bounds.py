@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -18,6 +19,7 @@ from ir.nodes import Module, PrimFunc, Var
 from ir.script.printer import to_script
 from ir.verify import verify
 from lower.commands.cli import split_place
+from lower.commands.console import console as page_console
 from lower.commands.scripts import execute
 
 _WIDE = 1000  # columns of what is no terminal: one line for each row, so that it can be searched
@@ -48,9 +50,7 @@ def run(options: argparse.Namespace) -> None:
     path, name = split_place(options.script)
     programs = _pick(_programs(execute(path)), name, path)
     folder: Path | None = options.svg
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=_WIDE)
+    console = page_console(width=None if sys.stdout.isatty() else _WIDE)
     for title, program in programs.items():
         func = program if isinstance(program, PrimFunc) else program.func
         verify(func, allow_stray_loads=True)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
@@ -16,6 +15,7 @@ from egraph_rules.check import Verdict, check_rule
 from egraph_rules.check.record import record, verdict_on
 from egraph_rules.rules import all_rules
 from ir.errors import LoopsatError, RuleError, suggest
+from lower.commands.console import console as page_console
 from lower.commands.scripts import execute
 
 _STYLES = {"proven": "green", "tested": "green", "not checked": "bold yellow", "refuted": "bold red"}
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     chosen = named(rules, options.rule)
     if options.record:  # what was recorded of rules that are as they were stands
         chosen = tuple(r for r in chosen if verdict_on(r) is None)
-    console = Console(highlight=False, soft_wrap=True)
+    console = page_console()
     verdicts: list[Verdict] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:

@@ -7,6 +7,7 @@ message, nothing written), 3 a defect of ours, 130 an interrupt.
 from __future__ import annotations
 
 import argparse
+import codecs
 import importlib
 import os
 import re
@@ -14,7 +15,9 @@ import sys
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn, Protocol, cast
 
@@ -28,6 +31,12 @@ from ir.nodes import Module, PrimFunc
 from ir.script.parser import MAX_BYTES, parse
 from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, PRECISIONS
+from lower.commands.console import spelled_out
+
+STDIN = Path("-")  # what stands for standard input
+
+
+_SCRIPT = "a Python script with a kernel, or - for standard input; FUNC picks one of several"
 
 
 class _Command(Protocol):
@@ -37,10 +46,16 @@ class _Command(Protocol):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit status."""
     parser = _parser()
-    options, unknown = parser.parse_known_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    # What begins with a dash is an option to argparse, but for the dash alone; `./-` is the same path.
+    options, unknown = parser.parse_known_args([f"./{a}" if a.startswith(f"{STDIN}:") else a for a in given])
     if unknown:
         near = suggest(unknown[0], re.findall(r"--[\w-]+", options.usage))
         parser.error(f"unrecognized arguments: {' '.join(unknown)}" + (f"\nhelp: {near}" if near else ""))
+    codecs.register_error("loopsat", spelled_out)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal need not have all characters
+            stream.reconfigure(errors="loopsat")
     try:
         # Commands load when used: `--help` and `rules` must not wait for JAX.
         name = options.command.replace("-", "_")
@@ -51,8 +66,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        sys.stderr.close()
+    except BrokenPipeError:  # the reader has seen enough, as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still to be flushed goes nowhere
         return 0
     except Exception as error:  # the last line of defence: no traceback from our internals
         if os.environ.get("LOOPSAT_TRACEBACK"):
@@ -74,13 +89,24 @@ class _Parser(argparse.ArgumentParser):
         super().error(f"{message}\nhelp: {near}" if near else message)
 
 
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """The parser of each command, for their documentation."""
+    return _parsers()[1]
+
+
 def _parser() -> argparse.ArgumentParser:
+    return _parsers()[0]
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     parser = _Parser(prog="loopsat", description="Optimize loop programs over padded layouts for JAX.")
     parser.add_argument("--version", action="version", version=f"loopsat {version('loopsat')}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     optimize = commands.add_parser("optimize", help="find the cheapest equivalent of a kernel and emit it")
     optimize.add_argument(
-        "script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several"
+        "script",
+        metavar="FILE[:FUNC]",
+        help="a Python script with a kernel (- for standard input); FUNC picks one of several",
     )
     optimize.add_argument(
         "--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)"
@@ -104,6 +130,9 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument(
         "--no-pallas", action="store_true", help="for tpu and gpu: XLA's form, even where a Pallas kernel is cheaper"
     )
+    optimize.add_argument(
+        "--html", type=Path, metavar="FILE", help="write all that is found to a page, which needs no network"
+    )
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     _add_run_options(optimize)
     _add_seconds_option(optimize)
@@ -114,7 +143,11 @@ def _parser() -> argparse.ArgumentParser:
         description="Inputs are random and satisfy the kernel's assumptions, or come from the script's function "
         "`inputs(rng, **sizes)`, for which it is executed. The exit status is 1 if --verify finds a difference.",
     )
-    run.add_argument("script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several")
+    run.add_argument(
+        "script",
+        metavar="FILE[:FUNC]",
+        help="a Python script with a kernel (- for standard input); FUNC picks one of several",
+    )
     run.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     run.add_argument("--verify", action="store_true", help="compare with the program as it is written")
     _add_run_options(run)
@@ -122,7 +155,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_rule_options(run)
     explain = commands.add_parser("explain", help="show the rewrites that lead from a kernel to the cheapest program")
     explain.add_argument(
-        "script", metavar="FILE[:FUNC]", help="a Python script with a kernel; FUNC picks one of several"
+        "script",
+        metavar="FILE[:FUNC]",
+        help="a Python script with a kernel (- for standard input); FUNC picks one of several",
     )
     explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     _add_floats_options(explain)
@@ -167,17 +202,24 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--examples", type=_positive, default=500, metavar="N", help="random examples a rule (default: 500)"
     )
-    check.add_argument("--seed", type=int, default=0, help="seed of the random examples (default: 0)")
+    check.add_argument("--seed", type=_seed, default=0, help="seed of the random examples (default: 0)")
     check.add_argument(
         "--record", action="store_true", help="check the built-in rules that changed, and keep the verdicts"
     )
+    cache = commands.add_parser("cache", help="show what is kept on disk between runs, or throw it out")
+    cache.add_argument(
+        "--clear", nargs="?", const="programs", choices=("programs", "all"),
+        help="throw out searched and compiled programs, or with `all` what was measured too",
+    )  # fmt: skip
+    for command in (optimize, rules, cache):
+        command.add_argument("--json", action="store_true", help="print JSON, for other programs")
     for command in commands.choices.values():
         command.set_defaults(usage=command.format_usage())
-    return parser
+    return parser, dict(commands.choices)
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random inputs (default: 0)")
+    parser.add_argument("--seed", type=_seed, default=0, help="seed of the random inputs (default: 0)")
     _add_floats_options(parser)
     parser.add_argument(
         "--precision",
@@ -257,6 +299,13 @@ def _seconds(text: str) -> float:
     return value
 
 
+def _seed(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("must not be negative")
+    return value
+
+
 def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
@@ -287,8 +336,16 @@ def load_kernels(place: str) -> tuple[Path, tuple[PrimFunc, ...]]:
 
 
 def split_place(place: str) -> tuple[Path, str]:
-    """Split at the last colon if what stands before it is a file, so that drive letters survive."""
+    """Split at the last colon if what stands before it is a file, so that drive letters survive.
+
+    Raises:
+        LoopsatError: no file can have this name.
+    """
+    if "\0" in place:
+        raise LoopsatError("unreadable", f"{place!r} is no name of a file")
     head, colon, tail = place.rpartition(":")
+    if colon and Path(head) == STDIN:
+        return STDIN, tail
     if colon and not Path(place).exists() and Path(head).exists():
         return Path(head), tail
     return Path(place), ""
@@ -301,17 +358,31 @@ def read_text(path: Path) -> str:
         LoopsatError: the file is missing, unreadable, too large, or no UTF-8 text.
     """
     try:
+        if path == STDIN:
+            return _checked_text(path, _stdin())
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise LoopsatError("too-large", f"{path} has {size} bytes; at most {MAX_BYTES} are read")
-        text = path.read_bytes().decode("utf-8")
+        return _checked_text(path, path.read_bytes())
+    except OSError as error:
+        near = suggest(path.name, (p.name for p in path.parent.glob("*.py"))) if path.parent.is_dir() else ""
+        raise LoopsatError("unreadable", f"cannot read {path}: {error.strerror}", help=near) from error
+
+
+@lru_cache(maxsize=1)  # it can be read once
+def _stdin() -> bytes:
+    return sys.stdin.buffer.read(MAX_BYTES + 1)
+
+
+def _checked_text(path: Path, data: bytes) -> str:
+    if len(data) > MAX_BYTES:
+        raise LoopsatError("too-large", f"{path} has more than {MAX_BYTES} bytes, which are all that is read")
+    try:
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         message = f"{path} is not UTF-8 text: line {line} has the byte 0x{error.object[error.start]:02x}"
         raise LoopsatError("not-text", message, help="save it with the encoding UTF-8") from error
-    except OSError as error:
-        near = suggest(path.name, (p.name for p in path.parent.glob("*.py"))) if path.parent.is_dir() else ""
-        raise LoopsatError("unreadable", f"cannot read {path}: {error.strerror}", help=near) from error
     if not text.strip():
         raise LoopsatError("empty-file", f"{path} is empty", help="put a function under @T.prim_func into it")
     return text

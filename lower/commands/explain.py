@@ -11,6 +11,8 @@ from egraph_rules import optimize
 from egraph_rules.explain.derivation import Step
 from ir.verify import verify
 from lower.commands.cli import floats_of, load_kernel
+from lower.commands.console import console as page_console
+from lower.commands.console import waiting
 from lower.commands.scripts import register_rules
 from lower.price.program import pricing
 from lower.runtime.calibration import price_line, stored
@@ -28,12 +30,16 @@ def run(options: argparse.Namespace) -> None:
     floats = floats_of(options)
     prices = stored(options.target)
     whole = pricing(func, prices.target, floats)
-    result = optimize(func, target=prices.target, floats=floats, without=options.without, whole=whole)
-    console = Console(highlight=False, soft_wrap=True)
+    with waiting("searching"):
+        result = optimize(func, target=prices.target, floats=floats, without=options.without, whole=whole)
+    console = page_console()
     if options.why_not is not None:
-        console.print(result.why_not(options.why_not), markup=False)
+        with waiting("searching for what is missing"):
+            answer = result.why_not(options.why_not)
+        console.print(answer, markup=False)
         return
-    steps = result.derivation()
+    with waiting("working out the steps"):
+        steps = result.derivation()
     cost = result.variants[0][1]
     count = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     summary = f"{func.name}, target {options.target}: {count}, cost {result.cost_before:,.0f} to {cost:,.0f}"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
 
 from egraph_rules import Result, optimize
 from egraph_rules.cost.target import Target
@@ -18,15 +18,18 @@ from ir.nodes import PrimFunc
 from ir.script.printer import to_script
 from ir.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
-from lower.check.kernels import Checked, check_kernel, insist
+from lower.check.kernels import Checked, check_optimized, insist
 from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
+from lower.commands.console import console as page_console
+from lower.commands.console import waiting
 from lower.commands.page import Page, progress
+from lower.commands.report import panels
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
 from lower.price.program import pricing
 from lower.runtime.calibration import Stored, price_line, stored
 from lower.tpu.compiler import CANDIDATES, INSTALL, choose, describe, tpu_available
-from lower.tune.measure import Form, milliseconds, profiles, sizes_of
+from lower.tune.measure import Form, Profile, milliseconds, profiles, sizes_of
 from lower.tune.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
 
 TUNED_VARIANTS = 4  # candidates of `--tune`, where `--variants` does not say
@@ -43,6 +46,11 @@ def run(options: argparse.Namespace) -> None:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")
     donation_of(options)  # refuses what cannot be before anything is searched
     program = sized(path, func, options.sizes)
+    if options.json and (options.emit is not None or options.output is not None or options.html is not None):
+        raise LoopsatError("options", "--json prints all forms of the result", help="leave out --emit, -o and --html")
+    if options.html is not None and (options.emit is not None or options.output is not None):
+        message = "--html writes all forms of the result, --emit and -o one of them"
+        raise LoopsatError("options", message, help="leave out --emit and -o")
     if not options.no_run and options.emit is None and options.output is None:
         require_memory(program.func)  # before anything is searched or printed
     verified = verify(program.func)
@@ -54,10 +62,14 @@ def run(options: argparse.Namespace) -> None:
     count = max(count, CANDIDATES) if ask and tpu_available() else count
     budget = budget_of(options)
     whole = pricing(program.func, prices.target, floats)
-    result = optimize(program.func, prices.target, count, budget, floats, without=options.without, whole=whole)
+    with waiting("searching"):
+        result = optimize(program.func, prices.target, count, budget, floats, without=options.without, whole=whole)
     tuned = _tune(options, program, result) if options.tune else None
     choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.rank)
     form = options.emit or ("jax" if options.output else None)
+    if options.json:
+        _print_json(options, result, choice.rank, prices.target if tuned is None else tuned.prices)
+        return
     if form is not None:
         _remark(options, prices, tuned, choice)
         _emit(options, path, prices.target if tuned is None else tuned.prices, result.variants[choice.rank][0], form)
@@ -99,7 +111,7 @@ def _tune(options: argparse.Namespace, program: Sized, result: Result) -> Tuned:
 
 def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, choice: Choice) -> None:
     """Say on the error stream what an artefact depends on besides its script."""
-    page = Page(Console(stderr=True, highlight=False, soft_wrap=True))
+    page = Page(page_console(stderr=True))
     notes = [prices.note] if prices.note else []
     notes += [price_line(options.target, prices.calibration)] if prices.calibration is not None else []
     notes += [] if tuned is None else [*tuned.notes, f"tuning: {tuned.summary()}"]
@@ -126,6 +138,26 @@ def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimF
         print(text, end="" if text.endswith("\n") else "\n")
     else:
         write_atomically(output, text.encode(), script)
+
+
+def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: Target) -> None:
+    """All that was found, but nothing that takes a run of the kernel."""
+    report = result.report
+    how: dict[str, Any] = {"floats": floats_of(options), "pallas": _pallas(options), "donate": donation_of(options)}
+    kernel = compile(result.variants[rank][0], prices, precision=options.precision, **how)
+    found = {
+        "kernel": result.source.name,
+        "target": options.target,
+        "cost_before": result.cost_before,
+        "chosen": rank,
+        "variants": [{"cost": cost, "program": to_script(func)} for func, cost in result.variants],
+        "decisions": [{"rule": d.rule, "place": d.place, "fact": d.fact} for d in report.decisions],
+        "source": kernel.source,
+        "forms": kernel.report,
+        "assumptions": list(kernel.assumptions),
+        "search": {"seconds": report.seconds, "terms": report.nodes, "stopped": report.stopped},
+    }
+    print(json.dumps(found, indent=1))
 
 
 def _pallas(options: argparse.Namespace) -> bool:
@@ -155,6 +187,8 @@ class _Presenter:
         self.chosen = choice.rank
         self.target = prices.target if tuned is None else tuned.prices
         self.page = Page()
+        self.checked: Checked | None = None
+        self.profiles: list[Profile] = []
 
     def show(self, verified: Verified) -> None:
         options, func, page = self.options, self.func, self.page
@@ -172,10 +206,18 @@ class _Presenter:
         best, _ = self.result.variants[self.chosen]
         floats = self.result.settings.floats
         how: dict[str, Any] = {"floats": floats, "precision": options.precision}
-        kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), **how)
+        with waiting("lowering"):
+            kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), **how)
         page.section(kernel.made)
         if not options.no_run and (self.tuned is None or self.tuned.complete):
             self._check_and_time(best, compile(func, target=self.prices.target, **how), kernel)
+        if options.html is not None:
+            calibration = self.prices.calibration
+            machine = None if calibration is None else calibration.machine
+            with waiting("writing the page"):
+                text = self.result.to_html(panels(kernel, self.checked, self.profiles, machine))
+            write_atomically(options.html, text.encode(), Path(options.script))
+            page.line(f"\nwritten: {options.html}")
 
     def _found(self) -> None:
         count = self.options.variants or 1
@@ -207,7 +249,10 @@ class _Presenter:
         inputs = self.program.inputs(np.random.default_rng(self.options.seed))
         floats = self.result.settings.floats
         given = self.program.make is not None
-        check(self.page, check_kernel(self.func, best, after, inputs, self.target, floats, given))
+        with waiting("comparing with the program as written"):
+            checked = check_optimized(self.func, best, after, inputs, self.target, floats, given)
+        self.checked = checked
+        check(self.page, checked)
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
@@ -218,7 +263,7 @@ class _Presenter:
                 forms.append(Form(self._name(rank), variant, kernel))
             seen.add(kernel.source)
         self.page.title("time on this machine")
-        time_forms(self.page, self.func, forms, inputs, self.options.target)
+        self.profiles = time_forms(self.page, self.func, forms, inputs, self.options.target)
 
     def _name(self, rank: int) -> str:
         return f"variant {rank + 1}" if rank else "cheapest"
@@ -237,9 +282,10 @@ def check(page: Page, checked: Checked) -> None:
         page.line(f"- {result}")
 
 
-def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, target: str) -> None:
-    """Time programs that do the same and print their figures; the first two are before and after."""
-    found = profiles(forms, inputs, target, seconds=2.0 + 0.5 * (len(forms) - 2))
+def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, target: str) -> list[Profile]:
+    """Time programs that do the same, print their figures and return them; the first two are before and after."""
+    with waiting("timing"):
+        found = profiles(forms, inputs, target, seconds=2.0 + 0.5 * (len(forms) - 2))
     needed = needed_sizes(func)
     if needed:
         sizes = sizes_of(func, inputs)
@@ -248,3 +294,4 @@ def time_forms(page: Page, func: PrimFunc, forms: list[Form], inputs: Inputs, ta
     slow, fast = (one.time.median for one in found[:2])
     ratio = slow / max(fast, 1e-12)
     page.line(f"- before: {milliseconds(slow)} ms, after: {milliseconds(fast)} ms, {ratio:.2f} times as fast")
+    return found

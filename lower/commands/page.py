@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from rich.console import Console
+from rich.console import Console as RichConsole
 from rich.filesize import decimal
 from rich.measure import Measurement
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from ir.page import Page as PlainPage
+from lower.commands.console import console
 from lower.runtime.calibration import CALIBRATED, Calibration
 from lower.tune.measure import Profile, milliseconds
 from lower.tune.tuning import Step
@@ -22,6 +23,9 @@ UNKNOWN = "–"
 class Page(PlainPage):
     """A page with tables and figures."""
 
+    def __init__(self, on: RichConsole | None = None) -> None:
+        super().__init__(console() if on is None else on)
+
     def table(self, table: Table) -> None:
         """A table; where nobody watches, as wide as it needs to be."""
         if self.console.is_terminal:
@@ -29,7 +33,7 @@ class Page(PlainPage):
             return
         wide = self.console.options.update(max_width=10_000)
         width = Measurement.get(self.console, wide, table).maximum
-        Console(highlight=False, width=width, file=self.console.file).print(table)
+        RichConsole(highlight=False, width=width, file=self.console.file).print(table)
 
     def profiles(self, profiles: Sequence[Profile], calibration: Calibration | None, target: str) -> None:
         """The figures of programs that do the same; the first is what the others are compared with."""
@@ -73,9 +77,9 @@ def _bytes(count: float | None) -> str:
 @contextmanager
 def progress(total: int) -> Generator[Step]:
     """A progress bar on the terminal's error stream, as long as the block runs; each step is reported to the value."""
-    console = Console(stderr=True)
+    terminal = RichConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
         task = bar.add_task("starting", total=total)
 
         def step(what: str) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 
-from rich.console import Console
-
+from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.record import verdict_on
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from egraph_rules.rules.registry import registered_rules
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
-from lower.tensor.rules import tensor_rules
+from lower.commands.console import console as page_console
+from lower.tensor.rules import TensorRule, tensor_rules
 
 TENSOR = "tensor"
 _ABOUT_TENSORS = "what a sum over array axes may be instead, when a program is lowered; tested on random tensors"
@@ -29,7 +30,14 @@ def run(options: argparse.Namespace) -> None:
     if family is not None and family not in families:
         help = suggest(family, families) or f"the families are {', '.join(families)}"
         raise RuleError("unknown-family", f"there is no family of rules `{family}`", help=help)
-    console = Console(highlight=False, soft_wrap=True)
+    if options.json:
+        shown = [
+            *(r for r in rules if family in (None, r.family)),
+            *(tensor_rules() if family in (None, TENSOR) else ()),
+        ]
+        print(json.dumps([_fields(rule) for rule in shown], indent=1))
+        return
+    console = page_console()
     default = {r.name for r in search_rules()}
     for name in families if family is None else (family,):
         title = f"{name}: {_ABOUT_TENSORS if name == TENSOR else FAMILIES.get(name, 'rules of users')}"
@@ -44,6 +52,18 @@ def run(options: argparse.Namespace) -> None:
             freedoms = f"  [needs {freedom_names(idiom.floats)}]" if idiom.floats else ""
             console.print(f"  {idiom.name}: {idiom.law}{freedoms}", markup=False)
             console.print(f"      because {idiom.reason}", markup=False)
+
+
+def _fields(rule: Rule | TensorRule) -> dict[str, object]:
+    verdict = verdict_on(rule) if isinstance(rule, Rule) else None
+    return {
+        "name": rule.name,
+        "family": rule.family if isinstance(rule, Rule) else TENSOR,
+        "law": rule.law,
+        "reason": rule.reason,
+        "floats": freedom_names(rule.floats),
+        "checked": None if verdict is None else str(verdict),
+    }
 
 
 def freedom_names(floats: Floats) -> str:

@@ -9,15 +9,16 @@ from typing import Any
 
 import jax
 import numpy as np
-from rich.console import Console
 
 from egraph_rules import optimize
 from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
 from ir.verify import verify
 from lower import Kernel, compile
-from lower.check.kernels import check_kernel, kernel_results, written
+from lower.check.kernels import check_optimized, kernel_results, written
 from lower.commands.cli import budget_of, floats_of, load_kernel
+from lower.commands.console import console as page_console
+from lower.commands.console import waiting
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
 from lower.price.program import pricing
@@ -42,16 +43,20 @@ def run(options: argparse.Namespace) -> int:
     prices = stored(options.target)
     limits = budget_of(options)
     whole = pricing(func, prices.target, floats)
-    result = optimize(func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole)
-    kernel = compile(result.best, target=prices.target, floats=floats, precision=options.precision)
-    inputs = program.inputs(np.random.default_rng(options.seed))
-    outputs = kernel_results(kernel, inputs)
-    console = Console(highlight=False, soft_wrap=True)
+    with waiting("searching"):
+        result = optimize(
+            func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole
+        )
+    with waiting("compiling and running"):
+        kernel = compile(result.best, target=prices.target, floats=floats, precision=options.precision)
+        inputs = program.inputs(np.random.default_rng(options.seed))
+        outputs = kernel_results(kernel, inputs)
+    console = page_console()
     lines = [_title(program, kernel), *_results(func, outputs, inputs)]
     lines += [_time(kernel, inputs), f"search: {result.report.seconds * 1e3:.0f} ms; {result.report.stopped}"]
     same = True
     if options.verify:
-        checked = check_kernel(func, result.best, kernel, inputs, prices.target, floats, program.make is not None)
+        checked = check_optimized(func, result.best, kernel, inputs, prices.target, floats, program.make is not None)
         same = checked.same
         lines += [f"compared with {checked.said}: {'the same' if same else 'DIFFERENT'}"]
         lines += [f"- {c}" for c in checked.compared]

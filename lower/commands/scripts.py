@@ -65,5 +65,5 @@ def _place(error: BaseException, path: Path) -> Span | None:
     lines = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     if not lines or lines[-1].lineno is None:
         return None
-    text = path.read_text(encoding="utf-8").splitlines()[lines[-1].lineno - 1]
+    text = read_text(path).splitlines()[lines[-1].lineno - 1]
     return Span(str(path), lines[-1].lineno, len(text) - len(text.lstrip()), len(text.rstrip()), text)

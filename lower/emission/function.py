@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 from math import prod
 
 from egraph_rules.cost.target import CPU, Target
@@ -30,6 +30,7 @@ from lower.emission.cse_barrier import read_apart
 from lower.emission.dead_code import without_dead_lines
 from lower.emission.derivatives import has_derivatives, same_derivatives
 from lower.emission.donation import Donate, donated_buffers
+from lower.emission.emitted import Emitted
 from lower.emission.in_place_conditional import by_element
 from lower.emission.layout_barrier import pinned
 from lower.emission.register_rotation import handed_on
@@ -50,7 +51,7 @@ from lower.nest.nodes import (
     mapped_scan,
     own_bounds,
 )
-from lower.nest.normalize import Check, Program, normalize
+from lower.nest.normalize import Program, normalize
 from lower.restructure.full_unrolling import in_one_go
 from lower.restructure.index_set_splitting import phased
 from lower.restructure.plan import plan, users_of
@@ -69,25 +70,6 @@ from lower.storage.scalar_recurrences import read_past_values
 from lower.storage.transposed_copy import with_turned_copies
 
 _LARGE = 4096  # elements, of which a copy takes about as long as an array statement
-
-
-@dataclass(frozen=True, slots=True)
-class Emitted:
-    """A function as source, and what its callers must know. Written buffers come first in its result, then checks."""
-
-    func: PrimFunc
-    name: str
-    source: str
-    names: Mapping[str, str]
-    optional: tuple[Buffer, ...]
-    static: frozenset[Var]
-    wide: bool
-    checks: tuple[Check, ...]
-    report: tuple[str, ...] = field(default=())
-    floats: Floats = DEFAULT_FLOATS
-    donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
-    precision: Precision = HIGHEST
-    assumptions: tuple[str, ...] = ()  # what it rests on, in words
 
 
 @exclusive
@@ -144,6 +126,7 @@ def emit_function(
         module.donated,
         precision,
         assumptions,
+        frozenset(main.extents),
     )
 
 
@@ -182,6 +165,7 @@ class _Emitter:
         self.names = Names()
         self.report: list[str] = []
         self.helpers: set[str] = set()
+        self.extents: set[Expr] = set()  # of array axes, where they are no numbers
         self.static = schedule.static
         self.pinned = pinned(schedule.nodes)
         self.phase: Phase | None = None  # of the loop that is being written
@@ -441,6 +425,7 @@ class _Emitter:
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers
+        self.extents |= writer.extents
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
         self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")
 

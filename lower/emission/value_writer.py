@@ -13,8 +13,8 @@ from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
 from ir.traverse import factors, free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, MASKED, Policy
-from lower.analysis.linear_forms import number
-from lower.array.access import Accessor, Bounds, buffer_shape, find_view
+from lower.analysis.linear_forms import number, to_expr
+from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
 from lower.array.integer_facts import Facts
@@ -91,6 +91,7 @@ class ValueWriter:
         self.around = around
         self.forms: list[str] = []
         self.helpers: set[str] = set()
+        self.extents: set[Expr] = set()  # of axes, where they are no numbers
         self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
         self.pinned = pinned  # whether arrays that it reads turned are turned before anything else is done
         self.apart = frozenset[Var]()  # axes whose positions are written one by one
@@ -100,6 +101,7 @@ class ValueWriter:
         """Write this job from here on; the positions of axes that stand `apart` are written one by one."""
         self.job = job
         self.bounds = self.around.with_axes(job.axes)
+        self.extents |= {to_expr(a.extent, ZERO) for a in job.axes if not a.extent.is_const}
         order = tuple(a for a in job.axes if a not in apart)
         translate = ExactTranslator if self.policy.exact else Translator
         self.translator = translate(

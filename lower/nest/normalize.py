@@ -46,6 +46,7 @@ from ir.traverse import (
     has_loads,
     loads,
     map_expr,
+    map_stmt,
     nesting,
     shape_vars,
     walk_expr,
@@ -141,7 +142,8 @@ def normalize(
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
     source = None if func.origin is None else normalize(func.origin, floats=floats)
     program = Program(func, Policy(floats, precision), source=source)
-    _Builder(program, checks).visit(lower_blocks(func).body, (), (), {}, {})
+    body = _without_loads_of_nothing(lower_blocks(func).body)
+    _Builder(program, checks).visit(body, (), (), {}, {})
     _drop_single_positions(program)
     while True:  # a copy for each iteration may have several lives in it
         before = dict(program.depth)
@@ -218,7 +220,7 @@ class _Builder:
         value: Expr,
         buffers: Mapping[Buffer, Buffer],
     ) -> None:
-        if isinstance(value, Undef):
+        if isinstance(value, Undef) or is_empty(node.buffer):
             return
         if nesting(value) > _DEEPEST:
             value = map_expr(value, lambda e: self._freeze(e, "part", set(), loops, guards, always=is_large(e)))
@@ -329,6 +331,20 @@ def _joined(stmts: Sequence[Stmt]) -> list[Stmt]:
         else:
             found[-1] = one
     return found
+
+
+def is_empty(buffer: Buffer) -> bool:
+    """Whether a buffer has no elements, by a dimension that is a number."""
+    return any(isinstance(d, Const) and d.value <= 0 for d in buffer.shape)
+
+
+def _without_loads_of_nothing(body: Stmt) -> Stmt:
+    """Loads of buffers without elements give undef, and stores fault: JAX refuses both even where they never happen."""
+
+    def one(e: Expr) -> Expr:
+        return Undef(e.dtype, e.span) if isinstance(e, Load) and is_empty(e.buffer) else e
+
+    return map_stmt(body, lambda e: map_expr(e, one))
 
 
 def _rewrite(expr: Expr, values: Mapping[Var, Expr], buffers: Mapping[Buffer, Buffer]) -> Expr:

@@ -18,7 +18,8 @@ from lower.array.job import Job
 from lower.array.values import dtype_code
 from lower.emission.assumptions import assumptions_of, demanded
 from lower.emission.derivatives import has_derivatives
-from lower.emission.function import Emitted, piece_of
+from lower.emission.emitted import Emitted
+from lower.emission.function import piece_of
 from lower.emission.scope import Names
 from lower.emission.source import Module, Piece
 from lower.pallas import padded_reduction, stencil_stages

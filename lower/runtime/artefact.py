@@ -25,10 +25,11 @@ from ir.specialize import specialize
 from ir.traverse import free_vars, results_of, shape_vars
 from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, Precision, precision_named
-from lower.emission.function import Emitted, emit_function, to_text
+from lower.emission.emitted import Emitted
+from lower.emission.function import emit_function, to_text
 from lower.runtime.calibration import user_target
 from lower.runtime.callable import Kernel
-from lower.runtime.kernel import platform_of
+from lower.runtime.platforms import platform_of
 
 
 def export(

@@ -17,6 +17,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
+from platformdirs import user_cache_path
+
 from ir.files import replace_file
 
 FORMAT = 1  # of the files; a file of another format is ignored
@@ -35,19 +37,18 @@ class Found:
 
 
 def folder() -> Path:
-    """Where files are kept: LOOPSAT_CACHE, or `loopsat` in XDG_CACHE_HOME, or ~/.cache/loopsat.
+    """Where files are kept: LOOPSAT_CACHE, or what the system has for caches, such as ~/.cache/loopsat.
 
     Raises:
-        OSError: there is no home folder.
+        OSError: LOOPSAT_CACHE is `off`, or there is no home folder.
     """
     own = os.environ.get("LOOPSAT_CACHE")
+    if own == "off":
+        raise OSError("LOOPSAT_CACHE is off")
     if own:
         return Path(own)
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if base and Path(base).is_absolute():  # the XDG specification has relative paths ignored
-        return Path(base) / "loopsat"
     try:
-        return Path.home() / ".cache" / "loopsat"
+        return user_cache_path("loopsat", appauthor=False)
     except RuntimeError as error:
         raise OSError("there is no home folder; set LOOPSAT_CACHE") from error
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +17,7 @@ from jax.experimental import checkify
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, LowerTypeError, LowerValueError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.layout import Layout, layout_of
+from ir.later import later
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.page import Section
 from ir.shown import Shown
@@ -25,9 +26,18 @@ from ir.traverse import results_of, shape_vars, substitute_expr
 from lower.analysis.freedoms import HIGHEST, Precision
 from lower.analysis.linear_forms import linear
 from lower.emission.donation import Donate, check_given_away
-from lower.emission.function import Emitted, emit_function
+from lower.emission.emitted import Emitted
+from lower.runtime import kept
 from lower.runtime.empty import has_empty, with_extents
-from lower.runtime.sharding import MeshLayout, Sharded, sharded
+
+if TYPE_CHECKING:
+    from ir import layout as layouts
+    from lower.emission import function as emission
+    from lower.runtime import sharding
+else:
+    layouts = later("ir.layout")
+    emission = later("lower.emission.function")
+    sharding = later("lower.runtime.sharding")
 
 Array = Any
 
@@ -82,6 +92,11 @@ class Kernel(Shown):
         """The JAX source, and which form each statement took."""
         return Section("JAX source", self.source, tuple(f"- {note}" for note in self.report))
 
+    @property
+    def emitted(self) -> Emitted:
+        """What the kernel was made of."""
+        return self._emitted
+
     def context(self) -> Any:
         """The JAX configuration under which `jitted` has the program's dtypes."""
         return jax.enable_x64(self._emitted.wide)  # pyright: ignore[reportCallIssue]
@@ -105,6 +120,11 @@ class Kernel(Shown):
         if key is not None:
             self._fitting.add(key)
         return tuple(results)
+
+    @property
+    def simple(self) -> bool:
+        """Whether arguments in the order of the parameters go to `jitted` as they are."""
+        return self._in_order and not self._elsewhere
 
     def run_fitting(self, arguments: Sequence[Any]) -> tuple[Array, ...]:
         """Run with arguments, in parameter order, of which a call has shown that shapes and dtypes are right.
@@ -157,10 +177,10 @@ class Kernel(Shown):
             sizes = {v: int(bound[names[v.name]]) for v in self.func.scalars if v in self._sizes}
             self._check_shapes(bound, sizes)
             self._empty[key] = None
-            if len(sizes) == len(self._sizes) and has_empty(self.func, sizes):
+            if len(sizes) == len(self._sizes) and has_empty(self.func, self._emitted.extents, sizes):
                 func = with_extents(specialize(self.func, {v.name: n for v, n in sizes.items()}))
                 own = self._emitted
-                emitted = emit_function(func, bool(own.checks), floats=own.floats, precision=own.precision)
+                emitted = emission.emit_function(func, bool(own.checks), floats=own.floats, precision=own.precision)
                 self._empty[key] = Kernel(emitted, self.device)
                 given = ", ".join(f"{v.name} = {n}" for v, n in sizes.items())
                 self.report.append(f"for {given} something is empty: these sizes have a program of their own")
@@ -171,9 +191,9 @@ class Kernel(Shown):
         names = self._emitted.names
         return {p.name: bound[names[p.name]] for p in own.func.params if names[p.name] in bound}
 
-    def layout(self, name: str) -> Layout:
+    def layout(self, name: str) -> layouts.Layout:
         """How a buffer parameter is stored: its shapes, index map and padding. LoopsatError if there is none such."""
-        return layout_of(self.func, name)
+        return layouts.layout_of(self.func, name)
 
     def lower(self, *arguments: Any, **named: Any) -> Any:
         """JAX's lowered form for these arguments, to compile or inspect."""
@@ -277,6 +297,25 @@ class Kernel(Shown):
 _ARRAY_TYPES: dict[type, bool] = {}  # those seen so far: asking JAX costs as much as the rest of a call's checks
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A kernel as it is kept: its source with what callers must know, and notes on it."""
+
+    emitted: Emitted
+    notes: tuple[str, ...]
+
+
+def keep(key: str, kernel: Kernel) -> None:
+    """Keep a kernel on disk for later processes."""
+    kept.keep(key, _Kept(kernel.emitted, tuple(kernel.report[len(kernel.emitted.report) :])))
+
+
+def recalled(key: str, device: Any) -> Kernel | None:
+    """The kernel that was kept under a key; None if there is none."""
+    found = kept.recall(key)
+    return Kernel(found.emitted, device, found.notes) if isinstance(found, _Kept) else None
+
+
 def is_array(value: Any) -> bool:
     """Whether a value is an array of NumPy or JAX, or one that JAX traces."""
     kind: type = type(value)
@@ -329,19 +368,19 @@ class ShardedKernel(Kernel):
     def __init__(
         self,
         func: PrimFunc,
-        layout: MeshLayout,
+        layout: sharding.MeshLayout,
         checks: bool,
         target: Target = CPU,
         donate: Donate = False,
         floats: Floats = DEFAULT_FLOATS,
         precision: Precision = HIGHEST,
     ) -> None:
-        emitted = emit_function(func, checks, target, donate, floats=floats, precision=precision)
+        emitted = emission.emit_function(func, checks, target, donate, floats=floats, precision=precision)
         super().__init__(emitted, layout.mesh.devices.flat[0])
         self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
-        self._programs: dict[tuple[tuple[str, int], ...], tuple[Sharded, Any]] = {}
+        self._programs: dict[tuple[tuple[str, int], ...], tuple[sharding.Sharded, Any]] = {}
         if self._sizes:
             names = ", ".join(v.name for v in self._sizes)
             self.report.append(f"sharded, and padded where needed, for each {names} that is called with")
@@ -349,7 +388,7 @@ class ShardedKernel(Kernel):
             program, self.jitted = self._program({})
             self.source, self.report = program.emitted.source, program.report
 
-    def at(self, **sizes: int) -> Sharded:
+    def at(self, **sizes: int) -> sharding.Sharded:
         """The program on the mesh for these sizes, with a report of its own.
 
         Raises LowerError where they are not the sizes that come with a call.
@@ -360,12 +399,12 @@ class ShardedKernel(Kernel):
             raise LowerError("unbound-size", message, self.func.span, help="give each of them a number")
         return self._program(sizes)[0]
 
-    def _program(self, sizes: Mapping[str, int]) -> tuple[Sharded, Any]:
+    def _program(self, sizes: Mapping[str, int]) -> tuple[sharding.Sharded, Any]:
         key = tuple(sorted(sizes.items()))
         if key not in self._programs:
             func = specialize(self.func, sizes) if sizes else self.func
             floats, precision = self._emitted.floats, self._emitted.precision
-            program = sharded(
+            program = sharding.sharded(
                 func,
                 self.mesh_layout,
                 checks=self._with_checks,
@@ -377,7 +416,9 @@ class ShardedKernel(Kernel):
             self._programs[key] = (program, jitted)
         return self._programs[key]
 
-    def _prepared(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Sharded, Any, dict[str, Any]]:
+    def _prepared(
+        self, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[sharding.Sharded, Any, dict[str, Any]]:
         """The program for a call, what JAX compiles for it, and the arguments on the mesh."""
         bound = self._bind(arguments, named)
         given = {p.name: bound[n] for p in self.func.params if (n := self._emitted.names[p.name]) in bound}

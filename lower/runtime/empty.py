@@ -6,7 +6,7 @@ numbers for such sizes, nothing is written of loops that do not run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ir.nodes import Alloc, Buffer, Expr, For, Load, PrimFunc, Var, const
@@ -14,10 +14,13 @@ from ir.traverse import free_vars, map_expr, map_stmt, substitute_expr, walk
 from lower.analysis.linear_forms import linear
 
 
-def has_empty(func: PrimFunc, sizes: Mapping[Var, int]) -> bool:
-    """Whether an array or a loop of a function is empty for these sizes, as far as they alone decide."""
+def has_empty(func: PrimFunc, extents: Iterable[Expr], sizes: Mapping[Var, int]) -> bool:
+    """Whether an array or a loop of a function, or one of the `extents`, is empty for these sizes.
+
+    Only what they alone decide counts.
+    """
     values: Mapping[Var, Expr] = {v: const(n, v.dtype) for v, n in sizes.items()}
-    for extent in _extents(func):
+    for extent in (*_extents(func), *extents):
         names = free_vars(extent)
         form = linear(substitute_expr(extent, values)) if names and names <= sizes.keys() else None
         if form is not None and form.is_const and form.const <= 0:
@@ -27,7 +30,10 @@ def has_empty(func: PrimFunc, sizes: Mapping[Var, int]) -> bool:
 
 def with_extents(func: PrimFunc) -> PrimFunc:
     """A function without names in its shapes, with numbers for them that are not negative: such an array is empty."""
+    return func.with_origin(_with_extents)
 
+
+def _with_extents(func: PrimFunc) -> PrimFunc:
     def extent(dim: Expr) -> Expr:
         form = linear(dim)
         return const(max(form.const, 0), dim.dtype) if form.is_const else dim

@@ -9,21 +9,22 @@ import functools
 import inspect
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from types import FunctionType
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import jax
 import numpy as np
 from jax import core as jax_core
 
-from egraph_rules import Floats, Result
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
 from ir.analysis.witness import PLAIN
 from ir.dtypes import DType, from_name
 from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError
-from ir.floats import floats_named
+from ir.floats import Floats, floats_named
+from ir.later import later
 from ir.nodes import PrimFunc
 from ir.page import Section
 from ir.script.plain.program import NeedsValue
@@ -32,26 +33,40 @@ from ir.script.plain.translate import OPEN_FROM, Plain, translate
 from ir.shown import Shown
 from ir.verify import check_entry
 from lower.emission.donation import Donate
-from lower.price.search import optimize
-from lower.runtime.callable import is_array
-from lower.runtime.kernel import Kernel, compile
+from lower.runtime import kept
+from lower.runtime.calibration import user_target
+from lower.runtime.callable import Kernel, is_array, keep, recalled
+from lower.runtime.platforms import device_of, keep_compiled, platform_of
+
+if TYPE_CHECKING:
+    from egraph_rules.optimization import Result
+    from lower.runtime import kernel as kernels
+    from lower.runtime import searched as search
+else:  # what a kernel that was kept does without
+    search = later("lower.runtime.searched")
+    kernels = later("lower.runtime.kernel")
 
 Sizes = Literal["fixed", "open"]
 _PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64}
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, repr=False)
 class Specialization(Shown):
     """A function compiled for one signature: the program as read, what the search made of it, and the kernel."""
 
     func: PrimFunc
-    result: Result
     kernel: Kernel
     places: tuple[int, ...] | None  # of the arguments that the kernel takes, unless it takes all
     picked: tuple[int, ...]  # which of the kernel's results are returned, in order
     single: bool
     stores: tuple[int, ...]  # places of the arguments that the function stores to
     quick: bool  # whether arguments of this signature need neither checks nor conversion
+    searched: Callable[[], Result] = field(repr=False)
+
+    @cached_property
+    def result(self) -> Result:
+        """What the search found; of a kernel that was kept on disk, once it is asked for."""
+        return self.searched()
 
     def brief(self) -> str:
         """The signature and the cost of its program."""
@@ -80,6 +95,37 @@ class _Options:
     budget: Budget | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Quick:
+    """What runs for JAX arrays of some types, once a call has shown that they need no conversion.
+
+    To compare their types with those of the call before costs less than to look up what answers to them.
+    """
+
+    avals: list[Any]
+    run: Callable[[Sequence[Any]], Any]
+
+
+def _quick(special: Specialization, arguments: Sequence[Any]) -> _Quick | None:
+    """The quick way to run a specialization; None where calls need more than a look at types."""
+    kernel = special.kernel
+    simple = special.quick and special.places is None and not special.stores and kernel.simple
+    if not simple or np.ndarray in map(type, arguments) or not all(isinstance(a, jax.Array) for a in arguments):
+        return None
+    jitted, wide, read, pick = kernel.jitted, kernel.emitted.wide, jax.config.read, special.pick
+    first = special.picked[0] if special.single else None
+
+    def run(arguments: Sequence[Any]) -> Any:
+        if read("jax_enable_x64") == wide:
+            results = jitted(*arguments)
+        else:
+            with kernel.context():
+                results = jitted(*arguments)
+        return pick(results) if first is None else results[first]
+
+    return _Quick([value.aval for value in arguments], run)
+
+
 class JitFunction(Shown):
     """A plain Python function that is compiled when it is called; see `jit`.
 
@@ -98,6 +144,7 @@ class JitFunction(Shown):
         self._parameters = tuple(self._signature.parameters)
         self._known: dict[Hashable, Specialization] = {}
         self._last: Specialization | None = None
+        self._quick: _Quick | None = None  # the way past all checks for what was called last
         self._lock = threading.RLock()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -106,12 +153,21 @@ class JitFunction(Shown):
         Raises:
             LoopsatError: the function is not of the language, or an argument is of a kind that is not understood.
         """
+        quick = self._quick
+        if quick is not None and not named:
+            try:
+                same = [value.aval for value in arguments] == quick.avals
+            except AttributeError:  # no array of JAX
+                same = False
+            if same:
+                return quick.run(arguments)
         if named or len(arguments) != len(self._parameters):
             arguments = self._bound(arguments, named)
         special = self._known.get(self._key(arguments))
         if special is None:
             special = self._specialized(arguments)
         self._last = special
+        self._quick = _quick(special, arguments)
         if special.stores:
             self._check_distinct(arguments, special.stores)
         if special.places is not None:
@@ -287,19 +343,52 @@ class JitFunction(Shown):
         ints = frozenset(n for n, v in zip(self._parameters, arguments, strict=True) if isinstance(v, kinds))
         exact = Floats.FINITE not in options.floats or Floats.NO_SIGNED_ZEROS not in options.floats
         plain = translate(self.__wrapped__, types, ints, exact)
-        check_entry(plain.func, words=PLAIN)
         target = jax.default_backend() if options.target is None else options.target
-        result = optimize(plain.func, target, budget=options.budget, floats=options.floats)
-        kernel = compile(
-            result.best, target, checks=options.checks, donate=options.donate, floats=options.floats
+        kernel, searched = _built(plain.func, target, options)
+        return _specialization(plain, searched, kernel, types, arguments, options)
+
+
+def _built(func: PrimFunc, target: str | Target, options: _Options) -> tuple[Kernel, Callable[[], Result]]:
+    """The kernel of a program, and what the search found: kept on disk, or made here and then kept.
+
+    Raises:
+        LoopsatError: the program has no meaning, or the target is unknown.
+    """
+    platform = platform_of(target)
+    device, _ = device_of(platform)
+    keep_compiled()
+
+    def found() -> Result:
+        return search.optimize(func, target, budget=options.budget, floats=options.floats)
+
+    key = None
+    if kept.repeatable(options.budget):
+        prices = user_target(platform if isinstance(target, str) else target).target
+        key = kept.key_of(
+            "jit", func, prices, options.floats.value, options.donate, options.checks, options.budget, str(device)
         )  # fmt: skip
-        return _specialization(plain, result, kernel, types, arguments, options)
+        known = recalled(key, device)
+        if known is not None:
+            func.vouched()  # else it had not been kept
+            return known, found
+    check_entry(func, words=PLAIN)
+    result = found()
+    kernel = kernels.compile(
+        result.best, target, checks=options.checks, donate=options.donate, floats=options.floats
+    )  # fmt: skip
+    if key is not None and not result.report.interrupted:
+        keep(key, kernel)
+    return kernel, lambda: result
 
 
 def _specialization(
-    plain: Plain, result: Result, kernel: Kernel, types: Mapping[str, ArgumentType], arguments: Sequence[Any],
+    plain: Plain,
+    searched: Callable[[], Result],
+    kernel: Kernel,
+    types: Mapping[str, ArgumentType],
+    arguments: Sequence[Any],
     options: _Options,
-) -> Specialization:  # fmt: skip
+) -> Specialization:
     places = tuple(k for k, kind in enumerate(types.values()) if not isinstance(kind, Known))
     picked = tuple(kernel.results.index(name) for name in plain.results)
     values = [arguments[k] for k in places]
@@ -310,7 +399,7 @@ def _specialization(
     stores = (
         tuple(k for k, name in zip(places, inputs, strict=True) if name in plain.results) if len(places) > 1 else ()
     )
-    return Specialization(plain.func, result, kernel, own, picked, plain.single, stores, quick)
+    return Specialization(plain.func, kernel, own, picked, plain.single, stores, quick, searched)
 
 
 def _is_known(value: Any) -> bool:
@@ -369,7 +458,8 @@ def jit(
     if sizes not in ("fixed", "open"):
         raise OptionError("argument", f"sizes must be fixed or open, not {sizes!r}")
     names = frozenset([static] if isinstance(static, str) else static)
-    options = _Options(target, floats_named(floats), sizes, donate, checks, budget)
+    given = donate if isinstance(donate, (bool, str)) else tuple(donate)
+    options = _Options(target, floats_named(floats), sizes, given, checks, budget)
 
     def decorate(function: Callable[..., Any]) -> JitFunction:
         if not isinstance(function, FunctionType):  # a method, or an object

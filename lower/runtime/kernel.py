@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 from jax.sharding import Mesh
 
 from egraph_rules.cost.target import Target
-from ir.errors import LowerError, LowerValueError, suggest
+from ir.errors import LowerError
 from ir.floats import Floats, floats_named
+from ir.later import later
 from ir.modules import ENTRY
 from ir.nodes import Module, PrimFunc
 from ir.presburger import exclusive
 from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, precision_named
 from lower.emission.donation import Donate
-from lower.emission.function import emit_function
-from lower.pallas.choice import preferred
-from lower.pallas.forms import emitted, find_form
+from lower.runtime import kept
 from lower.runtime.calibration import price_line, user_target
-from lower.runtime.callable import Kernel, ShardedKernel
-from lower.runtime.sharding import Shardings, mesh_layout
+from lower.runtime.callable import Kernel, ShardedKernel, keep, recalled
+from lower.runtime.platforms import device_of, platform_of
 
-_PLATFORMS = {"cpu": "cpu", "gpu": "gpu", "cuda": "gpu", "rocm": "gpu", "tpu": "tpu"}
+if TYPE_CHECKING:
+    from lower.emission import function as emission
+    from lower.pallas import choice, forms
+    from lower.runtime import sharding
+else:  # what a kernel that was kept does without
+    emission = later("lower.emission.function")
+    choice = later("lower.pallas.choice")
+    forms = later("lower.pallas.forms")
+    sharding = later("lower.runtime.sharding")
+
 _ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 
 __all__ = ["Kernel", "ShardedKernel", "compile", "emit"]
@@ -37,7 +45,7 @@ def compile(
     *,
     checks: bool = False,
     mesh: Mesh | None = None,
-    shardings: Shardings | None = None,
+    shardings: sharding.Shardings | None = None,
     donate: Donate = False,
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
@@ -75,26 +83,39 @@ def compile(
     func = entered(program, entry, verify)
     policy, digits = floats_named(floats), precision_named(precision)
     platform = platform_of(target)
-    device, notes = _device(platform)
+    device, notes = device_of(platform)
     prices = user_target(platform if isinstance(target, str) else target)
     notes += [prices.note] if prices.note else []
     notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
     if mesh is not None:
-        layout = mesh_layout(func, mesh, shardings, platform)
+        layout = sharding.mesh_layout(func, mesh, shardings, platform)
         kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy, digits)
         kernel.report += notes
         return kernel
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
-    if pallas and not (checks or donate):
-        form, why = preferred(func, prices.target, policy)
-        here = device.platform in (platform, *_ALIASES.get(platform, ()))
-        elsewhere = f", but not on {device.platform}" if form is not None and not here else ""
-        notes += [f"{why}{elsewhere}"] if why else []
-        if form is not None and here:
-            return Kernel(emitted(form), device, notes)
-    lowered = emit_function(func, checks, prices.target, donate, floats=policy, precision=digits)
-    return Kernel(lowered, device, notes)
+    names = donate if isinstance(donate, (bool, str)) else tuple(donate)
+    key = kept.key_of("compile", func, prices, checks, names, pallas, policy.value, digits, str(device), notes)
+    known = recalled(key, device)
+    if known is not None:
+        return known
+    wanted = pallas and not (checks or names)
+    here = device.platform in (platform, *_ALIASES.get(platform, ()))
+    kernel = _pallas(func, prices.target, device, notes, policy, here) if wanted else None
+    if kernel is None:
+        kernel = Kernel(
+            emission.emit_function(func, checks, prices.target, names, floats=policy, precision=digits), device, notes
+        )
+    keep(key, kernel)
+    return kernel
+
+
+def _pallas(func: PrimFunc, prices: Target, device: Any, notes: list[str], floats: Floats, here: bool) -> Kernel | None:
+    """The Pallas form, where it is the cheapest and the device is `here`; adds to `notes` what was compared."""
+    form, why = choice.preferred(func, prices, floats)
+    elsewhere = f", but not on {device.platform}" if form is not None and not here else ""
+    notes += [f"{why}{elsewhere}"] if why else []
+    return Kernel(forms.emitted(form), device, notes) if form is not None and here else None
 
 
 def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool = False) -> Kernel:
@@ -103,33 +124,11 @@ def pallas_kernel(func: PrimFunc, target: str | Target = "tpu", interpret: bool 
     Raises:
         LoopsatError: the program has no such form, or the target is unknown.
     """
-    form = find_form(func, target, interpret)
+    form = forms.find_form(func, target, interpret)
     if isinstance(form, str):
         raise LowerError("no-pallas-form", f"{func.name} has no Pallas form", func.span, notes=[form])
     device = jax.devices("cpu")[0] if interpret else jax.devices()[0]
-    return Kernel(emitted(form), device)
-
-
-def platform_of(target: str | Target) -> str:
-    """What a target or platform is called here: cpu, gpu or tpu.
-
-    Raises LowerError for an unknown one.
-    """
-    name = target if isinstance(target, str) else target.name
-    platform = _PLATFORMS.get(name)
-    if platform is None:
-        known = ", ".join(_PLATFORMS)
-        help = suggest(name, _PLATFORMS) or f"use one of {known}"
-        raise LowerValueError("unknown-target", f"there is no target `{name}`", help=help)
-    return platform
-
-
-def _device(platform: str) -> tuple[Any, list[str]]:
-    try:
-        return jax.devices(platform)[0], []
-    except RuntimeError:
-        device = jax.devices()[0]
-        return device, [f"no {platform} device here: the kernel runs on {device.platform}"]
+    return Kernel(forms.emitted(form), device)
 
 
 @exclusive
@@ -152,8 +151,8 @@ def emit(
     func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
     if pallas and not donate:
-        form, _ = preferred(func, prices.target, floats_named(floats))
+        form, _ = choice.preferred(func, prices.target, floats_named(floats))
         if form is not None:
             return form.source
     policy, digits = floats_named(floats), precision_named(precision)
-    return emit_function(func, target=prices.target, donate=donate, floats=policy, precision=digits).source
+    return emission.emit_function(func, target=prices.target, donate=donate, floats=policy, precision=digits).source

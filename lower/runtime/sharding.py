@@ -23,7 +23,8 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, PrimFunc
 from ir.traverse import results_of
 from lower.analysis.freedoms import HIGHEST, Precision
-from lower.emission.function import Emitted, emit_function
+from lower.emission.emitted import Emitted
+from lower.emission.function import emit_function
 from lower.runtime.padded_extents import number
 from lower.runtime.padding import Padded, padded
 

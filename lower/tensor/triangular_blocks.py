@@ -81,12 +81,15 @@ def in_blocks(
     return None if best < 0 else found[best][1]
 
 
-def _cut(axis: Axis, count: int, axes: Mapping[Var, Axis], conditions: Sequence[Expr]) -> Blocks:
+def _cut(axis: Axis, count: int, axes: Mapping[Var, Axis], conditions: Sequence[Expr]) -> Blocks | None:
+    """The axis in so many blocks, or in fewer where it is too short for the bounds to differ; None for a single one."""
     region = positions(list(axes.values()), {})
     for c in conditions:
         region = region.intersect(presburger.condition(c).may)
     size, low = axis.extent.const, axis.low.const
     ends = sorted({*(round(size * k / count / _ALIGNED) * _ALIGNED for k in range(count)), size})
+    if len(ends) < 3:
+        return None
     blocks: list[Mapping[Var, Range]] = []
     for start, stop in pairwise(ends):
         here = presburger.symbol(axis.var.name)

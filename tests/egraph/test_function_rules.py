@@ -27,9 +27,9 @@ from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.functions import functions_in
 from ir.nodes import Function, If, Var
+from ir.testing.programs import programs
 from ir.traverse import walk
 from profiles import few
-from strategies import programs
 
 
 @T.function(cost=0.4, jax="jax.nn.relu6({x})")
@@ -307,7 +307,7 @@ def test_when_a_call_cannot_fault() -> None:
 
 
 def test_seeing_through_a_call_is_checked() -> None:
-    assert check_rule(body_of_call, examples=100).ok
+    assert check_rule(body_of_call, examples=60).ok
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_when_the_search_sees_through_a_call(call: str, inside: bool) -> None:
     assert ("choose(" not in to_script(best.body)) == inside
 
 
-@few(5)
+@few(3)
 @given(programs())
 def test_random_programs_with_calls_are_refined(func: PrimFunc) -> None:
     called = with_calls(func, every=2)

@@ -11,9 +11,9 @@ from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
 from ir import PrimFunc, parse, to_script
 from ir.errors import VerifyError
+from ir.testing.programs import programs
 from ir.verify import verify
 from profiles import few
-from strategies import programs
 
 # Prices that make odd programs attractive, so that every rule gets its turn in the result.
 TARGETS = (
@@ -39,20 +39,20 @@ def check(func: PrimFunc, seed: int) -> None:
             assert_refines(func, variant, rng, runs=2)
 
 
-@few(3)
+@few(2)
 @given(programs())
 def test_optimized_programs_refine_the_original(func: PrimFunc) -> None:
     check(func, 0)
 
 
-@few(6)
+@few(4)
 @given(programs())
 def test_strict_floats_are_exact(func: PrimFunc) -> None:
     best = optimize(func, floats=Floats.STRICT).best
     assert_refines(func, best, np.random.default_rng(1), runs=2)
 
 
-@few(4)
+@few(3)
 @given(programs())
 def test_optimizing_is_deterministic_and_stable(func: PrimFunc) -> None:
     first = optimize(func)
@@ -68,7 +68,7 @@ def test_many_programs(func: PrimFunc) -> None:
     check(func, 2)
 
 
-@few(12)
+@few(6)
 @given(programs())
 def test_printing_round_trips(func: PrimFunc) -> None:
     text = to_script(func)

@@ -18,10 +18,10 @@ from ir.blocks import without_axes
 from ir.errors import VerifyError
 from ir.nodes import Binary, Cast, Const, Expr, For, If, Let, PrimFunc, Select, Stmt, Var
 from ir.schedule import Schedule
+from ir.testing.programs import programs
 from ir.traverse import stmt_children, stmt_exprs, walk, walk_expr
 from ir.verify import verify
 from profiles import few
-from strategies import programs
 
 EVERY = (
     transforms.inline_lets(), transforms.common_subexpressions(), transforms.introduce_lets(),
@@ -389,7 +389,7 @@ def func(A: T.Buffer((4, 4), "int32"), n: T.int32):
 # Random programs ------------------------------------------------------------------------------------------------------
 
 
-@few(12)
+@few(7)
 @given(st.sampled_from(EVERY), programs())
 def test_random_programs_keep_their_meaning(step: transforms.Step, func: PrimFunc) -> None:
     check(step, func)
@@ -447,13 +447,13 @@ def nests(draw: st.DrawFn) -> PrimFunc:
     return read(head + f"    T.assume({known})\n" + "\n".join(lines) + "\n")
 
 
-@few(12)
+@few(7)
 @given(st.sampled_from(EVERY), nests())
 def test_random_index_arithmetic_keeps_its_meaning(step: transforms.Step, func: PrimFunc) -> None:
     check(step, func)
 
 
-@few(5)
+@few(3)
 @given(nests())
 def test_without_freedoms_nothing_rounds_otherwise(func: PrimFunc) -> None:
     new = transforms.hoist_index_terms(floats=[])(func)

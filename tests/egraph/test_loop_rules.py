@@ -19,9 +19,9 @@ from egraph_rules.rules.registry import active_rules
 from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Binary, For, If, Stmt, Store
+from ir.testing.programs import programs
 from ir.traverse import all_exprs, walk
-from profiles import few
-from strategies import programs
+from profiles import few, some
 
 # Prices that make each rule's form the cheapest, whatever the target.
 NO_INDEX_WORK = Target(
@@ -155,7 +155,7 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer(
     assert count(best(func, FEW_LOOPS), For) == 2
 
 
-@pytest.mark.parametrize("item", (*splitting.SPLITTING_RULES, *merging.MERGING_RULES), ids=lambda r: r.name)
+@pytest.mark.parametrize("item", some((*splitting.SPLITTING_RULES, *merging.MERGING_RULES), 2), ids=lambda r: r.name)
 @few(2)
 @given(func=programs())
 def test_random_programs_keep_their_meaning(item: Rule, func: PrimFunc) -> None:
@@ -199,7 +199,7 @@ def f(A: T.Buffer((8,), "int32"), n: T.int32):
         A[i] = n * n * 6 // 4
 """)
     assert "* 6" in to_script(optimize(func).best)
-    register(odd_law)
+    register(odd_law, unchecked=True)
     try:
         assert odd_law in registered_rules()
         assert optimize(func).report.matches["mine.odd_law"] > 0

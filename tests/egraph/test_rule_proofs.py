@@ -19,8 +19,8 @@ from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.machine import Machine, Undefined
 from ir.nodes import Expr, Undef, Var
+from ir.testing.expressions import exprs
 from ir.traverse import map_expr
-from strategies import exprs
 
 RULES = {r.name: r for r in all_rules()}
 INT8 = Bounds(-128, 127)

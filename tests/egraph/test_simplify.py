@@ -15,9 +15,9 @@ from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
 from ir.machine import Machine
 from ir.nodes import Expr, Var
+from ir.testing.expressions import exprs
 from ir.traverse import walk_expr
 from profiles import few
-from tests.strategies import exprs
 
 NAMES = dict.fromkeys("abcdikmnpqwxyz", "int32") | {"u": "uint8", "v": "uint8", "s": "int64", "t": "bool", "r": "bool"}
 

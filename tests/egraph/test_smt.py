@@ -12,8 +12,8 @@ from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.machine import Machine
 from ir.nodes import Binary, BinaryOp, Expr, Undef, Var, const
+from ir.testing.expressions import exprs
 from ir.traverse import walk_expr
-from tests.strategies import exprs
 
 DTYPES = (DType.INT32, DType.INT8, DType.INT64, DType.UINT8, DType.BOOL)
 

@@ -13,9 +13,9 @@ from ir import parse, to_script
 from ir.errors import ScheduleError
 from ir.nodes import Assume, If, PrimFunc, Store, Undef
 from ir.schedule import Schedule, Trace
+from ir.testing.programs import program_texts
 from ir.traverse import walk
 from profiles import few
-from strategies import program_texts
 
 
 def read(body: str) -> PrimFunc:
@@ -468,7 +468,7 @@ STEPS = (
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.name)
-@few(3)
+@few(2)
 @given(text=program_texts(), seed=st.integers(0, 2**31))
 def test_steps_keep_what_random_programs_do(step: transforms.Step, text: str, seed: int):
     func = parse(text).funcs[0]

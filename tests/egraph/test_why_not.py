@@ -19,9 +19,9 @@ from egraph_rules.rules import FAMILIES, search_rules
 from ir import PrimFunc, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Const, If, Operand, Stmt, Store
+from ir.testing.programs import programs
 from ir.traverse import children, walk
 from lower.commands.cli import main
-from strategies import programs
 
 UNGUARDED = texts.ROW_SUM.replace(
     """    for i, jo, ji in T.grid(16, 4, 4):

@@ -37,6 +37,7 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
+    Unary,
     Undef,
     Var,
     binary,
@@ -141,6 +142,21 @@ def select_swapped(c: Truth, x: Term, y: Term):
 @rule(on=FLOAT, because="wrong: rounds differently, and declares no freedom")
 def reassociate(x: Term, y: Term, z: Term):
     return (x + y) + z, x + (y + z)
+
+
+@rule(on=FLOAT, because="wrong: zero times what is undef is zero", floats=Floats.APPROXIMATE)
+def reciprocal_root(x: Term, y: Term):
+    return Binary("div", x, Unary("sqrt", y)), x * Unary("rsqrt", y), defined(x)
+
+
+@rule(on=FLOAT, because="wrong: zero times infinity is NaN", floats=Floats.APPROXIMATE)
+def root_as_quotient(x: Term):
+    return Unary("sqrt", x), x * Unary("rsqrt", x), defined(x)
+
+
+@rule(on=FLOAT, because="wrong: off by more than some units in the last place", floats=Floats.APPROXIMATE)
+def off_by_much(x: Term, y: Term):
+    return Binary("div", x, Unary("sqrt", y)), x * Unary("rsqrt", y) * 1.0001, defined(x), defined(y)
 
 
 @rule(on=FLOAT, because="wrong: infinity times zero is NaN", floats=Floats.NO_SIGNED_ZEROS)
@@ -450,7 +466,8 @@ stored_something_known = statement_rule(
 EXPRESSIONS = (
     sub_self, eq_self, add_sub_same, select_to_sum, half_of_negative, truncating, any_offset, cancel_factor,
     cancel_symbol, min_plus, not_lt, and_commutes, lt_to_le, successor, midpoint, divide_self, rounds_to_itself,
-    select_swapped, reassociate, times_zero, plus_zero, equals_itself, not_below,
+    select_swapped, reassociate, times_zero, plus_zero, equals_itself, not_below, reciprocal_root, root_as_quotient,
+    off_by_much,
 )  # fmt: skip
 PROPOSALS = (
     difference_of_equals, multiple_of_factor, cast_there_and_back, shift_truncates,

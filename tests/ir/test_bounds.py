@@ -644,7 +644,7 @@ def _check(part: Part, wanted: set[tuple[int, ...]], rank: int, names: dict[str,
             assert value(part.elements, **names) == len(wanted)
 
 
-@few(8)
+@few(4)
 @given(staged(), st.sampled_from([0, 1, 3]))
 def test_bounds_are_those_of_a_walk(drawn: Drawn, n: int) -> None:
     shape = {name: "(" + f"{SIZE}, " * r + ")" for name, r in drawn.ranks.items()}

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ir import parse, parse_expr
 from ir.errors import LoopsatError, ParseError
+from profiles import few
 
 HEAD = (
     "N = 16\n@T.prim_func\n"
@@ -323,6 +324,7 @@ def test_refused_expression(text: str, names: dict[str, str], code: str) -> None
     assert error.value.code == code
 
 
+@few(10)
 @given(st.text())
 def test_any_text_gives_a_program_or_our_error(text: str) -> None:
     for source in (text, HEAD + "    " + text, HEAD + "    B[0] = " + text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import Plain, translate
 from ir.traverse import walk
 
+RNG = np.random.default_rng(0)
 CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
 REFUSED: list[tuple[str, Callable[..., Any], tuple[Any, ...]]] = []
 
@@ -194,6 +196,182 @@ def cont(A):
             if j > 4:
                 break
             s += A[j] * i
+    return s
+
+
+@case(np.array([0.5, 1.5, 2.5, -0.5, -1.5, -2.4, 2.6, 1e6 + 0.5], "f4"), np.arange(8, dtype="i4"))
+def rounding(A, I):
+    B, C, D = np.zeros_like(A), np.zeros(len(A), np.int64), np.zeros_like(I)
+    for i in range(len(A)):
+        B[i] = np.round(A[i]) + np.rint(A[i]) + np.trunc(A[i])
+        C[i] = round(A[i]) + math.trunc(float(A[i])) + round(I[i])
+        D[i] = np.round(I[i])
+    return B, C, D, np.round(A)
+
+
+@refused("unsupported", np.ones(3))
+def digits(A):
+    B = np.zeros_like(A)
+    for i in range(len(A)):
+        B[i] = round(A[i], 2)
+    return B
+
+
+@case(RNG.random((8, 8)), 5)
+def game(G, steps):
+    n, m = G.shape
+    cur = (G > 0.5).astype(np.int64)
+    for t in range(steps):
+        nxt = np.zeros_like(cur)
+        for i in range(n):
+            for j in range(m):
+                s = 0
+                for di in (-1, 0, 1):
+                    for dj in (-1, 0, 1):
+                        if di != 0 or dj != 0:
+                            s += cur[(i + di) % n, (j + dj) % m]
+                if cur[i, j] == 1 and (s == 2 or s == 3):
+                    nxt[i, j] = 1
+                elif cur[i, j] == 0 and s == 3:
+                    nxt[i, j] = 1
+        cur[:] = nxt
+    return cur
+
+
+@case(np.array([3, 1, 2, 5, 4, 0]))
+def bubble(A):
+    B = A.copy()
+    n = len(B)
+    for i in range(n):
+        for j in range(0, n - i - 1):
+            if B[j] > B[j + 1]:
+                B[j], B[j + 1] = B[j + 1], B[j]
+    return B
+
+
+@case(RNG.integers(0, 9, (6,)), 4)
+def knap(w, cap):
+    best = np.zeros(cap + 1, np.int64)
+    for i in range(len(w)):
+        for c in range(cap, -1, -1):
+            if w[i] <= c:
+                best[c] = max(best[c], best[c - w[i]] + w[i])
+    return best
+
+
+@case(RNG.random(12), 3)
+def moving(A, w):
+    out = np.empty(len(A) - w + 1)
+    acc = 0.0
+    for i in range(len(A)):
+        acc += A[i]
+        if i >= w:
+            acc -= A[i - w]
+        if i >= w - 1:
+            out[i - w + 1] = acc / w
+    return out
+
+
+@case(RNG.random((6, 2)), np.array([0, 1, 1, 2, 0, 2]), 3)
+def kmeans(X, lab, k):
+    cen = np.zeros((k, X.shape[1]))
+    cnt = np.zeros(k)
+    for i in range(len(X)):
+        assume(lab[i] >= 0 and lab[i] < k)
+        cnt[lab[i]] += 1
+        cen[lab[i]] += X[i]
+    for j in range(k):
+        if cnt[j]:
+            cen[j] /= cnt[j]
+    return cen
+
+
+@case(30)
+def sieve(n):
+    p = np.ones(n, np.bool_)
+    p[:2] = False
+    for i in range(2, n):
+        if p[i]:
+            for j in range(i * i, n, i):
+                p[j] = False
+    return p
+
+
+@case(
+    np.arange(10),
+)
+def collatz(A):
+    out = np.zeros_like(A)
+    for i in range(len(A)):
+        x = A[i] + 1
+        for s in range(30):
+            if x == 1:
+                break
+            x = x // 2 if x % 2 == 0 else 3 * x + 1
+            out[i] += 1
+    return out
+
+
+@case(np.arange(6.0))
+def aliasing_view(A):
+    B = A.copy()
+    v = B[1:4]
+    v[0] = 10.0
+    B[2] = 20.0
+    w = v[::-1]
+    return B, v[1] + w[0], w
+
+
+@case(np.arange(6.0))
+def overlap(A):
+    B = A.copy()
+    B[1:] = B[:-1]
+    B[:-1] += B[1:]
+    return B
+
+
+@case(
+    np.array([5, -3, 7]),
+)
+def divs(A):
+    out = np.zeros((3, 4), np.int64)
+    for i in range(3):
+        out[i, 0] = A[i] // 2
+        out[i, 1] = A[i] % 2
+        out[i, 2] = int(A[i] / 2)
+        out[i, 3] = abs(A[i]) // -2
+    return out
+
+
+@case(np.arange(9.0).reshape(3, 3))
+def stencil_inplace(A):
+    B = A.copy()
+    for t in range(2):
+        for i in range(1, 2):
+            for j in range(1, 2):
+                B[i, j] = (B[i - 1, j] + B[i + 1, j] + B[i, j - 1] + B[i, j + 1]) / 4
+        B[0, :], B[2, :] = B[2, :].copy(), B[0, :].copy()
+    return B
+
+
+@case(np.array([3.0, 1.0, 2.0]))
+def swap_idx(A):
+    B = A.copy()
+    i = 0
+    j = 2
+    B[i], B[j] = B[j], B[i]
+    i, j = j, i
+    B[i] += B[j] * 10
+    return B
+
+
+@case(np.arange(6.0).reshape(2, 3))
+def rows_loop(A):
+    s = np.zeros(3)
+    for row in A:
+        s += row
+        row_max = row.max()
+        s[0] += row_max
     return s
 
 

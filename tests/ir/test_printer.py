@@ -40,7 +40,8 @@ from ir.nodes import (
     const,
     seq,
 )
-from strategies import exprs, programs
+from ir.testing.expressions import exprs
+from ir.testing.programs import programs
 
 I32, I64, F32 = DType.INT32, DType.INT64, DType.FLOAT32
 # Names of the dialect and of its roots are names like any other.

@@ -17,9 +17,9 @@ from ir.functions import always_used, deciding, functions_in, inline_calls, inli
 from ir.interpret import interpret_with_undef
 from ir.nodes import Call, Function, Load, Store, Undef, Var
 from ir.schedule import Schedule
+from ir.testing.programs import programs
 from ir.traverse import all_exprs, walk
 from ir.verify import verify
-from strategies import programs
 
 HIGH = 6
 

@@ -17,9 +17,9 @@ from ir.errors import InterpretError, LoopsatError, VerifyError
 from ir.inputs import random_inputs
 from ir.interpret import interpret
 from ir.nodes import PrimFunc, Stmt, Store
+from ir.testing.programs import programs
 from ir.traverse import map_stmt
 from ir.verify import Verified, verify
-from strategies import programs
 
 
 def check(body: str, params: str = 'A: T.Buffer(16, "float32"), B: T.Buffer(16, "float32"), n: T.int32') -> Verified:

@@ -18,13 +18,13 @@ from ir.errors import LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from ir.specialize import specialize
+from ir.testing.programs import programs
 from kernel_files import PATHS, load
 from lower.analysis.deciding import cheaper, cheapest, deciding
 from lower.analysis.linear_forms import linear
 from lower.emission.function import emit_function
 from lowered import read
 from profiles import some
-from strategies import programs
 
 SMALL = replace(CPU, tile_rows=2, product_rows=2)  # tiles and blocks of few elements too
 
@@ -133,6 +133,14 @@ def test_all_forms_of_a_program(name: str) -> None:
     drawn = {b.name: rng.integers(-2, 3, [int(d.value) for d in b.shape]) for b in func.buffers}  # type: ignore[attr-defined]
     found = assert_all_agree(func, {b.name: drawn[b.name].astype(b.dtype.numpy) for b in func.buffers}, SMALL)
     assert decisions <= found, found
+
+
+def test_an_axis_of_one_block_is_whole() -> None:
+    """Bounds of blocks are rounded: of 5 rows there is one, whatever it would cost."""
+    text = "for i, j in T.grid(5, 5):\n    if j <= i:\n        for k in range(7):\n            "
+    text += "C[i, j] = C[i, j] + A[i, k] * A[j, k]"
+    func = read('A: T.Buffer((5, 7), "float32"), C: T.Buffer((5, 5), "float32")', text)
+    assert all(compile(emitted.source, "emitted", "exec") for _, emitted in alternatives(func, SMALL))
 
 
 def of_numbers(func: PrimFunc, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

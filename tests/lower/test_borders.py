@@ -269,7 +269,7 @@ def test_elements_that_no_step_stores_stay_what_they_were() -> None:
     np.testing.assert_allclose(np.asarray(kernel(**inputs)[0]), want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("first", ["i", "i * q", "i * i - 3"])
+@pytest.mark.parametrize("first", some(["i", "i * q", "i * i - 3"], 2))
 def test_tables_in_a_loop_begin_anew(first: str) -> None:
     body = f"for q in T.serial(3):\n{COUNTED.replace('= i', f'= {first}')}{EDIT}\nd[q] = D[n, m]"
     indented = body.split("\n", 1)[0] + "\n" + "\n".join(f"    {line}" for line in body.split("\n")[1:] if line)

@@ -17,12 +17,13 @@ from ir.interpret import interpret_with_undef
 from ir.retype import in_float64
 from ir.script.printer import to_script
 from ir.steps import estimated_steps
+from ir.testing.inputs import inputs
+from ir.testing.programs import programs
 from lower import compile
-from lower.check.kernels import Checked, check_kernel, written
+from lower.check.kernels import Checked, check_optimized, written
 from lower.check.sequential import run_sequentially
 from lower.check.smaller import smaller
-from profiles import few
-from strategies import inputs_for, programs
+from profiles import few, some
 
 DISTANCES = """
 @T.prim_func
@@ -73,7 +74,7 @@ class Planted:
 
 def checked(func: PrimFunc, run: Callable[..., object], seed: int = 0) -> Checked:
     inputs = random_inputs(func, np.random.default_rng(seed))
-    return check_kernel(func, func, Planted(func, run), inputs, CPU, DEFAULT_FLOATS)  # pyright: ignore
+    return check_optimized(func, func, Planted(func, run), inputs, CPU, DEFAULT_FLOATS)  # pyright: ignore
 
 
 def expanded(x: np.ndarray, y: np.ndarray, d: object) -> np.ndarray:
@@ -82,7 +83,7 @@ def expanded(x: np.ndarray, y: np.ndarray, d: object) -> np.ndarray:
     return ((x * x).sum(1)[:, None] - np.float32(2) * (x @ y.T) + (y * y).sum(1)[None]).astype(np.float32)
 
 
-@pytest.mark.parametrize("n", [20, 200])  # interpreted; one element after the other
+@pytest.mark.parametrize("n", some([20, 200], 1))  # interpreted; one element after the other
 def test_squares_that_were_expanded_are_found(n: int) -> None:
     found = checked(read(DISTANCES, n=n), expanded)
     assert not found.same
@@ -105,14 +106,14 @@ def test_a_nan_is_right_only_where_the_program_has_one() -> None:
     inputs = {"A": np.array([1, -1, 4, 9], "float32"), "B": np.zeros(4, "float32")}
     for values, same in (([1, np.nan, 2, 3], True), ([1, np.nan, np.nan, 3], False)):
         kernel = Planted(func, lambda a, b, v=values: np.array(v, "float32"))
-        found = check_kernel(func, func, kernel, inputs, CPU, DEFAULT_FLOATS, given=True)  # pyright: ignore
+        found = check_optimized(func, func, kernel, inputs, CPU, DEFAULT_FLOATS, given=True)  # pyright: ignore
         assert found.same is same, found
 
 
 def test_a_kernel_is_compared_at_full_and_at_small_sizes() -> None:
     func = read(BLOCKED.replace("4096", "128"))
     inputs = random_inputs(func, np.random.default_rng(0))
-    found = check_kernel(func, func, compile(func), inputs, CPU, DEFAULT_FLOATS)
+    found = check_optimized(func, func, compile(func), inputs, CPU, DEFAULT_FLOATS)
     assert found.same, found
     assert found.said == (
         "its loops, one element after the other (459,267 steps), on inputs near zero; on inputs around 1000; "
@@ -159,15 +160,15 @@ def test_literals_keep_their_values_in_float64() -> None:
     assert found == np.float64(np.float32(0.1))
 
 
-@given(programs().flatmap(lambda func: inputs_for(func).map(lambda inputs: (func, inputs))))
+@given(programs().flatmap(lambda func: inputs(func).map(lambda drawn: (func, drawn))))
 @few(8)
 def test_loops_one_after_the_other_are_the_interpreter(drawn: tuple[PrimFunc, dict[str, object]]) -> None:
-    func, inputs = drawn
+    func, given = drawn
     try:
-        results = interpret_with_undef(func, **inputs)
+        results = interpret_with_undef(func, **given)
     except InterpretError:
         return
-    found = run_sequentially(func, inputs)
+    found = run_sequentially(func, given)
     for name, (values, undef) in zip(written(func), results, strict=True):
         np.testing.assert_allclose(found[name][~undef], values[~undef], rtol=1e-4, atol=1e-4, err_msg=to_script(func))
 

@@ -157,7 +157,7 @@ def program(name: str, dtype: str = "float64", **sizes: int) -> PrimFunc:
     return read(found, body.format(**sizes).replace("float64", dtype), dtype)
 
 
-@pytest.mark.parametrize("name", some(PROGRAMS, len(PROGRAMS) // 2))
+@pytest.mark.parametrize("name", some(PROGRAMS, len(PROGRAMS) // 3))
 @pytest.mark.parametrize("n", some([23, 20], 1))
 def test_updates_wait_for_the_end_of_a_block(name: str, n: int) -> None:
     func = program(name, n=n, m=26, p=9)

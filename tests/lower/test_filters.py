@@ -88,7 +88,7 @@ FILTERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", some(FILTERS, 7))
+@pytest.mark.parametrize("name", some(FILTERS, 5))
 def test_filters_run_in_blocks(name: str) -> None:
     found, params, body = FILTERS[name]
     kernel = check(read(params, body), target=EAGER)
@@ -233,7 +233,7 @@ def test_nests_that_share_a_loop() -> None:
     check(read(VECTORS, body.replace("A[r + 1]", "B[r]").replace("q[0] * 0.5", "q[0]")), 1e-3)
 
 
-@few(5)
+@few(3)
 @given(st.data())
 def test_any_delay_line(data: st.DataObject) -> None:
     """Variables that hand values on in any order, and are read before and after that.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from egraph_rules import optimize
+from ir import interpret, to_script
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, FREEDOMS, Floats
 from ir.nodes import PrimFunc
@@ -77,6 +79,18 @@ def test_a_form_needs_its_freedom(name: str) -> None:
     with_it, without = (emit(func, floats=f) for f in (granted, granted & ~freedom))
     assert with_it != without
     assert (text in with_it) != (text in without)
+
+
+def test_an_approximation_needs_its_freedom() -> None:
+    """Only the search takes any: a quotient by a root becomes a product, whose last digits differ."""
+    func = read(VECTORS, "for i in T.serial(999):\n    B[i] = B[i] / T.sqrt(A[i] + 1.0)")
+    granted = DEFAULT_FLOATS | Floats.APPROXIMATE
+    assert "rsqrt" in to_script(optimize(func, floats=granted).best)
+    assert "rsqrt" not in to_script(optimize(func, floats=granted & ~Floats.APPROXIMATE).best)
+    given = np.random.default_rng(0).uniform(1, 9, (2, 999)).astype(np.float32)
+    (exact,), (near,) = interpret(func, *given), interpret(optimize(func, floats="approximate").best, *given)
+    assert (exact != near).any()
+    assert (np.abs(exact - near) <= 4 * np.spacing(exact)).all()
 
 
 def test_withheld_forms_are_named_in_the_report() -> None:

@@ -15,9 +15,9 @@ from functions import with_calls
 from ir import PrimFunc, interpret, parse
 from ir import script as T
 from ir.errors import LowerError
+from ir.testing.programs import programs
 from lower import compile, emit, export
-from profiles import few
-from strategies import programs
+from profiles import few, some
 
 
 @T.function(cost=1.0, jax="jax.nn.relu6({x})")
@@ -82,7 +82,7 @@ def permuted(A: T.Buffer((16,), "float32"), n: T.int32, B: T.Buffer((16,), "floa
 FUNCS = (activation, lengths, dots, permuted)
 
 
-@pytest.mark.parametrize("func", FUNCS, ids=lambda f: f.name)
+@pytest.mark.parametrize("func", some(FUNCS, 2), ids=lambda f: f.name)
 def test_kernels_agree_with_the_interpreter(func: PrimFunc) -> None:
     for seed in range(3):
         check(func, seed)
@@ -149,7 +149,7 @@ def test_kernels_with_functions_are_exported() -> None:
     np.testing.assert_allclose(restored.call(A=row)[0], interpret(activation, row)[0], rtol=1e-5, atol=1e-6)
 
 
-@few(3)
+@few(2)
 @given(programs())
 def test_random_programs_with_calls(func: PrimFunc) -> None:
     check(with_calls(func, every=2), 0)

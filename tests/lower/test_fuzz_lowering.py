@@ -12,10 +12,10 @@ from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
 from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
+from ir.testing.programs import program_texts
 from ir.traverse import results_of
 from lower import compile
 from profiles import few
-from strategies import program_texts
 from symbolic import with_numbers_and_with_symbols
 
 
@@ -44,7 +44,7 @@ def forget_compiled_code():
     jax.clear_caches()
 
 
-@few(10)
+@few(6)
 @given(program_texts())
 def test_kernels_agree_with_the_interpreter(text: str) -> None:
     check(parse(text).funcs[0], 0)

@@ -17,7 +17,7 @@ from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from lower import emit
 from lowered import exact_source, small_numbers
-from profiles import few
+from profiles import few, some
 
 EAGER = replace(CPU, product_rows=8, load=0.01, store=0.01, dispatch=0.0)  # cuts products of a few rows
 
@@ -127,7 +127,7 @@ def test_about_half_of_a_square_is_worked_out(guard: str) -> None:
     assert 0.5 * 32**3 < products(source) <= 0.65 * 32**3
 
 
-@pytest.mark.parametrize("guard", ["j <= i", "k >= j + 1"])
+@pytest.mark.parametrize("guard", some(["j <= i", "k >= j + 1"], 1))
 def test_half_of_a_square_is_what_the_program_computes(guard: str) -> None:
     func = read(square(guard))
     assert "jnp.concatenate([" in agrees(func, small_numbers(func, 0))

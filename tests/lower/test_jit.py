@@ -218,3 +218,65 @@ def test_checks_of_arguments_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
         kernel(X[:3], 2.0)
     with pytest.raises(LoopsatError, match="expected dtype"):
         kernel(X.astype(np.float64), 2.0)
+
+
+# Calls in a row --------------------------------------------------------------------------------------------------------
+
+
+def test_calls_in_a_row_see_each_change_of_types() -> None:
+    @loopsat.jit
+    def doubled(A):
+        B = np.empty_like(A)
+        for i in range(len(A)):
+            B[i] = A[i] * 2
+        return B
+
+    given = [
+        jnp.arange(4, dtype=jnp.int32), jnp.arange(4, dtype=jnp.int32), jnp.arange(3, dtype=jnp.int32),
+        jnp.arange(3, dtype=jnp.float32), np.arange(3, dtype=np.float32), np.arange(3, dtype=np.float64),
+        jnp.arange(3, dtype=jnp.float32), jnp.arange(3, dtype=jnp.float32),
+    ]  # fmt: skip
+    for array in given:
+        for found in (doubled(array), doubled(A=array)):
+            assert found.dtype == array.dtype
+            assert found.tolist() == (2 * np.asarray(array)).tolist()
+    assert jax.jit(doubled)(given[-1]).tolist() == [0, 2, 4]
+    assert jax.vmap(doubled)(jnp.ones((2, 3), jnp.float32)).tolist() == [[2.0] * 3] * 2
+    with jax.enable_x64(True):
+        wide = jnp.arange(3, dtype=jnp.float64)
+    for _ in range(3):
+        assert doubled(wide).dtype == np.float64
+    with pytest.raises(LoopsatError, match="missing"):
+        doubled()
+
+
+def test_several_results_in_a_row() -> None:
+    @loopsat.jit
+    def both(A):
+        B = np.empty_like(A)
+        C = np.empty_like(A)
+        for i in range(len(A)):
+            B[i] = A[i] + 1
+            C[i] = A[i] - 1
+        return C, B
+
+    array = jnp.arange(2.0)
+    for _ in range(3):
+        assert [r.tolist() for r in both(array)] == [[-1.0, 0.0], [1.0, 2.0]]
+
+
+def test_inside_of_shard_map() -> None:
+    @loopsat.jit
+    def row_sums(A):
+        sums = np.zeros(len(A), A.dtype)
+        for i in range(A.shape[0]):
+            for j in range(A.shape[1]):
+                sums[i] += A[i, j]
+        return sums
+
+    mesh = jax.make_mesh((1,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    spec = jax.sharding.PartitionSpec("x")
+    for jitted in (False, True):
+        mapped = jax.shard_map(row_sums, mesh=mesh, in_specs=spec, out_specs=spec)
+        found = (jax.jit(mapped) if jitted else mapped)(jnp.ones((4, 3)))
+        assert found.tolist() == [3.0] * 4

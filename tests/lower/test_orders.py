@@ -188,7 +188,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_array_equal(values, np.asarray(got), err_msg=kernel.source)
 
 
-@few(6)
+@few(4)
 @given(nests())
 def test_random_nests(func: PrimFunc) -> None:
     small(func)

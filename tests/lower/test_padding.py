@@ -16,11 +16,11 @@ from ir.inputs import random_inputs
 from ir.interpret import interpret_with_undef
 from ir.nodes import For, If
 from ir.specialize import specialize
+from ir.testing.programs import program_texts
 from ir.traverse import results_of, shape_vars, walk
 from lower.emission.function import emit_function
 from lower.runtime.padding import Padded, padded
 from profiles import few
-from strategies import program_texts
 
 
 def func_of(text: str) -> PrimFunc:

@@ -96,7 +96,7 @@ def reductions(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.parametrize("target", ["tpu", "gpu"])
-@few(5)
+@few(3)
 @given(text=reductions(), tile=st.sampled_from([8192, 1 << 19]), seed=st.integers(0, 9))
 def test_reductions_over_a_part_of_rows(target: str, text: str, tile: int, seed: int) -> None:
     program = func(text)

@@ -269,7 +269,7 @@ def small(func: PrimFunc) -> None:
             np.testing.assert_array_equal(values[~undef], np.asarray(got)[~undef], err_msg=kernel.source)
 
 
-@few(8)
+@few(5)
 @given(accumulations())
 def test_random_accumulations(func: PrimFunc) -> None:
     small(func)

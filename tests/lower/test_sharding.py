@@ -30,12 +30,13 @@ def f(A: T.Buffer((6, 14), "float32"), B: T.Buffer((6,), "float32"), k: T.float3
 ).funcs[0]
 
 
-def test_on_eight_devices() -> None:
+@pytest.mark.parametrize("marks", ["not fuzz", pytest.param("fuzz", marks=pytest.mark.fuzz)])
+def test_on_eight_devices(marks: str) -> None:
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=8"
     environment = os.environ | {"XLA_FLAGS": flags.strip(), "JAX_PLATFORMS": "cpu"}
     for name in [n for n in environment if n.startswith("PYTEST_")]:
         del environment[name]  # a run of its own, whoever runs this one
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-m", marks]
     run = subprocess.run(
         [*command, "tests/lower/eight_devices.py"], cwd=ROOT, env=environment, capture_output=True, text=True
     )

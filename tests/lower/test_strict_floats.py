@@ -50,7 +50,8 @@ class Programs:
             case 9:
                 return f"T.sqrt(T.abs({a}))"
             case _:
-                return f"T.Select({a} {self.pick('<', '<=', '>', '==')} {b}, {b}, {a})"
+                typed = self.pick(*leaves)  # a choice between numbers alone would be of float32
+                return f"T.Select({a} {self.pick('<', '<=', '>', '==')} {b}, {b}, {typed})"
 
     def statement(self) -> str:
         """A nest of loops that stores to X, Y or s."""
@@ -63,7 +64,7 @@ class Programs:
             case 2:
                 return f"for i, j in T.grid({N}, {M}):\n    X[i] = X[i] + Z[i, j] * Y[j]"
             case 3:
-                return f"for i in T.serial({N - 1}):\n    X[i + 1] = {self.expr(('X[i]', 'Y[i]', '0.5'), 2)}"
+                return f"for i in T.serial({N - 1}):\n    X[i + 1] = {self.expr(('X[i]', 'Y[i]', 'c'), 2)}"
             case 4:
                 return f"for i in T.serial({N}):\n    if X[i] < Y[i]:\n        X[i] = {self.expr(one, 3)}"
             case 5:

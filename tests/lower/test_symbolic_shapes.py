@@ -230,3 +230,49 @@ def test_sizes_may_be_zero(body: str) -> None:
         for want, have in zip(interpret(func, **inputs), kernel(**inputs), strict=True):
             np.testing.assert_array_equal(np.asarray(have), want)
     assert any("n = 0" in line for line in kernel.report)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in T.serial(n):\n        if i < n - 5:\n            B[i] = A[i] + 1",
+        "for i in T.serial(n):\n        if i >= 1 and i < n - 4:\n            B[i] = A[i] + 1",
+        "for i in T.serial(1, n - 4):\n        B[i] = A[i] + 1",
+        "for i, j in T.grid(n, n):\n        if i < n - 5 and j < n - 5 and j > i:\n            B[i] = B[i] + A[j]",
+    ],
+)
+def test_a_slice_that_sizes_leave_nothing_does_not_count_from_the_end(body: str) -> None:
+    """Of an array of 3, `[:n - 5]` would be the first element. Source without a kernel around it is as right."""
+    params = 'n: T.int32, A: T.Buffer((n,), "int32"), B: T.Buffer((n,), "int32")'
+    func = parse(f"@T.prim_func\ndef f({params}):\n    {body}\n")["f"]
+    kernel, space = compile(func), dict[str, Any]()
+    exec(kernel.source, space)
+    for n in (1, 3, 4, 6):
+        A, B = np.arange(1, n + 1, dtype=np.int32), np.full(n, -7, np.int32)
+        (want,) = interpret(func, n, A, B.copy())
+        np.testing.assert_array_equal(np.asarray(kernel(n, A, B)[0]), want)
+        if "j" not in body:
+            np.testing.assert_array_equal(np.asarray(space["f"](n, A, B)[0]), want)
+
+
+def test_stencils_need_no_smallest_end() -> None:
+    """Below zero, these ends leave nothing whichever way they are counted."""
+    params = 'n: T.int32, A: T.Buffer((n,), "int32"), B: T.Buffer((n,), "int32")'
+    body = "for i in T.serial(1, n - 1):\n        B[i] = A[i - 1] + A[i + 1]"
+    assert "max(" not in compile(parse(f"@T.prim_func\ndef f({params}):\n    {body}\n")["f"]).source
+
+
+def test_an_array_that_sizes_leave_empty_is_not_looked_at() -> None:
+    """JAX refuses to index it, also under a guard that never holds and is not known not to."""
+    func = parse("""
+@T.prim_func
+def f(n: T.int32, m: T.int32, A: T.Buffer((n - 1, n + 1), "int32"), Z: T.Buffer((n,), "int32")):
+    for i, j in T.grid(4, n):
+        if i + i < m - 1 and i % 3 < n - 1 and 2 * j < n + 1:
+            A[i % 3, 2 * j] = (A[i % 3, 2 * j] + Z[j]) % 31
+""")["f"]
+    kernel = compile(func)
+    for n, m in ((1, 3), (3, 2)):
+        A, Z = np.ones((n - 1, n + 1), np.int32), np.arange(n, dtype=np.int32)
+        (want,) = interpret(func, n, m, A.copy(), Z)
+        np.testing.assert_array_equal(np.asarray(kernel(n, m, A, Z)[0]), want)

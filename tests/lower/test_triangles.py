@@ -78,7 +78,7 @@ def temporaries(func: PrimFunc) -> int:
 
 
 @given(st.data())
-@few(6)
+@few(4)
 def test_triangles_agree_with_the_interpreter(data: st.DataObject) -> None:
     """Rows and columns are left that fill no tile; what the program never reads is not a number."""
     n, m, p = (data.draw(st.integers(8, 21), label=axis) for axis in "nmp")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache as cache_of_calls
 from pathlib import Path
 
 import jax
@@ -21,6 +22,7 @@ from ir.script.printer import to_script
 from lower.commands.cli import main
 from lower.runtime import cache
 from lower.runtime.kernel import compile
+from lower.tune import tuning
 from lower.tune.lowerings import DECISIONS, Lowering, lowered_as, lowerings, targets
 from lower.tune.measure import Call, Timing
 from lower.tune.tuning import Trial, Tuned, count_steps, fastest, needed_sizes, tune
@@ -44,6 +46,14 @@ def double(a: T.handle):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LOOPSAT_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def emitted_once() -> Iterator[None]:
+    """Most tests tune the same programs: their lowerings, which take most of the time, are written once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "lowerings", cache_of_calls(lowerings))
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -247,7 +247,7 @@ for r in T.serial(3):
                 id="sweeps",
             ),
         ],
-        9,
+        6,
     ),
 )
 def test_tables_become_steps_over_diagonals(params: str, body: str, form: str) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from egraph_rules.check.draw import Source
 from ir.nodes import Assume, Binary, Expr, Function, Select, Stmt, Var
+from ir.testing.draw import Source
 from ir.traverse import children, map_expr, map_stmt, walk, with_children
 
 

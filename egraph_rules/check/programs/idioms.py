@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from egraph_rules.check.draw import Source
 from egraph_rules.check.programs.calling import with_calls
 from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
@@ -31,6 +30,7 @@ from ir.nodes import (
     Undef,
     seq,
 )
+from ir.testing.draw import Source
 
 Idiom = Callable[[Writer], Stmt]
 

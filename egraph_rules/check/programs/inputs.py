@@ -6,15 +6,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from egraph_rules.check.draw import Source
 from egraph_rules.check.programs.values import interesting
-from egraph_rules.check.run import execute
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import Floats
 from ir.inputs import Inputs, random_array, random_inputs
 from ir.nodes import Assert, Assume, Const, PrimFunc
+from ir.testing.draw import Source
+from ir.testing.refinement import execute
 from ir.traverse import walk
 
 _FIXED = ("I",)  # tables of indices stay as they are

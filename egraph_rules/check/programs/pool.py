@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
-from egraph_rules.check.draw import Dice, Source
 from egraph_rules.check.places import Prepared
 from egraph_rules.check.programs.idioms import IDIOMS, Idiom, program
 from egraph_rules.check.programs.tangled import TANGLED
 from egraph_rules.check.programs.tying import tied
 from ir.nodes import PrimFunc
+from ir.testing.draw import Dice, Source
 from ir.traverse import all_exprs
 
 _PATIENCE = 4  # how many times as many programs are looked at for a rule that applies to few

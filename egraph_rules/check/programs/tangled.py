@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from egraph_rules.check.draw import Source
 from egraph_rules.check.programs.writer import INDEX, Scope, Writer, number
 from ir.dtypes import DType
 from ir.nodes import (
@@ -34,6 +33,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.testing.draw import Source
 from ir.traverse import all_exprs, bound_var, free_vars, walk
 
 _DTYPES = (DType.INT32, DType.INT32, DType.UINT8, DType.INT8, DType.FLOAT32)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from egraph_rules.check.draw import Source
 from ir.dtypes import DType
 from ir.nodes import (
     Assert,
@@ -29,6 +28,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.testing.draw import Source
 from ir.traverse import (
     all_exprs,
     free_vars,

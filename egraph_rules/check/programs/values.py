@@ -8,10 +8,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from egraph_rules.check.draw import Source
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.floats import Floats
+from ir.testing.draw import Source
 
 ValueKind = Literal["any", "ends", "uneven"]  # ends: of the range; uneven: floats that round, ends of integers
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from egraph_rules.check.draw import Source
 from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
@@ -33,6 +32,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.testing.draw import Source
 from ir.traverse import all_exprs, buffers_written, walk
 
 INDEX = DType.INT32

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ir.nodes import Buffer, Expr
-from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.promotion import Number, Numbers, Weak, expr_of
 from ir.script.scope import Source
 
 Indices = tuple[Number, ...]
@@ -193,12 +193,6 @@ def shown_shape(shape: tuple[Number, ...]) -> str:
     """A shape for a message."""
     extents = ", ".join(str(e) if isinstance(e, int) else "?" for e in shape)
     return f"({extents}{',' if len(shape) == 1 else ''})"
-
-
-def known_nonnegative(value: Number) -> bool:
-    """Whether a number is at least zero whatever the program does."""
-    low = interval_of(value)[0]
-    return low is not None and low >= 0
 
 
 def is_number(value: object) -> bool:

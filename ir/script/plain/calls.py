@@ -60,7 +60,7 @@ def _unknown(read: Evaluator, name: str, node: ast.Call) -> Exception:
     hints = {
         "print": "leave it out, and print the results of the call",
         "enumerate": "write `for i in range(len(A))`", "zip": "write `for i in range(len(A))`",
-        "sorted": "sort before the call", "round": "write math.floor(x + 0.5), which rounds halves up",
+        "sorted": "sort before the call",
     }  # fmt: skip
     bare = name.rpartition(".")[2]
     near = hints.get(bare) or suggest(name, library.NAMES)
@@ -135,12 +135,15 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
             raise read.error("not-an-array", f"`{shown(node.args[0])}` has no length", node)
         case "min" | "max":
             return _extremum(read, name, node)
-        case "math.floor" | "math.ceil":
-            value = read.number(_only(read, node, name))
+        case "math.floor" | "math.ceil" | "math.trunc" | "round":
+            value = read.number(_whole(read, node, name))
             if not numbers.dtype_of(value).is_float:
                 return numbers.integer(value, node)
-            floor = Unary(name.removeprefix("math."), numbers.natural(value, node))  # pyright: ignore[reportArgumentType]
-            return Weak(Cast(DType.INT64, floor, read.source.span(node)))
+            whole = Unary(name.removeprefix("math."), numbers.natural(value, node))  # pyright: ignore[reportArgumentType]
+            return Weak(Cast(DType.INT64, whole, read.source.span(node)))
+        case "np.round" | "np.around":
+            value = read.value(_whole(read, node, name))
+            return read.lifted(lambda v: _rounded(read, v[0], node), [value], node)
         case "np.where":
             parts = [read.value(v) for v in _arguments(read, node, name, 3, 3)]
             return read.lifted(lambda v: numbers.select(v[0], v[1], v[2], node), parts, node)
@@ -163,6 +166,20 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
             raise read.error("unsupported", "loopsat.assume is a statement of its own", node)
         case _:
             raise _unknown(read, shown(node.func), node)
+
+
+def _whole(read: Evaluator, node: ast.Call, name: str) -> ast.expr:
+    """What is rounded, to a whole number."""
+    if len(node.args) > 1 or node.keywords:
+        hint = f"write {name}(x * 100) / 100 for two digits, which may differ in the last bit"
+        raise read.error("unsupported", f"{name} rounds to whole numbers here, not to digits", node, hint)
+    return _only(read, node, name)
+
+
+def _rounded(read: Evaluator, value: Number, node: ast.Call) -> Number:
+    """A number of NumPy rounded to a whole one of its dtype, halves to even."""
+    numbers = read.numbers
+    return numbers.of_floats("round", value, True, node) if numbers.dtype_of(value).is_float else value
 
 
 def _extremum(read: Evaluator, name: str, node: ast.Call) -> Value:

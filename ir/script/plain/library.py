@@ -18,9 +18,10 @@ _ROOTS = {"numpy": "np", "jax.numpy": "np", "math": "math", "builtins": "", "loo
 _FLOATS = ("exp", "log", "sqrt", "tanh", "sin", "cos")
 
 FLOAT_UNARY: dict[str, tuple[UnaryOp, bool]] = {  # and whether the result is a float of NumPy
-    **{f"np.{op}": (op, True) for op in (*_FLOATS, "floor", "ceil")},
+    **{f"np.{op}": (op, True) for op in (*_FLOATS, "floor", "ceil", "trunc")},
+    "np.rint": ("round", True), "np.fix": ("trunc", True),
     **{f"math.{op}": (op, False) for op in (*_FLOATS, "erf")},
-}
+}  # fmt: skip
 ABSOLUTE = ("abs", "np.abs", "np.absolute", "np.fabs", "math.fabs")
 BINARY: dict[str, BinaryOp] = {
     "np.minimum": "min", "np.maximum": "max", "np.power": "pow", "np.add": "add", "np.subtract": "sub",
@@ -33,8 +34,9 @@ FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np
 _PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}
 SUMS = ("sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.dot", "np.matmul")
 OTHERS = (
-    "len", "min", "max", "int", "float", "bool", "range", "math.floor", "math.ceil", "np.where", "np.copy", "np.square",
-    "np.transpose", "np.logical_not", "loopsat.prange", "loopsat.assume", "np.asarray", "np.array",
+    "len", "min", "max", "int", "float", "bool", "range", "round", "math.floor", "math.ceil", "math.trunc", "np.round",
+    "np.around", "np.where", "np.copy", "np.square", "np.transpose", "np.logical_not", "loopsat.prange",
+    "loopsat.assume", "np.asarray", "np.array",
 )  # fmt: skip
 NAMES = (*FLOAT_UNARY, *ABSOLUTE, *BINARY, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS)
 

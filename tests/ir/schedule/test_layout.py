@@ -20,10 +20,10 @@ from ir.machine import Machine
 from ir.nodes import Alloc, Const, Expr, Load, PrimFunc, Undef, Var, const
 from ir.schedule import IndexMap, Schedule, Trace
 from ir.schedule.geometry import Geometry, geometry
+from ir.testing.programs import programs
 from ir.traverse import results_of, substitute_expr, walk
 from profiles import few
 from renamed import assert_same_up_to_names
-from strategies import programs
 
 
 def split4(i):
@@ -553,7 +553,7 @@ def _run(func: PrimFunc, inputs, seed: int):
     return dict(zip(written, interpret_with_undef(func, **inputs, seed=seed), strict=True))
 
 
-@few(30)
+@few(15)
 @given(programs(), st.data())
 def test_random_maps_keep_what_programs_compute(original, data):
     names = {s.buffer.name for s in walk(original.body) if isinstance(s, Alloc)} | {b.name for b in original.buffers}

@@ -13,10 +13,10 @@ from ir.errors import ScheduleError
 from ir.interpret import interpret, interpret_with_undef
 from ir.nodes import Alloc, Store
 from ir.schedule import Schedule
+from ir.testing.programs import programs
 from ir.traverse import buffers_written, walk
 from profiles import few
 from renamed import assert_same_up_to_names
-from strategies import programs
 
 TOTAL = """
 @T.prim_func

@@ -86,11 +86,17 @@ class _Enough(BaseException):
 
 
 class Search(Generic[E, F]):
-    """One search: examples that `make` makes from decisions, and the smallest failure that `test` finds."""
+    """One search: examples that `make` makes from decisions, and the smallest failure that `test` finds.
 
-    def __init__(self, make: Callable[[Source], E], test: Callable[[E], F | None]) -> None:
+    With a hypothesis `strategy` the examples are what that draws.
+    """
+
+    def __init__(
+        self, make: Callable[[Source], E] | None, test: Callable[[E], F | None], *, strategy: Any = None
+    ) -> None:
         self.make = make
         self.test = test
+        self.strategy = strategy
         self.tried = 0
         self.smallest: F | None = None
         self._error: Exception | None = None
@@ -109,12 +115,6 @@ class Search(Generic[E, F]):
         if quiet:  # no test run of its own: leave no folder where the user works
             folder = Path(tempfile.gettempdir()) / "loopsat-hypothesis"
             importlib.import_module("hypothesis.configuration").set_hypothesis_home_dir(folder)
-        strategies = importlib.import_module("hypothesis.strategies")
-
-        @strategies.composite
-        def example(draw: Callable[[Any], Any]) -> E:
-            return self._make(_Drawn(draw, strategies.integers))
-
         settings = hypothesis.settings(
             max_examples=examples,
             database=None,
@@ -130,15 +130,28 @@ class Search(Generic[E, F]):
             self._once(example)
 
         with suppress(_Failed, _Enough):
-            hypothesis.seed(seed)(settings(hypothesis.given(example())(once)))()
+            hypothesis.seed(seed)(settings(hypothesis.given(self._examples())(once)))()
         if self._error is not None:
             raise self._error
         return self.smallest
 
-    def _make(self, source: Source) -> E:
+    def _examples(self) -> Any:
+        """The strategy of examples."""
+        make = self.make
+        if make is None:
+            return self.strategy
+        strategies = importlib.import_module("hypothesis.strategies")
+
+        @strategies.composite
+        def example(draw: Callable[[Any], Any]) -> E:
+            return self._made(make, _Drawn(draw, strategies.integers))
+
+        return example()
+
+    def _made(self, make: Callable[[Source], E], source: Source) -> E:
         """An example; what is raised while it is made ends the search, since hypothesis would search for its like."""
         try:
-            return self.make(source)
+            return make(source)
         except LoopsatError as error:
             self._error = error
             raise _Enough from error

@@ -1,21 +1,19 @@
-"""Hypothesis strategies: programs of the kind people write over padded layouts, as source text, and expressions."""
+"""Hypothesis strategies: programs of the kind people write over padded layouts, as source text or parsed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-import numpy as np
 from hypothesis import strategies as st
 
-from ir import PrimFunc, parse
-from ir.dtypes import DType
-from ir.errors import LoopsatError
-from ir.inputs import random_inputs
-from ir.nodes import Binary, Cast, Const, Expr, Select, Unary, Var, const
+from ir.nodes import Module, PrimFunc
+from ir.script.parser import parse
 
 DTYPES = ("int32", "float32", "int32", "float32", "float64", "int64", "uint8")
 NUMBERS = {"f": ("0.0", "1.0", "-0.5", "2.0"), "i": ("0", "1", "2", "-3"), "u": ("0", "1", "2", "7")}
+
+_Option = TypeVar("_Option")
 
 Scope = dict[str, tuple[int, int]]  # the values of integer names: from the first to before the second
 
@@ -34,7 +32,7 @@ class _Writer:
     values: list[str] = field(default_factory=list)  # names bound to elements, in scope
     fresh: int = 0
 
-    def pick(self, *options):
+    def pick(self, *options: _Option) -> _Option:
         return self.draw(st.sampled_from(options))
 
     def number(self) -> str:
@@ -304,70 +302,12 @@ def program_texts(draw: st.DrawFn) -> str:
 
 @st.composite
 def programs(draw: st.DrawFn) -> PrimFunc:
-    """Kernels as parsed."""
+    """Kernels as parsed: valid, and defined on some inputs unless their assumptions contradict each other."""
     return parse(draw(program_texts())).funcs[0]
 
 
-def inputs_for(func: PrimFunc) -> st.SearchStrategy:
-    """Arguments by name that satisfy the assumptions of a function; None where none were found."""
-
-    def draw(seed: int):
-        try:
-            return random_inputs(func, np.random.default_rng(seed))
-        except LoopsatError:
-            return None
-
-    return st.integers(0, 2**32 - 1).map(draw)
-
-
-# Expressions ---------------------------------------------------------------------------------------------------------
-
-_DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
-_INT_OPS = ("add", "sub", "mul", "min", "max", "bitand", "bitor", "bitxor", "shl", "shr", *_DIVISIONS)
-_FLOAT_OPS = ("add", "sub", "mul", "div", "min", "max")
-_FLOAT_FUNCTIONS = ("neg", "abs", "exp", "tanh", "sigmoid", "floor", "ceil", "sqrt", "erf")
-_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
-
-
 @st.composite
-def exprs(draw: st.DrawFn, dtype: DType = DType.INT32, depth: int = 3, names: Sequence[str] = "xyz") -> Expr:
-    """Expressions over variables of `dtype` called `names` (of int32 where the dtype is bool).
-
-    All operators occur, with operands for which they fault too: division by zero, overflow, odd shifts.
-    """
-    if dtype is DType.BOOL:
-        return draw(_conditions(DType.INT32, depth, names))
-    leaf = st.one_of(
-        st.sampled_from([Var(n, dtype) for n in names]),
-        st.integers(-9 if dtype.is_signed or dtype.is_float else 0, 9).map(lambda v: const(v, dtype)),
-    )
-    if depth == 0 or draw(st.integers(0, 3)) == 0:
-        return draw(leaf)
-    kind = draw(st.sampled_from(("binary", "binary", "binary", "unary", "select", "cast")))
-    inner = exprs(dtype, depth - 1, names)
-    match kind:
-        case "unary":
-            functions = _FLOAT_FUNCTIONS if dtype.is_float else ("neg", "abs", "bitnot")
-            return Unary(draw(st.sampled_from(functions)), draw(inner))
-        case "select":
-            return Select(draw(_conditions(dtype, depth - 1, names)), draw(inner), draw(inner))
-        case "cast":
-            through = (DType.INT8, DType.INT64, DType.UINT8, DType.FLOAT32) if dtype.is_integer else (DType.FLOAT16,)
-            return Cast(dtype, Cast(draw(st.sampled_from(through)), draw(inner)))
-        case _:
-            op = draw(st.sampled_from(_FLOAT_OPS if dtype.is_float else _INT_OPS))
-            return Binary(op, draw(inner), draw(inner))
-
-
-@st.composite
-def _conditions(draw: st.DrawFn, dtype: DType, depth: int, names: Sequence[str]) -> Expr:
-    kind = draw(st.sampled_from(("compare", "compare", "and", "or", "not", "const")))
-    if depth <= 0 or kind == "compare":
-        inner = exprs(dtype, max(depth - 1, 0), names)
-        return Binary(draw(st.sampled_from(_COMPARISONS)), draw(inner), draw(inner))
-    part = _conditions(dtype, depth - 1, names)
-    if kind == "const":
-        return Const(draw(st.booleans()), DType.BOOL)
-    if kind == "not":
-        return Unary("not", draw(part))
-    return Binary(kind, draw(part), draw(part))
+def modules(draw: st.DrawFn, max_functions: int = 3) -> Module:
+    """Modules of up to so many functions, called `f0`, `f1` and so on."""
+    funcs = draw(st.lists(programs(), min_size=1, max_size=max_functions))
+    return Module(tuple(replace(func, name=f"f{k}") for k, func in enumerate(funcs)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,9 +20,11 @@ from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
 from ir.script.printer import to_script
 from ir.traverse import walk
 
-# Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
 REACHED = "the place is reached"  # the message of the assertion that tells so
+# Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.
 TOLERANCE = {DType.FLOAT64: 1e-9, DType.FLOAT32: 1e-4, DType.FLOAT16: 2e-2, DType.BFLOAT16: 1e-1}
+# An approximation may be off by 16 units in the last place of the largest value around.
+APPROXIMATION = {DType.FLOAT64: 2.0**-48, DType.FLOAT32: 2.0**-19, DType.FLOAT16: 2.0**-6, DType.BFLOAT16: 2.0**-3}
 _STEPS = 20_000
 _SEEDS = tuple(range(3))  # of what bindings freeze
 _MORE_SEEDS = tuple(range(3, 40))  # before a difference that may be chance is called one
@@ -102,12 +104,14 @@ def _machine_for(same: _Same) -> _Strict:
     return _Strict(False, np.random.default_rng(0))
 
 
-def execute(func: PrimFunc, inputs: Inputs, seed: int = 0, floats: Floats = Floats.STRICT) -> Outcome:
-    """Run a function; faults and false assumptions end it. `floats` are the freedoms of the rule that is checked."""
+def execute(
+    func: PrimFunc, inputs: Inputs, seed: int = 0, floats: Floats = Floats.STRICT, steps: int = _STEPS
+) -> Outcome:
+    """Run a function; faults and false assumptions end it. `floats` are the freedoms of what is checked."""
     scalars, arrays = bind_arguments(func, (), inputs)
     machine = _machine_for(_Same(func))
     machine.reset(seed)
-    machine.steps, machine.finite, machine.annihilates = _STEPS, True, annihilates(floats)
+    machine.steps, machine.finite, machine.annihilates = steps, True, annihilates(floats)
     machine.scalars.update(scalars)
     try:
         for buffer in func.buffers:
@@ -143,46 +147,61 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What came of running both: `vacuous` if the original promises nothing on these inputs."""
+    """What came of running both: `vacuous` if the original promises nothing on these inputs, and then `why`."""
 
     difference: Difference | None = None
     vacuous: bool = False
+    why: str = ""
 
 
-def compare(original: PrimFunc, rewritten: PrimFunc, inputs: Inputs, floats: Floats, *, equal: bool) -> Comparison:
+def compare(
+    original: PrimFunc, rewritten: PrimFunc, inputs: Inputs, floats: Floats, *, equal: bool, steps: int = _STEPS
+) -> Comparison:
     """Find what the rewritten program does on some inputs that the original does not allow.
 
     Where the original faults there are no obligations. Elsewhere the rewritten program must not fault, and must write
     the same where the original is not undef. With `equal` the original must not be less defined either: nothing may be
-    undef, and no assumption be made, in the original alone.
+    undef, and no assumption be made, in the original alone. A run takes at most `steps` statements.
     """
     lets = any(isinstance(s, Let) for func in (original, rewritten) for s in walk(func.body))
     seeds = _SEEDS if lets else _SEEDS[:1]
-    found = _compare(original, rewritten, inputs, floats, seeds, equal=equal)
+
+    def outcomes(func: PrimFunc, seeds: Sequence[int]) -> list[Outcome]:
+        return [execute(func, inputs, seed, floats, steps) for seed in seeds]
+
+    found = _compare(original, rewritten, outcomes, seeds, inputs, floats, equal=equal)
     if found.difference is None or not lets:
         return found
-    return _compare(original, rewritten, inputs, floats, (*seeds, *_MORE_SEEDS), equal=equal)
+    return _compare(original, rewritten, outcomes, (*seeds, *_MORE_SEEDS), inputs, floats, equal=equal)
 
 
 def _compare(
-    original: PrimFunc, rewritten: PrimFunc, inputs: Inputs, floats: Floats, seeds: Sequence[int], *, equal: bool
+    original: PrimFunc,
+    rewritten: PrimFunc,
+    outcomes: Callable[[PrimFunc, Sequence[int]], list[Outcome]],
+    seeds: Sequence[int],
+    inputs: Inputs,
+    floats: Floats,
+    *,
+    equal: bool,
 ) -> Comparison:
-    old = [execute(original, inputs, seed, floats) for seed in seeds]
+    old = outcomes(original, seeds)
     broken = next((o for o in old if o.fault is not None), None)
     if broken is not None:
         if not (equal and broken.broke_assumption):
-            return Comparison(vacuous=True)
-        new = [execute(rewritten, inputs, seed, floats) for seed in seeds]
+            return Comparison(vacuous=True, why="" if broken.fault is None else broken.fault.message)
+        new = outcomes(rewritten, seeds)
         if any(o.fault is not None for o in new):
             return Comparison(vacuous=True)
         return Comparison(Difference("only the original makes an assumption that does not hold here", broken, new[0]))
     if Floats.FINITE in floats and not all(o.finite for o in old):
-        return Comparison(vacuous=True)  # of a program that computes something else the policy says nothing
-    new = [execute(rewritten, inputs, seed, floats) for seed in seeds]
+        # of a program that computes something else the policy says nothing
+        return Comparison(vacuous=True, why="it computes what is no finite number")
+    new = outcomes(rewritten, seeds)
     faulty = next((o for o in new if o.fault is not None), None)
     if faulty is not None:
         found = None if faulty.too_long else Difference("only the rewritten program faults", old[0], faulty)
-        return Comparison(found, vacuous=faulty.too_long)
+        return Comparison(found, vacuous=faulty.too_long, why="" if faulty.fault is None else faulty.fault.message)
     for buffer in original.buffers:
         what = _different(buffer.name, buffer.dtype, old, new, inputs, floats, equal=equal)
         if what is not None:
@@ -234,10 +253,12 @@ def _same_floats(dtype: DType, values: Array, got: Array, inputs: Inputs, floats
             same &= np.isnan(want) | (np.signbit(want) == np.signbit(have))
         if Floats.FINITE in floats:
             same |= ~np.isfinite(want)
-        if Floats.REASSOCIATE in floats:
+        off = TOLERANCE[dtype] if Floats.REASSOCIATE in floats else 0.0
+        off = max(off, APPROXIMATION[dtype] if Floats.APPROXIMATE in floats else 0.0)
+        if off:
             around = [want, *(np.asarray(v, np.float64) for v in inputs.values())]
             largest = max(1.0, *(float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in around))
-            same |= np.abs(want - have) <= TOLERANCE[dtype] * largest
+            same |= np.abs(want - have) <= off * largest
     return same
 
 

@@ -1,0 +1,4 @@
+"""Testing of programs: strategies, refinement, counterexamples. `loopsat.testing` has what users need.
+
+Only the modules of strategies and checks import hypothesis, so that programs run without it.
+"""

@@ -1,0 +1,62 @@
+"""loopsat from Python: the names that most programs need, each from its home.
+
+    import loopsat
+    from loopsat import T
+
+`python -m loopsat` is the command line. Names load on first use: `loopsat.parse` waits neither for JAX nor for egglog.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from egraph_rules import Rule, check_rule, padding_of, prove, rule, simplify, suggest_padding
+    from ir import LoopsatError, PrimFunc, interpret, parse
+    from ir import script as T
+    from ir.schedule import Schedule
+    from ir.script.plain.library import assume
+    from loopsat import testing
+    from lower import compile, emit, export
+    from lower.runtime.jit import jit
+    from lower.runtime.searched import optimize
+
+    __version__: str
+
+_HOMES = {
+    "egraph_rules": ("Rule", "check_rule", "padding_of", "prove", "rule", "simplify", "suggest_padding"),
+    "ir": ("LoopsatError", "PrimFunc", "interpret", "parse"),
+    "ir.schedule": ("Schedule",),
+    "ir.script.plain.library": ("assume",),
+    "lower": ("compile", "emit", "export"),
+    "lower.runtime.searched": ("optimize",),
+    "lower.runtime.jit": ("jit",),
+}
+
+__all__ = [
+    "LoopsatError", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule", "compile", "emit",
+    "export", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule", "simplify", "suggest_padding",
+    "testing",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its home, which is then imported."""
+    if name == "T":
+        value = importlib.import_module("ir.script")
+    elif name == "testing":
+        value = importlib.import_module("loopsat.testing")
+    elif name == "__version__":
+        value = importlib.import_module("importlib.metadata").version("loopsat")
+    else:
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

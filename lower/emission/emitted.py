@@ -1,0 +1,34 @@
+"""What becomes of a function: JAX source, and what its callers must know. Loads nothing of what makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.nodes import Buffer, Expr, PrimFunc, Var
+from lower.analysis.freedoms import HIGHEST, Precision
+
+if TYPE_CHECKING:
+    from lower.nest.normalize import Check
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A function as source, and what its callers must know. Written buffers come first in its result, then checks."""
+
+    func: PrimFunc
+    name: str
+    source: str
+    names: Mapping[str, str]
+    optional: tuple[Buffer, ...]
+    static: frozenset[Var]
+    wide: bool
+    checks: tuple[Check, ...]
+    report: tuple[str, ...] = field(default=())
+    floats: Floats = DEFAULT_FLOATS
+    donated: tuple[str, ...] = ()  # names in the source of the parameters that callers give away
+    precision: Precision = HIGHEST
+    assumptions: tuple[str, ...] = ()  # what it rests on, in words
+    extents: frozenset[Expr] = frozenset()  # of array axes: where one is empty, sizes need source of their own

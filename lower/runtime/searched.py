@@ -1,0 +1,105 @@
+"""`loopsat.optimize`: the search by prices of programs as they will run, whose results are kept on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, overload
+
+from egraph_rules.authoring.rule import Rule
+from egraph_rules.cost.target import Target, target_named
+from egraph_rules.engine.phases import Budget
+from egraph_rules.optimization import Result
+from egraph_rules.rules.registry import active_rules
+from ir.calls import calls_in
+from ir.floats import Floats, floats_named
+from ir.later import later
+from ir.modules import ENTRY
+from ir.nodes import Module, PrimFunc
+from ir.verify import entered
+from lower.runtime import kept
+
+if TYPE_CHECKING:
+    from egraph_rules.modules.candidates import Maps
+    from egraph_rules.modules.result import ModuleResult
+    from lower.price import search
+else:  # prices of programs as they will run need all of lowering
+    search = later("lower.price.search")
+
+
+Whole = Callable[[PrimFunc], float] | Literal["lowered"] | None
+
+
+@overload
+def optimize(
+    program: PrimFunc,
+    target: str | Target = ...,
+    k: int = ...,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole = ...,
+) -> Result: ...
+@overload
+def optimize(
+    program: Module,
+    target: str | Target = ...,
+    *,
+    budget: Budget | None = ...,
+    floats: Floats | str | Iterable[str] | None = ...,
+    rules: Iterable[Rule] | None = ...,
+    without: Iterable[str] = ...,
+    verify: bool = ...,
+    whole: Whole = ...,
+    entry: str = ...,
+    free: Iterable[str] = ...,
+    maps: Maps | None = ...,
+) -> ModuleResult: ...
+def optimize(
+    program: PrimFunc | Module,
+    target: str | Target = "cpu",
+    k: int = 1,
+    budget: Budget | None = None,
+    floats: Floats | str | Iterable[str] | None = None,
+    rules: Iterable[Rule] | None = None,
+    without: Iterable[str] = (),
+    verify: bool = True,
+    whole: Whole = "lowered",
+    entry: str = ENTRY,
+    free: Iterable[str] = (),
+    maps: Maps | None = None,
+) -> Result | ModuleResult:
+    """Search for the `k` cheapest programs equivalent to a function, none dearer than it by the code that lowering
+    makes; or for the cheapest module.
+
+    As `egraph_rules.optimize`, which says what the arguments are and what is raised, but that programs are priced as
+    a whole by `lower.price.program.pricing`; another price may be given, and None leaves the order to the search.
+
+    What was found of a function is kept on disk (see `loopsat cache`), so that another process need not search for it, unless rules
+    or prices of the caller or a limit of seconds decide; `report.recalled` says that it comes from there.
+    """
+    families = (without,) if isinstance(without, str) else tuple(without)
+    policy = floats_named(floats)
+    chosen = target if isinstance(target, Target) else target_named(target)
+    if isinstance(program, Module):
+        return search.optimize(
+            program, chosen, budget=budget, floats=policy, rules=rules, without=families, verify=verify, whole=whole,
+            entry=entry, free=free, maps=maps,
+        )  # fmt: skip
+    calls = next(calls_in(program.body), None) is not None
+    func = entered(program, verified=verify) if calls else program
+    if rules is not None or callable(whole) or not kept.repeatable(budget):
+        return search.optimize(func, chosen, k, budget, policy, rules, families, verify, whole)
+    key = kept.key_of("optimize", func, chosen, k, budget, policy.value, sorted(families), whole)
+    known = kept.recall(key)
+    if isinstance(known, Result):
+        settings = replace(known.settings, rules=tuple(r for r in active_rules(families) if r.floats in policy))
+        func.vouched()  # else it had not been kept
+        return replace(known, source=func, settings=settings, report=replace(known.report, recalled=True))
+    result = search.optimize(func, chosen, k, budget, policy, None, families, verify, whole)
+    if not result.report.interrupted:
+        bare = replace(result.report, traces=[])  # what a search knew is not kept: it is searched for again, if asked
+        kept.keep(key, replace(result, settings=replace(result.settings, rules=()), report=bare))
+    return result
