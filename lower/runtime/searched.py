@@ -77,8 +77,8 @@ def optimize(
     As `egraph_rules.optimize`, which says what the arguments are and what is raised, but that programs are priced as
     a whole by `lower.price.program.pricing`; another price may be given, and None leaves the order to the search.
 
-    What was found of a function is kept on disk (see `loopsat cache`), so that another process need not search for it, unless rules
-    or prices of the caller or a limit of seconds decide; `report.recalled` says that it comes from there.
+    What was found of a function is kept on disk (see `loopsat cache`), so that another process need not search for it,
+    unless rules or prices of the caller or a limit of seconds decide; `report.recalled` says that it comes from there.
     """
     families = (without,) if isinstance(without, str) else tuple(without)
     policy = floats_named(floats)
