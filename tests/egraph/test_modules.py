@@ -359,3 +359,16 @@ def test_a_padded_convolution_gets_room_around_its_freed_input_and_loses_its_gua
     np.testing.assert_array_equal(interpret(result.best, packed, f, sanitize=True)[0], expected)
     np.testing.assert_array_equal(np.asarray(compile(result.best)(packed, f)[0]), expected)
     assert "X" in str(result.report) and "padding holds 0" in str(result)
+
+
+@pytest.mark.fuzz
+def test_the_first_of_two_padded_convolutions_writes_the_border_of_the_second():
+    calls = "    H = T.alloc_buffer((8,), 'int32')\n    conv(X, F, H)\n    conv(H, F, Y)\n"
+    text = CONVOLUTION.replace("    conv(X, F, Y)\n", calls)
+    result = optimize(parse(text))
+    layout = result.layouts["H"]
+    assert str(layout.index_map) == "lambda i0: (i0 + 1,)" and str(layout.pad_value) == "0"
+    assert result.cost < 0.85 * result.cost_before
+    rng = np.random.default_rng(0)
+    x, f = rng.integers(-5, 6, 8).astype(np.int32), rng.integers(-5, 6, 3).astype(np.int32)
+    np.testing.assert_array_equal(interpret(result.best, x, f)[0], interpret(parse(text), x, f)[0])
