@@ -82,7 +82,7 @@ _CLASSES = {"Schedule", "Result", "Layout"}  # whose methods are the interface
 def _public() -> Iterator[tuple[str, list[str]]]:
     """Titles, and the names under them, as programs import them."""
     yield "loopsat", [f"loopsat.{n}" for n in loopsat.__all__ if n not in ("T", "__version__", "testing")]
-    yield "loopsat.testing", [f"loopsat.testing.{name}" for name in testing.__all__]
+    yield "loopsat.testing", [f"lower.check.testing.{name}" for name in testing.__all__]
     for title, (module, names) in MORE.items():
         yield title, [f"{module}.{name}" for name in names]
 
