@@ -4,30 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-<<<<<<< HEAD
-from typing import TYPE_CHECKING, Literal, overload
-=======
 from typing import TYPE_CHECKING, overload
->>>>>>> main
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
-<<<<<<< HEAD
 from ir.calls import calls_in
-=======
-from ir.calls import without_calls
->>>>>>> main
 from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.modules import ENTRY
 from ir.nodes import Module, PrimFunc
-<<<<<<< HEAD
 from ir.verify import entered
-=======
->>>>>>> main
 from lower.runtime import kept
 
 if TYPE_CHECKING:
@@ -39,12 +28,6 @@ else:  # prices of programs as they will run need all of lowering
     search = later("lower.price.search")
 
 
-<<<<<<< HEAD
-Whole = Callable[[PrimFunc], float] | Literal["lowered"] | None
-
-
-=======
->>>>>>> main
 @overload
 def optimize(
     program: PrimFunc,
@@ -103,15 +86,11 @@ def optimize(
             program, chosen, budget=budget, floats=policy, rules=rules, without=families, verify=verify, whole=whole,
             entry=entry, free=free, maps=maps,
         )  # fmt: skip
-<<<<<<< HEAD
     calls = next(calls_in(program.body), None) is not None
-    func = entered(program, verified=verify) if calls else program
-=======
-    func = program
->>>>>>> main
+    func = entered(program, verified=verify) if calls else program  # what is kept says nothing of how calls are written
     if rules is not None or callable(whole) or not kept.repeatable(budget):
         return search.optimize(func, chosen, k, budget, policy, rules, families, verify, whole)
-    key = kept.key_of("optimize", without_calls(func), chosen, k, budget, policy.value, sorted(families), whole)
+    key = kept.key_of("optimize", func, chosen, k, budget, policy.value, sorted(families), whole)
     known = kept.recall(key)
     if isinstance(known, Result):
         settings = replace(known.settings, rules=tuple(r for r in active_rules(families) if r.floats in policy))

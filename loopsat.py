@@ -1,7 +1,7 @@
 """loopsat from Python: the names that most programs need, each from its home.
 
     import loopsat
-    from loopsat import T
+    from loopsat import T, testing
 
 `python -m loopsat` is the command line. Names load on first use: `loopsat.parse` waits neither for JAX nor for egglog.
 """
@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from ir import script as T
     from ir.schedule import Schedule
     from ir.script.plain.library import assume
-    from loopsat import testing
     from lower import compile, emit, export
+    from lower.check import testing
     from lower.runtime.jit import jit
     from lower.runtime.searched import optimize
 
@@ -33,6 +34,7 @@ _HOMES = {
     "lower.runtime.searched": ("optimize",),
     "lower.runtime.jit": ("jit",),
 }
+_MODULES = {"T": "ir.script", "testing": "lower.check.testing"}
 
 __all__ = [
     "LoopsatError", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule", "compile", "emit",
@@ -43,10 +45,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """A public name, from its home, which is then imported."""
-    if name == "T":
-        value = importlib.import_module("ir.script")
-    elif name == "testing":
-        value = importlib.import_module("loopsat.testing")
+    if name in _MODULES:
+        value: Any = importlib.import_module(_MODULES[name])
     elif name == "__version__":
         value = importlib.import_module("importlib.metadata").version("loopsat")
     else:
@@ -60,3 +60,9 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
+
+
+if __name__ == "__main__":
+    from lower.commands.cli import main
+
+    sys.exit(main())
