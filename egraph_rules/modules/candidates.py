@@ -16,7 +16,7 @@ from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, St
 from ir.schedule.geometry import geometry
 from ir.schedule.index_map import IndexMap
 from ir.schedule.storage import Storage
-from ir.traverse import loads, results_of, stmt_children, walk
+from ir.traverse import loads, results_of, stmt_children, stmt_exprs, walk
 
 Maps = Mapping[str, Iterable[IndexMap | Callable[..., object]]]
 _ROUNDS = 4  # of following values from readers to writers and back; chains are seldom longer before they repeat
@@ -63,7 +63,10 @@ def _places(
         if not any(_same(storage, s) for s in seen):
             seen.append(storage)
             yield storage
-    for storage in (*_copied(graph, buffer), *_tiled(buffer, target), *_transposed(graph, buffer)):
+    proposed = (
+        *_copied(graph, buffer), *_with_room(graph, buffer), *_tiled(buffer, target), *_transposed(graph, buffer),
+    )  # fmt: skip
+    for storage in proposed:
         if any(_same(storage, s) for s in seen):
             continue
         seen.append(storage)
@@ -113,6 +116,60 @@ def _transposed(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
     yield Storage(
         buffer.shape, buffer.dtype, IndexMap(params, (*params[:-2], params[-1], params[-2])), Undef(buffer.dtype)
     )
+
+
+def _with_room(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
+    """With room before and after its elements, as far as callees would read if nothing guarded their loads."""
+    for call in graph.calls:
+        for param, name in call.buffers:
+            reach = _reach(call.callee, param) if name == buffer.name else None
+            if reach is None:
+                continue
+            sizes = [int(e.value) for e in buffer.shape if isinstance(e, Const)]
+            room = [(max(0, -low), max(0, high - n + 1)) for (low, high), n in zip(reach, sizes, strict=True)]
+            if any(map(any, room)) and all(a + b <= n for (a, b), n in zip(room, sizes, strict=True)):
+                params = _indices(len(sizes))
+                moved = tuple(v + a if a else v for v, (a, _) in zip(params, room, strict=True))
+                extents = tuple(const(n + a + b, DType.INT32) for n, (a, b) in zip(sizes, room, strict=True))
+                yield Storage(buffer.shape, buffer.dtype, IndexMap(params, moved), Undef(buffer.dtype), extents)
+
+
+def _reach(func: PrimFunc, name: str) -> list[tuple[int, int]] | None:
+    """The least and greatest index of all loads of a buffer on each axis, whatever guards them; None if not known."""
+    found: list[tuple[int, int]] = []
+    unknown = False
+
+    def visit(stmt: Stmt, ranges: dict[Var, tuple[int, int]]) -> None:
+        nonlocal unknown
+        for load in (e for expr in stmt_exprs(stmt) for e in loads(expr) if e.buffer.name == name):
+            for axis, index in enumerate(load.indices):
+                bounds = _bounds(index, ranges)
+                unknown |= bounds is None
+                if bounds is not None and axis == len(found):
+                    found.append(bounds)
+                elif bounds is not None:
+                    found[axis] = min(found[axis][0], bounds[0]), max(found[axis][1], bounds[1])
+        match stmt:
+            case For(var=var, start=Const(value=first), extent=Const(value=count), body=body):
+                visit(body, {**ranges, var: (int(first), int(first) + int(count) - 1)})
+            case _:
+                for part in stmt_children(stmt):
+                    visit(part, ranges)
+
+    visit(func.body, {})
+    return None if unknown or not found else found
+
+
+def _bounds(index: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, int] | None:
+    """The least and greatest value of a sum of multiples of loop variables."""
+    low = high = 0
+    for factors, times in polynomial(index).items():
+        if len(factors) > 1 or (factors and not (isinstance(factors[0], Var) and factors[0] in ranges)):
+            return None
+        first, last = ranges[cast(Var, factors[0])] if factors else (1, 1)
+        low += min(times * first, times * last)
+        high += max(times * first, times * last)
+    return low, high
 
 
 def _walks_across(func: PrimFunc, name: str) -> bool:

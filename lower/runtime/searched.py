@@ -11,11 +11,12 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
-from ir.calls import without_calls
+from ir.calls import calls_in
 from ir.floats import Floats, floats_named
 from ir.later import later
 from ir.modules import ENTRY
 from ir.nodes import Module, PrimFunc
+from ir.verify import entered
 from lower.runtime import kept
 
 if TYPE_CHECKING:
@@ -85,10 +86,11 @@ def optimize(
             program, chosen, budget=budget, floats=policy, rules=rules, without=families, verify=verify, whole=whole,
             entry=entry, free=free, maps=maps,
         )  # fmt: skip
-    func = program
+    calls = next(calls_in(program.body), None) is not None
+    func = entered(program, verified=verify) if calls else program  # what is kept says nothing of how calls are written
     if rules is not None or callable(whole) or not kept.repeatable(budget):
         return search.optimize(func, chosen, k, budget, policy, rules, families, verify, whole)
-    key = kept.key_of("optimize", without_calls(func), chosen, k, budget, policy.value, sorted(families), whole)
+    key = kept.key_of("optimize", func, chosen, k, budget, policy.value, sorted(families), whole)
     known = kept.recall(key)
     if isinstance(known, Result):
         settings = replace(known.settings, rules=tuple(r for r in active_rules(families) if r.floats in policy))

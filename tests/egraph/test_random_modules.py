@@ -127,7 +127,7 @@ def test_calls_mean_the_bodies_in_their_place(count: int) -> None:
         np.testing.assert_array_equal(interpret(inlined, x, y)[0], expected[0], err_msg=str(seed))
 
 
-@pytest.mark.parametrize("seed", [0, 3, *(pytest.param(s, marks=pytest.mark.fuzz) for s in range(4, 24))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.fuzz) for s in range(1, 24))])
 def test_what_is_made_of_a_module_does_the_same(seed: int) -> None:
     found = well_formed(range(seed, seed + 20))
     module = found[0][1]
