@@ -94,7 +94,7 @@ def test_arrays_that_are_gone_or_given_twice_are_refused() -> None:
 
 
 def test_source_says_how_to_donate_and_does_where_asked() -> None:
-    assert 'donate_argnames=("B",) of jit' in emit(step())
+    assert "donate_argnames=('B',) of jit" in emit(step())
     source = emit(step(), donate=True)
     assert '@partial(jax.jit, donate_argnames=("B",))' in source
     assert "in place of B, whose arrays are gone then" in source
