@@ -23,9 +23,10 @@ import numpy as np
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse, specialize
-from ir.inputs import Inputs, random_inputs
+from ir import PrimFunc, parse
 from ir.nodes import Store, Undef
+from ir.semantics import specialize
+from ir.semantics.inputs import Inputs, random_inputs
 from ir.traverse import buffers_written, walk
 from kernel_files import EXAMPLES, PATHS, load
 from lower.price.program import pricing

@@ -22,8 +22,8 @@ import numpy as np
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU
 from ir import parse
-from ir.inputs import random_inputs
 from ir.nodes import If, PrimFunc
+from ir.semantics.inputs import random_inputs
 from ir.traverse import walk
 from lower import compile
 from lower.tune.measure import medians, seconds_of

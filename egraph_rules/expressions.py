@@ -29,12 +29,12 @@ from egraph_rules.search.encode import Expander, Numbering
 from egraph_rules.search.extract import EXTRACTED, Extractor
 from egraph_rules.search.language import engine_with
 from egraph_rules.search.saturate import saturate
-from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats, floats_named
 from ir.nodes import Binary, Const, Expr, Var, binary, const
+from ir.presburger import sets as pb
 from ir.traverse import conjunction, free_vars, node_count, walk_expr
 
 _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)

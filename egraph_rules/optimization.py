@@ -30,18 +30,18 @@ from egraph_rules.search.extract import EXTRACTED, Choice, ClassId, Extractor, P
 from egraph_rules.search.filling import filled
 from egraph_rules.search.language import engine_with
 from egraph_rules.search.saturate import Outcome, saturate
-from ir import presburger as pb
 from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis
-from ir.blocks import lower_blocks
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
 from ir.page import Section
+from ir.presburger import sets as pb
+from ir.program.blocks import lower_blocks
+from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
-from ir.verify import entered
 
 _SEARCHES = 6  # of a directed step; two or three do
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
@@ -229,7 +229,7 @@ def optimize(
     `floats` are the freedoms float rules may take: a `Floats`, names ("strict" for none), or the default policy.
     `without` names families of rules to leave out; `rules` replaces all rules, built-in and registered. A budget that
     runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
-    returned, at worst the one given. `verify=False` vouches for a program that `ir.verify` has not seen.
+    returned, at worst the one given. `verify=False` vouches for a program that `ir.semantics.verify` has not seen.
 
     Prices of a search add up over statements. `whole`, such as `lower.price.program.pricing(func, target)`, prices
     programs as they will run: it orders the best programs of the search and the one given, so that `best` is no dearer

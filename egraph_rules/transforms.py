@@ -14,12 +14,12 @@ from egraph_rules.cost.target import CPU, Target
 from egraph_rules.optimization import search_within
 from egraph_rules.rules import EXPRESSION_RULES, affine, cases, index_terms, lets, loops, padding, statements, wrapping
 from egraph_rules.search.erase import erase_assumptions, erase_undef_stores
-from ir.blocks import without_axes
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named, freedom_names
 from ir.nodes import PrimFunc
+from ir.program.blocks import without_axes
 from ir.schedule.trace import BlockRef
-from ir.verify import entered
+from ir.semantics.verify import entered
 
 # Guards first: a branch inside a loop is dear, so that it moves out or goes.
 _NO_BRANCHES = replace(CPU, name="fewer branches", kernel=0.0, mask=20.0, select=20.0, reduction_mask=100.0)
@@ -82,7 +82,7 @@ class Step:
     erase: Callable[[PrimFunc], PrimFunc] | None = None
 
     def __call__(self, func: PrimFunc, *, verify: bool = True) -> PrimFunc:
-        """Apply the step; `verify=False` vouches for a program that `ir.verify` has not seen.
+        """Apply the step; `verify=False` vouches for a program that `ir.semantics.verify` has not seen.
 
         Raises:
             ScheduleError: the function has no such block.

@@ -1,15 +1,15 @@
 """Programs: nodes, syntax, meaning and analyses."""
 
 from ir import errors
-from ir.blocks import lower_blocks
 from ir.dtypes import DType
 from ir.errors import LoopsatError
-from ir.interpret import interpret
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Stmt
+from ir.printing.printer import to_script
+from ir.program.blocks import lower_blocks
 from ir.script.parser import parse, parse_expr
-from ir.script.printer import to_script
-from ir.specialize import specialize
-from ir.verify import verify
+from ir.semantics.interpret import interpret
+from ir.semantics.specialize import specialize
+from ir.semantics.verify import verify
 
 __all__ = [
     "Buffer", "DType", "Expr", "LoopsatError", "Module", "PrimFunc", "Stmt",

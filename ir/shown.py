@@ -60,7 +60,7 @@ class _Printer(Protocol):
 def script(item: object) -> str:
     """The text of a node, as one writes it; of one that is nested too deeply, that it is."""
     try:
-        return cast("_Printer", import_module("ir.script.printer")).to_script(item).rstrip("\n")
+        return cast("_Printer", import_module("ir.printing.printer")).to_script(item).rstrip("\n")
     except LoopsatError as error:
         return f"... ({error.message})"
 

@@ -9,9 +9,9 @@ import numpy as np
 from ir import to_script
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
-from ir.inputs import Inputs, random_inputs
-from ir.interpret import interpret_with_undef
 from ir.nodes import Let, PrimFunc
+from ir.semantics.inputs import Inputs, random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of, walk
 
 # Reassociation moves the last bits: a few units per operation of a short reduction, of the largest value around.

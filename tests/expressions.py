@@ -8,8 +8,8 @@ import numpy as np
 
 from ir import parse_expr
 from ir.arith import Scalar
-from ir.machine import Machine
 from ir.nodes import Expr, Var
+from ir.semantics.machine import Machine
 
 NAMES = dict.fromkeys("abcdijkmnpqwxyz", "int32") | {"u": "uint8", "v": "uint8", "s": "int64", "t": "bool"}
 

@@ -16,8 +16,8 @@ import numpy as np
 from compare import TOLERANCE
 from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, to_script
-from ir.inputs import Inputs
-from ir.interpret import interpret_with_undef
+from ir.semantics.inputs import Inputs
+from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of
 from lower.analysis.deciding import deciding, least
 from lower.emission.emitted import Emitted

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from ir import PrimFunc, parse
 from ir.errors import LoopsatError
-from ir.specialize import specialize
+from ir.semantics.specialize import specialize
+from ir.semantics.verify import verify
 from ir.traverse import free_vars
-from ir.verify import verify
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 _START = re.compile(r"^@T\.prim_func\ndef ", re.MULTILINE)

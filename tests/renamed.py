@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ir import parse, to_script
 from ir.nodes import Alloc, Block, For, Let, PrimFunc, Stmt, Var
-from ir.schedule.edit import replace_buffer
+from ir.program.edit import replace_buffer
 from ir.traverse import map_stmt, substitute
 
 

@@ -12,8 +12,8 @@ import lower.commands.run as command
 from egraph_rules import Result, optimize
 from ir import PrimFunc, parse
 from ir.errors import LoopsatError
-from ir.inputs import Inputs
 from ir.nodes import SKIP
+from ir.semantics.inputs import Inputs
 from lower.check.kernels import compare, insist, reference
 from lower.commands.cli import main
 from lower.commands.sizes import parse_sizes, sized

@@ -13,8 +13,8 @@ from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse
 from ir.nodes import If
+from ir.semantics.verify import verify
 from ir.traverse import walk
-from ir.verify import verify
 from profiles import some
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "examples").glob("*.py"))

@@ -14,8 +14,8 @@ import pytest
 from egraph_rules import Result, optimize
 from egraph_rules.cost.target import CPU
 from ir import parse
-from ir.paddings import paddings
 from ir.schedule import Schedule
+from ir.schedule.paddings import paddings
 from lower import compile
 from lower.commands.cli import main
 from lower.commands.report import panels

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
-from ir import specialize
 from ir.dtypes import DType
-from ir.interpret import interpret_with_undef
 from ir.nodes import PrimFunc
+from ir.semantics import specialize
+from ir.semantics.interpret import interpret_with_undef
+from ir.semantics.verify import verify
 from ir.traverse import results_of
-from ir.verify import verify
 from kernel_files import PATHS, bound, load
 from kernel_references import REFERENCES
 from lower import compile

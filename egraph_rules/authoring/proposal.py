@@ -19,11 +19,11 @@ import islpy as isl
 from egraph_rules.authoring.rule import Rule, name_of
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
-from ir import presburger as pb
 from ir.analysis.contents import Contents
 from ir.analysis.effects import Effects, Regions
 from ir.floats import Floats
 from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Store, Var
+from ir.presburger import sets as pb
 
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
 ExprProposal = Callable[[Expr, "Here"], Iterable[Expr]]

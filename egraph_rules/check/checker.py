@@ -15,7 +15,7 @@ from egraph_rules.check.searched import Searched
 from egraph_rules.check.shrink import Retest, simpler_values
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Verdict, refuse
-from ir.presburger import exclusive
+from ir.presburger.sets import exclusive
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Source
 

@@ -27,7 +27,6 @@ from egraph_rules.check.trial import Trial
 from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_unary
 from ir.dtypes import DType
 from ir.floats import Floats
-from ir.inputs import Inputs
 from ir.nodes import (
     FALSE,
     SKIP,
@@ -51,6 +50,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 from ir.testing.refinement import REACHED
 from ir.traverse import all_exprs, children, free_vars, walk_expr, with_children

@@ -1,7 +1,8 @@
-"""What a pattern means to z3: its value, whether it is undef, whether it faults. A second account of `ir.interpret`.
+"""What a pattern means to z3: its value, whether it is undef, whether it faults.
 
-Integers are mathematical ones; `bounds` says where leaving a range is a fault (signed) or wraps (unsigned). It shares
-nothing with the prover that rules are applied with, so that a mistake there does not prove a wrong rule.
+A second account of `ir.semantics.interpret`. Integers are mathematical ones; `bounds` says where leaving a range is a
+fault (signed) or wraps (unsigned). It shares nothing with the prover that rules are applied with, so that a mistake
+there does not prove a wrong rule.
 """
 
 from __future__ import annotations

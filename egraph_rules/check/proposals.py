@@ -13,9 +13,9 @@ from egraph_rules.check.shrink import Retested
 from egraph_rules.check.trial import Trial, run_trial
 from egraph_rules.contexts.facts import Priority
 from ir.errors import LoopsatError, RuleError
-from ir.inputs import Inputs
 from ir.nodes import PrimFunc
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
+from ir.semantics.inputs import Inputs
 from ir.testing.draw import Source
 
 _MAX_SCOUTED = 500  # programs that are looked at for such as the rule applies to

@@ -13,7 +13,6 @@ from itertools import permutations
 import numpy as np
 
 from egraph_rules.check.shrink import Retest, tidy
-from ir.inputs import Inputs
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -33,7 +32,8 @@ from ir.nodes import (
     Undef,
     const,
 )
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
+from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, buffers_written, children, map_expr, map_stmt, walk, walk_expr, with_children
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from ir.arith import Scalar
 from ir.dtypes import DType
-from ir.inputs import Inputs
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -36,6 +35,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.traverse import all_exprs, children, map_expr, map_stmt, substitute, walk, with_children
 

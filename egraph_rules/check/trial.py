@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from egraph_rules.check.shrink import Retest, shrink, simpler_values
 from ir.floats import Floats
-from ir.inputs import Inputs
 from ir.nodes import PrimFunc
+from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Dice, Search, Source
 from ir.testing.refinement import compare, reaches

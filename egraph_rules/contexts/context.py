@@ -27,7 +27,6 @@ from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.spoiling import few, less, relied, same_regions, told_of
 from egraph_rules.contexts.values import Value, Values
-from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
@@ -53,6 +52,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.presburger import sets as pb
 from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
 
 Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from ir import presburger as pb
 from ir.analysis import contents as held
-from ir.analysis.opaque import values_of
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
+from ir.presburger import sets as pb
+from ir.presburger.opaque import values_of
 from ir.shown import text_order
 from ir.traverse import is_lazy, loads, map_expr
 

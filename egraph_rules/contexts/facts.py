@@ -9,11 +9,11 @@ from enum import Enum
 import islpy as isl
 
 from egraph_rules.contexts.spoiling import same_regions
-from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
 from ir.fold import folded
 from ir.nodes import Buffer, Const, Expr, For, Var
+from ir.presburger import sets as pb
 from ir.traverse import loads
 
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import islpy as isl
 
-from ir import presburger as pb
-from ir.analysis.intervals import Range, combined
 from ir.nodes import Binary, Expr, Unary
+from ir.presburger import sets as pb
+from ir.presburger.intervals import Range, combined
 from ir.traverse import free_vars
 
 

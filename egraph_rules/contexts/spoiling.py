@@ -8,10 +8,10 @@ from typing import TypeVar
 
 import islpy as isl
 
-from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions
 from ir.nodes import Buffer, Undef
+from ir.presburger import sets as pb
 
 _MAX_PIECES = 16
 _MAX_JOINED = 24

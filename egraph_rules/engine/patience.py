@@ -14,7 +14,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
 
-from ir import presburger
+from ir.presburger import sets as presburger
 
 # What is charged for each question and each place that rules in Python look at, in steps of isl. Those of a question
 # that takes many are charged besides.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
 from ir.nodes import Expr, Load, Stmt, Undef, Var
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from ir.traverse import all_exprs, substitute_expr
 
 if TYPE_CHECKING:

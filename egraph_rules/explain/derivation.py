@@ -20,12 +20,12 @@ from egraph_rules.explain.decisions import evidence
 from egraph_rules.search.erase import count_erased, erase
 from egraph_rules.search.extract import Choice, ClassId, Extractor, Place, Rebuilder, branch
 from egraph_rules.search.filling import LAW, RULE
-from ir import presburger as pb
-from ir import readback
 from ir.dtypes import DType
 from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Store, Var, seq
 from ir.page import Section
-from ir.script.printer import to_script
+from ir.presburger import readback
+from ir.presburger import sets as pb
+from ir.printing.printer import to_script
 from ir.shown import Shown
 from ir.traverse import map_stmt, stmt_exprs, substitute_expr
 

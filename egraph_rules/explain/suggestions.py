@@ -13,7 +13,7 @@ from egraph_rules.search.extract import negate
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assume, Binary, Const, Expr, For, If, Load, Seq, Stmt, Store, Unary, Undef, const
 from ir.operators import combines, neutral
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, substitute_expr, walk, walk_expr
 
 if TYPE_CHECKING:

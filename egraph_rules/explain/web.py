@@ -20,8 +20,8 @@ from egraph_rules.explain.decisions import Decision
 from egraph_rules.explain.derivation import Step
 from egraph_rules.explain.graphs import Graph
 from ir.nodes import PrimFunc
-from ir.paddings import Padding, paddings
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
+from ir.schedule.paddings import Padding, paddings
 
 _CELL = 16  # pixels
 _TITLES = {

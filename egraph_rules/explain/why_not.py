@@ -26,7 +26,7 @@ from egraph_rules.search.extract import Choice, ClassId, Extractor, Place
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
 from ir.nodes import SKIP, Assume, Expr, Load, PrimFunc, Stmt, Store, seq
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from ir.traverse import free_vars, stmt_exprs, substitute_expr, walk_expr
 
 _ADD = "add"

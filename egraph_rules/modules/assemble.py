@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from egraph_rules.modules.choice import Choice, Conversion
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.variants import Pricer, Variant, copying
-from ir.calls import fresh
 from ir.nodes import Alloc, Buffer, CallStmt, Let, PrimFunc, Seq, Stmt, seq
-from ir.schedule.edit import names_in
-from ir.schedule.layout import with_record
+from ir.program.calls import fresh
+from ir.program.edit import names_in
 from ir.schedule.storage import Storage, entry_claim
 from ir.sections import Section
+from ir.transform.dimension_order import with_record
 from ir.traverse import map_stmt
 
 Body = Callable[[Variant], PrimFunc]  # which form of a variant is called

@@ -9,12 +9,12 @@ from typing import cast
 from egraph_rules.cost.target import Target
 from egraph_rules.modules.graph import Between, Graph
 from egraph_rules.modules.pads import add_new, given_by, wanted_by_reductions, wanted_for
-from ir.analysis.polynomials import polynomial
 from ir.dtypes import DType
 from ir.errors import OptionError, ScheduleError, suggest
 from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, binary, const
-from ir.schedule.geometry import geometry
-from ir.schedule.index_map import IndexMap
+from ir.presburger.geometry import geometry
+from ir.presburger.index_map import IndexMap
+from ir.presburger.polynomials import polynomial
 from ir.schedule.storage import Storage
 from ir.traverse import loads, results_of, stmt_children, stmt_exprs, walk
 

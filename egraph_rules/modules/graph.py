@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis, get
-from ir.blocks import lower_blocks
-from ir.calls import without_calls
 from ir.errors import OptionError, suggest
 from ir.nodes import Alloc, Buffer, CallStmt, Const, Let, PrimFunc, Seq, Stmt, Store
+from ir.presburger import sets as pb
+from ir.program.blocks import lower_blocks
+from ir.program.calls import without_calls
 from ir.sections import Section, passed
 from ir.traverse import all_exprs, buffers_written, loads, results_of, stmt_children, stmt_exprs, walk
 

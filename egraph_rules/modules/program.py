@@ -22,14 +22,14 @@ from egraph_rules.modules.variants import Pricer, Variant, copying
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
 from egraph_rules.search.erase import erase
-from ir.blocks import lower_blocks
-from ir.calls import callees, without_calls
 from ir.floats import Floats
-from ir.modules import ENTRY, check_calls, entry_of
 from ir.nodes import Module, PrimFunc, Store, Undef
+from ir.program.blocks import lower_blocks
+from ir.program.calls import callees, without_calls
+from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
+from ir.semantics.verify import check_entry
 from ir.traverse import walk
-from ir.verify import check_entry
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
 INLINED = 40  # stores of a program with all callees inlined up to which that is searched as a whole

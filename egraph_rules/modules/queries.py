@@ -19,12 +19,8 @@ from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.pads import add_new, wanted_by_reductions
 from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.optimization import optimize as optimize_function
-from ir import presburger as pb
-from ir import readback
 from ir.analysis.effects import EffectAnalysis, Effects, get
-from ir.blocks import lower_blocks
 from ir.dtypes import DType
-from ir.modules import ENTRY
 from ir.nodes import (
     SKIP,
     Assume,
@@ -45,13 +41,18 @@ from ir.nodes import (
     seq,
 )
 from ir.page import Section
-from ir.schedule.edit import entry_facts, names_in, nest
-from ir.schedule.padding import grid
+from ir.presburger import readback
+from ir.presburger import sets as pb
+from ir.presburger.facts import entry_facts
+from ir.printing.printer import to_script
+from ir.program.blocks import lower_blocks
+from ir.program.edit import names_in, nest
+from ir.program.modules import ENTRY
 from ir.schedule.storage import Storage
-from ir.script.printer import to_script
+from ir.semantics.verify import entered
 from ir.shown import Shown, counted
+from ir.transform.padding import grid
 from ir.traverse import map_stmt, results_of, shape_vars
-from ir.verify import entered
 
 
 class HasFunc(Protocol):

@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import Graph
-from ir.layout import Array, Layout, stored
 from ir.nodes import Const, Expr, Module, PrimFunc
 from ir.page import Section
-from ir.schedule.index_map import IndexMap
+from ir.presburger.index_map import IndexMap
+from ir.schedule.layout import Array, Layout, stored
 from ir.schedule.storage import Storage
 from ir.shown import Shown, counted
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from ir.canonical import canonical
 from ir.errors import ScheduleError
 from ir.nodes import SKIP, Assume, Buffer, For, Load, PrimFunc, Store, Var, const
-from ir.schedule.edit import ROOT, nest, with_unique_names
-from ir.schedule.sequential import sequential_buffer_access
+from ir.program.canonical import canonical
+from ir.program.edit import ROOT, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
+from ir.transform.sequential import sequential_buffer_access
 from ir.traverse import has_undef, results_of, walk
 
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price

@@ -12,10 +12,10 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.contexts.smt import Open
-from ir import presburger as pb
-from ir import readback
 from ir.dtypes import DType
 from ir.nodes import Binary, Const, Expr, Load, Select, Undef, Var
+from ir.presburger import readback
+from ir.presburger import sets as pb
 from ir.traverse import children, free_vars, walk_expr
 
 _MAX_PIECES = 4  # a function of more cases has no short form

@@ -14,10 +14,10 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.authoring.rule import INTEGER, SIGNED, Term, defined, rule
-from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var, binary, const
-from ir.script.printer import to_script
+from ir.presburger import sets as pb
+from ir.printing.printer import to_script
 from ir.traverse import children, node_count, walk_expr
 
 # Quotients and remainders by unknowns ---------------------------------------------------------------------------------

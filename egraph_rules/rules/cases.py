@@ -12,11 +12,11 @@ from dataclasses import replace
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
-from ir import presburger as pb
-from ir import readback
 from ir.analysis.effects import meeting
 from ir.dtypes import DType
 from ir.nodes import SKIP, Binary, Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Undef, Var, seq
+from ir.presburger import readback
+from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
     bound_var,

@@ -15,7 +15,6 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.contexts.context import bound_to
-from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import (
     Alloc,
@@ -39,6 +38,7 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.presburger import sets as pb
 from ir.traverse import (
     bound_var,
     children,

@@ -10,8 +10,6 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.contexts.context import bound_to
-from ir import presburger as pb
-from ir import readback
 from ir.analysis.effects import meeting
 from ir.dtypes import DType
 from ir.nodes import (
@@ -35,6 +33,8 @@ from ir.nodes import (
     Unary,
     const,
 )
+from ir.presburger import readback
+from ir.presburger import sets as pb
 from ir.traverse import all_exprs, free_vars, has_loads, substitute, walk
 
 _MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save

@@ -14,9 +14,9 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.cases import joined
-from ir import presburger as pb
 from ir.analysis.effects import Effects, Regions, meeting
 from ir.nodes import Assert, Assume, Buffer, For, Seq, Stmt, Store
+from ir.presburger import sets as pb
 from ir.traverse import has_loads, seq, walk
 
 

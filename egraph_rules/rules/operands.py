@@ -76,9 +76,9 @@ def _commutative(law: Commutative) -> Rule:
 def _rules() -> Iterator[Rule]:
     yield from map(_commutative, COMMUTATIVE)
     for law in SPECIAL:
-        turned = any(c.op == law.op and c.kinds == law.kinds and c.floats in law.floats for c in COMMUTATIVE)
+        commutes = any(c.op == law.op and c.kinds == law.kinds and c.floats in law.floats for c in COMMUTATIVE)
         for side in law.sides:
-            if side == "right" or not turned:  # the other side follows where operands change places
+            if side == "right" or not commutes:  # the other side follows where operands change places
                 yield _special(law, side)
 
 

@@ -16,8 +16,7 @@ from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU
 from egraph_rules.rules.affine import affine_form
-from ir import presburger as pb
-from ir import readback
+from ir.analysis.legality import carried
 from ir.dtypes import DType
 from ir.fold import fold
 from ir.nodes import (
@@ -38,9 +37,10 @@ from ir.nodes import (
     seq,
 )
 from ir.operators import LIBRARY
-from ir.schedule.edit import plus
-from ir.schedule.edit import with_children as with_parts
-from ir.schedule.legality import carried
+from ir.presburger import readback
+from ir.presburger import sets as pb
+from ir.program.edit import plus
+from ir.program.edit import with_children as with_parts
 from ir.traverse import (
     all_exprs,
     bound_var,

@@ -11,7 +11,6 @@ from dataclasses import replace
 from math import isfinite
 
 from egraph_rules.search.erase import is_undef
-from ir import presburger as pb
 from ir.analysis.contents import Regions
 from ir.analysis.effects import EffectAnalysis
 from ir.arith import Scalar
@@ -19,6 +18,7 @@ from ir.dtypes import DType
 from ir.floats import Floats
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Var, const
 from ir.operators import special
+from ir.presburger import sets as pb
 from ir.traverse import factors, loads, map_stmt, stmt_children, walk
 
 RULE = "padding.filled"

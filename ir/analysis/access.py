@@ -14,8 +14,7 @@ from typing import Literal, assert_never, cast
 
 import islpy as isl
 
-import ir.presburger as pb
-from ir.analysis.opaque import Opaque, values_of
+import ir.presburger.sets as pb
 from ir.analysis.witness import DIALECT, Bindings, Fact, Words, assumption_false, may_leave
 from ir.dtypes import DType
 from ir.errors import Span
@@ -44,7 +43,8 @@ from ir.nodes import (
     Undef,
     Var,
 )
-from ir.script.printer import to_script
+from ir.presburger.opaque import Opaque, values_of
+from ir.printing.printer import to_script
 from ir.traverse import buffers_written, children, loads, shape_vars
 
 # A path with more alternatives than this loses facts instead of time.

@@ -17,11 +17,11 @@ from functools import lru_cache
 
 import islpy as isl
 
-from ir import presburger as pb
-from ir import readback
 from ir.analysis.invariants import keeps
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store, Undef, Var
+from ir.presburger import readback
+from ir.presburger import sets as pb
 from ir.traverse import free_vars, loads, node_count, substitute_expr
 
 Regions = dict[Buffer, isl.Set]

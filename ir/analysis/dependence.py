@@ -18,8 +18,8 @@ from typing import Literal
 
 import islpy as isl
 
-from ir import presburger
 from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]

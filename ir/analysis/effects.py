@@ -13,7 +13,6 @@ from typing import assert_never, cast
 
 import islpy as isl
 
-from ir import presburger as pb
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions, Value
 from ir.floats import Floats
@@ -42,6 +41,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
     buffers_written,

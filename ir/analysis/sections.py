@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import islpy as isl
 
-import ir.presburger as pb
-from ir.calls import calls_in, minus, of_dtype, plus, without_calls
+import ir.presburger.sets as pb
 from ir.nodes import SKIP, TRUE, CallStmt, Const, Evaluate, Expr, If, Load, PrimFunc, Stmt, Var, const, seq
+from ir.program.calls import calls_in, minus, of_dtype, plus, without_calls
 from ir.sections import Section, passed
 from ir.traverse import map_stmt
 

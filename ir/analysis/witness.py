@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-import ir.presburger as pb
+import ir.presburger.sets as pb
 from ir.errors import Span, VerifyError
 from ir.nodes import Assume, Binary, Buffer, Const, Expr, For, Var, const
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from ir.traverse import free_vars
 
 _SHOWN_CONDITIONS = 6

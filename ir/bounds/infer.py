@@ -14,7 +14,6 @@ from typing import Protocol, TypeVar
 
 import islpy as isl
 
-from ir import presburger as pb
 from ir.bounds.ranges import (
     Box,
     Context,
@@ -32,6 +31,7 @@ from ir.bounds.stages import Access, Place, Program, Stage, find_stages
 from ir.dtypes import DType
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Expr, For, PrimFunc, const
+from ir.presburger import sets as pb
 
 _PARAM = isl.dim_type.param
 _SET = isl.dim_type.set

@@ -11,11 +11,11 @@ from functools import reduce
 
 import islpy as isl
 
-from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Binary, BinaryOp, Cast, Const, Expr, Unary, Var, const
-from ir.readback import condition, coordinate, expression
-from ir.script.printer import to_script
+from ir.presburger import sets as pb
+from ir.presburger.readback import condition, coordinate, expression
+from ir.printing.printer import to_script
 from ir.traverse import map_expr
 
 _PARAM = isl.dim_type.param

@@ -12,8 +12,6 @@ from typing import assert_never, cast
 
 import islpy as isl
 
-from ir import presburger as pb
-from ir.calls import without_calls
 from ir.errors import Span
 from ir.nodes import (
     Alloc,
@@ -38,6 +36,8 @@ from ir.nodes import (
     Var,
     const,
 )
+from ir.presburger import sets as pb
+from ir.program.calls import without_calls
 from ir.traverse import children, has_loads, shape_vars, substitute_expr, walk, walk_expr
 
 

@@ -1,6 +1,6 @@
 """Schedule primitives: changes of a program's structure that keep what it computes, one family a file."""
 
-from ir.schedule.index_map import IndexMap
+from ir.presburger.index_map import IndexMap
 from ir.schedule.schedule import Schedule
 from ir.schedule.trace import BlockRef, LoopRef, Step, Trace
 

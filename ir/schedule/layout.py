@@ -1,223 +1,207 @@
-"""Layout transformations of buffers, with what their padding holds.
-
-A buffer that is written gets a stage that writes the padding; one that is only read, assumptions at function start. The
-map of a parameter from its original indices is recorded with the function, as an attribute that survives printing.
-"""
+"""How parameters are stored: logical and physical shape, index map, padding; conversion of arrays between the two."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import islpy as isl
+import numpy as np
+import numpy.typing as npt
 
-from ir import presburger as pb
-from ir.calls import calls_in
+from ir.analysis.effects import EffectAnalysis, get
 from ir.dtypes import DType
-from ir.errors import LoopsatError
-from ir.nodes import Alloc, Buffer, Expr, Load, Module, PrimFunc, Stmt, Store, Var, seq
-from ir.schedule.edit import (
-    ROOT,
-    block_path,
-    blocks_of,
-    find_buffer,
-    fresh,
-    names_in,
-    path_to,
-    refuse,
-    replace_at,
-    replace_buffer,
-)
-from ir.schedule.geometry import Geometry, apply, geometry
-from ir.schedule.index_map import IndexMap
-from ir.schedule.padding import after_writes, assumption, filler, index_names, padding_stage
-from ir.script.parser import parse_expr
-from ir.script.printer import to_script
-from ir.syntax import python_syntax
-from ir.traverse import all_exprs, free_vars, results_of, shape_vars, walk
+from ir.errors import LoopsatError, suggest
+from ir.functions import inlined
+from ir.nodes import Binary, Buffer, Call, Cast, Const, Expr, PrimFunc, Select, Unary, Var
+from ir.presburger import sets as pb
+from ir.presburger.geometry import Geometry, geometry
+from ir.presburger.index_map import IndexMap
+from ir.printing.printer import to_script
+from ir.program.blocks import lower_statement
+from ir.program.edit import fresh
+from ir.schedule.storage import Storage
+from ir.transform.dimension_order import record_of
+from ir.transform.padding import index_names
+from ir.traverse import free_vars, shape_vars
+
+Array = npt.NDArray[Any]
 
 
-def transform_layout(
-    module: Module, func: str, block: str, buffer: str, index_map: IndexMap, pad_value: object
-) -> Module:
-    """Store a buffer at mapped indices, with what `pad_value` says in the places that hold no element.
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where a buffer keeps its elements.
 
-    A parameter changes in all functions of the module that have it by name, unless functions call each other. Each that
-    writes it gets stages that write the padding, one that only reads it, assumptions. `block` tells where a local
-    buffer lives; it must use the buffer.
-
-    Raises:
-        ScheduleError: the map is not affine, not injective or gives negative indices; the buffer is unknown, unused, or
-            a parameter of another shape in another function; the pad value is refused (see `padding.filler`); a size
-            could no longer be known from the arrays of a call.
+    `index_map` takes logical indices to physical ones; `padding` holds for the physical `indices` at which no element
+    lies. `elidable` says that nothing accesses the padding and that storage order is that of the logical indices, so
+    that the elements may as well lie flat in memory without padding.
     """
-    home = module[func]
-    target = find_buffer(home, buffer)
-    _check_used(home, block, target)
-    index_map = _told_apart(home, index_map)
-    _check_names(home, target, index_map)
-    shape = geometry(target.shape, index_map, name=target.name, span=target.span)
-    new = replace(target, shape=shape.physical_shape)
-    plan = Change(index_map, pad_value, shape)
-    filler(pad_value, target, new, shape)  # refused before anything is built
-    if target not in home.buffers:
-        return _with(module, home, plan.local(home, target).as_form_of(home))
-    connected = (home,) if any(True for f in module.funcs for _ in calls_in(f.body)) else module.funcs
-    for other in connected:
-        found = next((b for b in other.buffers if b.name == buffer), None)
-        if found is None:
-            continue
-        if found.dtype is not target.dtype or found.shape != target.shape:
-            message = f"{buffer} is {_kind(target)} in {home.name}, but {_kind(found)} in {other.name}"
-            refuse("interface", message, found.span, help="rename one of them, or transform the functions separately")
-        module = _with(module, other, other.with_origin(lambda f, old=found: plan.parameter(f, old)))
-    return module
 
-
-@dataclass(frozen=True)
-class Change:
-    """One transformation, for every function that it changes."""
-
+    name: str
+    logical_shape: tuple[Expr, ...]
+    physical_shape: tuple[Expr, ...]
     index_map: IndexMap
-    pad_value: object
-    geometry: Geometry
+    indices: tuple[Var, ...]
+    padding: Expr
+    elidable: bool
 
-    def parameter(self, func: PrimFunc, old: Buffer) -> PrimFunc:
-        new = replace(old, shape=self.geometry.physical_shape)
-        written = old in results_of(func)
-        body = self._body(func, func.body, old, new, produced=written)
-        before = record_of(func, old.name)
-        logical, whole = old.shape, self.index_map
-        if before is not None:
-            logical, whole = before[0], IndexMap(before[1].params, apply(self.index_map, before[1].results))
-        params = tuple(new if p is old else p for p in func.params)
-        result = with_record(replace(func, params=params, body=body), old.name, logical, whole)
-        _check_sizes(func, result)
-        return result
+    def pack(self, array: npt.ArrayLike, pad: complex | bool = 0, **sizes: int) -> Array:
+        """A physical array from a logical one; places that hold no element get `pad`.
 
-    def local(self, func: PrimFunc, old: Buffer) -> PrimFunc:
-        new = replace(old, shape=self.geometry.physical_shape)
-        path = path_to(func.body, lambda s: isinstance(s, Alloc) and s.buffer == old)
-        assert path is not None
-        alloc = path[-1]
-        assert isinstance(alloc, Alloc)
-        body = self._body(func, alloc.body, old, new, produced=True)
-        return replace(func, body=replace_at(path, Alloc(new, body, alloc.span)))
+        Sizes that are no extent of the array by themselves are given by name.
 
-    def _body(self, func: PrimFunc, scope: Stmt, old: Buffer, new: Buffer, *, produced: bool) -> Stmt:
-        """The statements in which a buffer lives, with what its padding holds written or assumed."""
+        Raises:
+            LoopsatError: the array has another shape, or a size is missing.
+        """
+        values = np.asarray(array)
+        known = self._known(self.logical_shape, values.shape, sizes)
+        out = np.full(_shape(self.physical_shape, known), pad, values.dtype)
+        out[self._places(known)] = values
+        return out
 
-        def moved(stmt: Stmt) -> Stmt:
-            return replace_buffer(stmt, old, new, lambda indices: apply(self.index_map, indices))
+    def unpack(self, physical: npt.ArrayLike, **sizes: int) -> Array:
+        """The logical array in a physical one. Sizes that are no extent of the array by themselves are given by name.
 
-        fill = filler(self.pad_value, old, new, self.geometry)
-        if fill is None or not self.geometry.has_padding:
-            return moved(scope)
-        taken, names = names_in(func), index_names(self.index_map, self.pad_value, old.name)
-        if not produced:
-            return seq(assumption(new, self.geometry, fill, names, taken), moved(scope))
-        return moved(after_writes(scope, old, lambda: padding_stage(new, self.geometry, fill, names, taken)))
+        Raises:
+            LoopsatError: the array has another shape, or a size is missing.
+        """
+        values = np.asarray(physical)
+        known = self._known(self.physical_shape, values.shape, sizes)
+        return values[self._places(known)].reshape(_shape(self.logical_shape, known))
 
+    def __str__(self) -> str:
+        shapes = [f"({', '.join(map(to_script, s))})" for s in (self.logical_shape, self.physical_shape)]
+        stored = f"{self.name}: {shapes[0]} stored as {shapes[1]} by {self.index_map}"
+        return f"{stored}, padding where {to_script(self.padding)}"
 
-def _with(module: Module, old: PrimFunc, new: PrimFunc) -> Module:
-    return replace(module, funcs=tuple(new if f is old else f for f in module.funcs))
+    def _places(self, known: Mapping[Var, Array]) -> tuple[Array, ...]:
+        shape = _shape(self.logical_shape, known)
+        grid = dict(zip(self.index_map.params, np.indices(shape), strict=True))
+        return tuple(np.broadcast_to(_value(r, {**known, **grid}), shape) for r in self.index_map.results)
 
-
-def _kind(buffer: Buffer) -> str:
-    return f"{buffer.dtype} of shape ({', '.join(map(to_script, buffer.shape))})"
-
-
-# Checks --------------------------------------------------------------------------------------------------------------
-
-
-def _check_used(func: PrimFunc, block: str, buffer: Buffer) -> None:
-    path = block_path(func, block)
-    if _uses(path[-1], buffer):
-        return
-    where = func.name if block == ROOT else f"block `{block}`"
-    users = [name for name, stmt in blocks_of(func).items() if _uses(stmt, buffer)]
-    help = f"it is used in {', '.join(users)}" if users else f"name a buffer that {func.name} uses"
-    refuse("unused-buffer", f"{where} does not use {buffer.name}", path[-1].span, help=help)
+    def _known(self, shape: tuple[Expr, ...], found: tuple[int, ...], sizes: Mapping[str, int]) -> dict[Var, Array]:
+        extents = (*self.logical_shape, *self.physical_shape)
+        names = {v: None for e in (*extents, *self.index_map.results) for v in free_vars(e)}
+        known: dict[Var, Array] = {}
+        for extent, size in zip(shape, found, strict=False):
+            if isinstance(extent, Var):
+                known[extent] = np.asarray(size)
+        for var in names:
+            if var.name in sizes:
+                known[var] = np.asarray(sizes[var.name])
+        missing = [v.name for v in names if v not in known and v not in self.index_map.params]
+        if missing:
+            message = f"the size {missing[0]} of {self.name} is not known from the array"
+            raise LoopsatError("unbound-size", message, help=f"name it, as in {missing[0]}=4")
+        wanted = _shape(shape, known)
+        if wanted != found:
+            raise LoopsatError("arguments", f"`{self.name}`: expected an array of shape {wanted}, found {found}")
+        return known
 
 
-def _uses(stmt: Stmt, buffer: Buffer) -> bool:
-    return any(isinstance(s, Store) and s.buffer == buffer for s in walk(stmt)) or any(
-        isinstance(e, Load) and e.buffer == buffer for e in all_exprs(stmt)
-    )
-
-
-def _told_apart(func: PrimFunc, index_map: IndexMap) -> IndexMap:
-    """A map whose indices have other names than the sizes it may mention."""
-    taken = {v.name for v in (*func.scalars, *shape_vars(func))}
-    params = tuple(replace(v, name=fresh(v.name, taken)) for v in index_map.params)
-    return IndexMap(params, index_map(params))
-
-
-def _check_names(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> None:
-    sizes = {*func.scalars, *shape_vars(func)}
-    for var in {v for r in index_map.results for v in free_vars(r)} - set(index_map.params) - sizes:
-        message = f"the index map of {buffer.name} depends on `{var.name}`, which is no scalar of {func.name}"
-        refuse("index-map", message, func.span, help="use the indices, numbers and scalar parameters")
-
-
-def _check_sizes(before: PrimFunc, after: PrimFunc) -> None:
-    """Refuse shapes from which a call could no longer tell a size."""
-    lost = _solvable(before) - _solvable(after)
-    for var in shape_vars(after):
-        if var in lost:
-            message = f"the size `{var.name}` of {after.name} could no longer be known from the arrays of a call"
-            refuse("interface", message, after.span, help=f"make {var.name} a scalar parameter")
-
-
-def _solvable(func: PrimFunc) -> set[Var]:
-    """Sizes that some extent is linear in."""
-    found: set[Var] = set()
-    for extent in (e for b in func.buffers for e in b.shape):
-        value = pb.affine(extent)
-        if value is not None and value.n_piece() == 1 and value.get_pieces()[0][1].dim(isl.dim_type.div) == 0:
-            found |= free_vars(extent)
-    return found
-
-
-# Record --------------------------------------------------------------------------------------------------------------
-
-
-def with_record(func: PrimFunc, name: str, shape: Sequence[Expr], index_map: IndexMap) -> PrimFunc:
-    """`func` with a note that a parameter stores a logical shape through an index map."""
-    text = f"({', '.join(map(to_script, shape))}{',' if len(shape) == 1 else ''}) -> {index_map}"
-    attrs = {**dict(func.attrs), _key(name): text}
-    return replace(func, attrs=tuple(attrs.items()))
-
-
-def record_of(func: PrimFunc, name: str) -> tuple[tuple[Expr, ...], IndexMap] | None:
-    """The logical shape of a parameter and the map from its indices, if a layout transformation was recorded.
+@pb.exclusive
+def layout_of(func: PrimFunc, name: str) -> Layout:
+    """The layout of a buffer parameter; that of one never transformed is the identity.
 
     Raises:
-        ScheduleError: the attribute was changed and cannot be read.
+        LoopsatError: there is no such buffer, or its recorded layout cannot be read.
     """
-    text = dict(func.attrs).get(_key(name))
-    if text is None:
-        return None
-    try:
-        shape, _, rest = str(text).partition(" -> ")
-        function = python_syntax(rest, "eval").body
-        extents = python_syntax(shape, "eval").body
-        if not isinstance(function, ast.Lambda) or not all(isinstance(e, ast.Tuple) for e in (extents, function.body)):
-            raise ValueError("found no `shape -> lambda`")
-        sizes = {v.name: v.dtype for v in (*func.scalars, *shape_vars(func))}
-        params = tuple(Var(a.arg, DType.INT32) for a in function.args.args)
-        results = _elements(function.body, sizes | {v.name: v.dtype for v in params})
-        return _elements(extents, sizes), IndexMap(params, results)
-    except (LoopsatError, SyntaxError, ValueError) as error:
-        message = f"the attribute `{_key(name)}` of {func.name} is no recorded layout: {text!r}"
-        refuse("layout", message, func.span, notes=[str(error)], help="remove the attribute")
+    found = next((b for b in func.buffers if b.name == name), None)
+    if found is None:
+        known = [b.name for b in func.buffers]
+        help = suggest(name, known) or f"the buffers are {', '.join(known)}"
+        raise LoopsatError("unknown-buffer", f"{func.name} has no buffer parameter `{name}`", func.span, help=help)
+    record = record_of(func, name)
+    if record is None:
+        params = tuple(Var(f"i{k}", DType.INT32) for k in range(len(found.shape)))
+        record = (found.shape, IndexMap(params, params))
+    logical, index_map = record
+    shape = geometry(logical, index_map, name=name, span=found.span, physical_shape=found.shape)
+    taken = {v.name for v in (*func.scalars, *shape_vars(func))}
+    names = [fresh(n, taken) for n in index_names(index_map, None, name)]
+    indices = tuple(Var(n, e.dtype) for n, e in zip(names, found.shape, strict=True))
+    flat = pb.within_budget(lambda: _flat(shape) and not _padding_used(func, found, shape), False)
+    return Layout(name, logical, found.shape, index_map, indices, shape.outside(indices), flat)
 
 
-def _elements(node: ast.expr, names: dict[str, DType]) -> tuple[Expr, ...]:
-    assert isinstance(node, ast.Tuple)
-    return tuple(parse_expr(ast.unparse(e), names) for e in node.elts)
+def stored(name: str, storage: Storage) -> Layout:
+    """The layout of a buffer that is kept so."""
+    shape = storage.geometry
+    taken: set[str] = set()
+    names = [fresh(n, taken) for n in index_names(storage.index_map, None, name)]
+    indices = tuple(Var(n, e.dtype) for n, e in zip(names, shape.physical_shape, strict=True))
+    flat = pb.within_budget(lambda: _flat(shape) and not shape.has_padding, False)
+    padding = shape.outside(indices)
+    return Layout(name, storage.shape, shape.physical_shape, storage.index_map, indices, padding, flat)
 
 
-def _key(name: str) -> str:
-    return f"layout.{name}"
+def _flat(shape: Geometry) -> bool:
+    """Whether an element's position in storage order is the same in both shapes, as far as that is affine."""
+    logical = [Var(f"{v.name}'{k}'", v.dtype) for k, v in enumerate(shape.index_map.params)]
+    positions = _position(logical, shape.logical_shape), _position(shape.index_map(logical), shape.physical_shape)
+    if positions[0] is None or positions[1] is None:
+        return False
+    here = pb.point(logical)
+    assert here is not None
+    inside = here.intersect(pb.box(shape.logical_shape)).params()
+    return inside.is_subset(positions[0].eq_set(positions[1]))
+
+
+def _position(indices: tuple[Expr, ...] | list[Var], shape: tuple[Expr, ...]) -> isl.PwAff | None:
+    position = pb.number(0)
+    for index, extent in zip(indices, shape, strict=True):
+        place, size = pb.affine(index), pb.affine(extent)
+        if place is None or size is None or not (position.is_cst() or size.is_cst()):
+            return None
+        position = position.mul(size).add(place)
+    return position
+
+
+def _padding_used(func: PrimFunc, buffer: Buffer, shape: Geometry) -> bool:
+    """Whether a function reads, writes or says anything about the padding of a buffer."""
+    if not shape.has_padding:
+        return False
+    effects = EffectAnalysis().of(lower_statement(func.body))
+    touched = get(effects.reads, buffer).union(get(effects.may, buffer))
+    for (known, _), region in effects.established.items():
+        touched = touched.union(region) if known == buffer else touched
+    return not touched.is_disjoint(shape.places(shape.padding))
+
+
+# Values --------------------------------------------------------------------------------------------------------------
+
+_OPERATORS: dict[str, Any] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum, "max": np.maximum,
+    "floordiv": np.floor_divide, "floormod": np.remainder, "truncmod": np.fmod, "and": np.logical_and,
+    "or": np.logical_or, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "neg": np.negative, "abs": np.abs, "not": np.logical_not,
+}  # fmt: skip
+
+
+def _shape(shape: tuple[Expr, ...], known: Mapping[Var, Array]) -> tuple[int, ...]:
+    return tuple(int(_value(e, known)) for e in shape)
+
+
+def _value(expr: Expr, known: Mapping[Var, Array]) -> Array:
+    """A quasi-affine expression on arrays of its variables."""
+    match expr:
+        case Const(value=value):
+            return np.asarray(value)
+        case Var():
+            return known[expr]
+        case Call() as call:
+            return _value(inlined(call), known)
+        case Cast(operand=a):
+            return _value(a, known)
+        case Unary(op=op, operand=a):
+            return _OPERATORS[op](_value(a, known))
+        case Select(cond=c, then=a, other=b):
+            return np.where(_value(c, known), _value(a, known), _value(b, known))
+        case Binary(op="truncdiv", lhs=a, rhs=b):
+            x, y = _value(a, known), _value(b, known)
+            return (x - np.fmod(x, y)) // y
+        case Binary(op=op, lhs=a, rhs=b):
+            return _OPERATORS[op](_value(a, known), _value(b, known))
+        case _:
+            raise TypeError(type(expr).__name__)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.analysis.legality import carried
 from ir.nodes import For, PrimFunc
-from ir.schedule.edit import facts_at, loop_path, loops_of, with_body
-from ir.schedule.legality import carried
+from ir.presburger.facts import facts_at
+from ir.program.edit import loop_path, loops_of, with_body
 
 
 def with_true_marks(before: PrimFunc, after: PrimFunc) -> PrimFunc:

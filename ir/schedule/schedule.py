@@ -10,38 +10,29 @@ from typing import NoReturn, cast
 
 import numpy as np
 
-from ir.calls import calls_in, without_calls
 from ir.errors import LoopsatError, ScheduleError, suggest
-from ir.modules import linked
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
 from ir.page import Section
-from ir.presburger import exclusive
-from ir.schedule.compute_at import compute_at
-from ir.schedule.edit import (
-    ROOT,
-    Changed,
-    block_path,
-    blocks_of,
-    find_buffer,
-    loops_around,
-    loops_of,
-    with_unique_names,
-)
-from ir.schedule.functions import split_function
-from ir.schedule.index_map import IndexMap
-from ir.schedule.inline import compute_inline, reverse_compute_inline
-from ir.schedule.layout import transform_layout
-from ir.schedule.loops import fuse, parallel, rebase, reorder, split, unroll, vectorize
+from ir.presburger.index_map import IndexMap
+from ir.presburger.sets import exclusive
+from ir.program.calls import calls_in, without_calls
+from ir.program.edit import ROOT, Changed, block_path, blocks_of, find_buffer, loops_around, loops_of, with_unique_names
+from ir.program.modules import linked
 from ir.schedule.marks import with_true_marks
-from ir.schedule.merge import merge_adjacent_loops
-from ir.schedule.partition import loop_partition
-from ir.schedule.reduction import decompose_reduction
-from ir.schedule.reverse_compute_at import reverse_compute_at
-from ir.schedule.sequential import sequential_buffer_access
-from ir.schedule.staging import cache_read, cache_write
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform
+from ir.semantics.verify import check_entry, verify
 from ir.shown import Shown, counted
-from ir.verify import check_entry, verify
+from ir.transform.compute_at import compute_at
+from ir.transform.copy_in_out import cache_read, cache_write
+from ir.transform.dimension_order import transform_layout
+from ir.transform.index_set_split import loop_partition
+from ir.transform.inline import compute_inline, reverse_compute_inline
+from ir.transform.loops import fuse, parallel, rebase, reorder, split, unroll, vectorize
+from ir.transform.merge import merge_adjacent_loops
+from ir.transform.outline import split_function
+from ir.transform.reduction import decompose_reduction
+from ir.transform.reverse_compute_at import reverse_compute_at
+from ir.transform.sequential import sequential_buffer_access
 
 Block = BlockRef | str
 Loop = LoopRef | Var | str

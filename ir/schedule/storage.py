@@ -8,12 +8,12 @@ from functools import cached_property
 
 from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, PrimFunc, Stmt, Undef, Var
-from ir.schedule.edit import names_in
-from ir.schedule.geometry import Geometry, geometry
-from ir.schedule.index_map import IndexMap
-from ir.schedule.layout import Change
-from ir.schedule.padding import assumption, filler, index_names
-from ir.script.printer import to_script
+from ir.presburger.geometry import Geometry, geometry
+from ir.presburger.index_map import IndexMap
+from ir.printing.printer import to_script
+from ir.program.edit import names_in
+from ir.transform.dimension_order import Change
+from ir.transform.padding import assumption, filler, index_names
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from ir.nodes import (
     Var,
 )
 from ir.page import Section
-from ir.schedule.index_map import IndexMap
-from ir.script.printer import to_script
+from ir.presburger.index_map import IndexMap
+from ir.printing.printer import to_script
 from ir.shown import Shown, counted
 from ir.traverse import free_vars, loads
 

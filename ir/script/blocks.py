@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from ir.errors import suggest
 from ir.nodes import TRUE, Block, Buffer, Expr, IterKind, IterVar, Region, Stmt, Var
+from ir.printing.intervals import extent_of
 from ir.script.buffers import region_of
 from ir.script.expressions import ExprParser, dialect_name
-from ir.script.intervals import extent_of
 from ir.script.scope import Scope, View
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from ir.script.parser import parse_function
 from ir.script.reading import definition_of
 from ir.script.scope import Constant, Source
 from ir.script.values import Typer, Value
-from ir.verify import check_entry
+from ir.semantics.verify import check_entry
 
 Dtype = str | DType | type[Expr]  # a dtype by name, or as `T.float32`
 _NOWHERE = ast.Pass()  # a node without a place
@@ -32,7 +32,7 @@ def prim_func(function: Callable[..., object] | None = None, *, verify: bool = T
     """Decorator: the kernel that a Python function's source describes.
 
     Numbers, strings and tuples that the function can see by name may be used in it. `verify=False` vouches for a
-    kernel that `ir.verify` would refuse.
+    kernel that `ir.semantics.verify` would refuse.
 
     Raises:
         ParseError: the source is not available or not a kernel.

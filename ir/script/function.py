@@ -30,11 +30,11 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.printing.intervals import extent_of
 from ir.script.blocks import BLOCK_NOTES, BLOCKS, BlockParser
 from ir.script.buffers import annotation, buffer_param, declared, is_handle, scalar_dtype, view_of
 from ir.script.expressions import CALLS, MAX_DEPTH, ExprParser, dialect_name
 from ir.script.hints import ELSEWHERE, in_place_of, suggest_name
-from ir.script.intervals import extent_of
 from ir.script.kernels import Kernels, call_of
 from ir.script.scope import Constant, Scope, Source, View
 from ir.syntax import python_syntax

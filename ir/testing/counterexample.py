@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ir.floats import Floats
-from ir.inputs import Inputs
-from ir.machine import Array
 from ir.nodes import PrimFunc
 from ir.page import Section
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
+from ir.semantics.inputs import Inputs
+from ir.semantics.machine import Array
 from ir.shown import Shown
 from ir.testing.refinement import Difference, Outcome, compare
 from ir.traverse import stmt_exprs, walk, walk_expr

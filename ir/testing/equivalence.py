@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from ir.arith import Scalar
 from ir.errors import DifferenceError, LoopsatError, OptionError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.inputs import Inputs
 from ir.nodes import PrimFunc
-from ir.presburger import exclusive
+from ir.presburger.sets import exclusive
+from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import Counterexample
 from ir.testing.draw import Search
 from ir.testing.inputs import inputs

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.floats import Floats
-from ir.inputs import Inputs
-from ir.interpret import bind_arguments
-from ir.machine import UNDEF, Array, Evaluation, Machine, Undefined, Value
 from ir.nodes import Assume, Binary, Call, Cast, Expr, Let, PrimFunc, Unary
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
+from ir.semantics.inputs import Inputs
+from ir.semantics.interpret import bind_arguments
+from ir.semantics.machine import UNDEF, Array, Evaluation, Machine, Undefined, Value
 from ir.traverse import walk
 
 REACHED = "the place is reached"  # the message of the assertion that tells so

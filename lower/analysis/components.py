@@ -8,7 +8,7 @@ from ir.analysis.dependence import Statement
 
 
 def components(statements: Sequence[Statement], edges: Iterable[tuple[int, int]]) -> list[list[Statement]]:
-    """Groups of statements that hold each other up; edges are pairs of positions. Else program order."""
+    """Groups of statements in dependence cycles; edges are pairs of positions. Else program order."""
     positions = [s.position for s in statements]
     after: dict[int, set[int]] = {p: set() for p in positions}
     for source, sink in edges:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ir import presburger
 from ir.analysis.dependence import Statement, common_loops, domain
 from ir.nodes import Expr, Load, Var
+from ir.presburger import sets as presburger
 from ir.traverse import substitute_expr
 
 

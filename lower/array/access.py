@@ -146,7 +146,7 @@ class Accessor:
             if g in moved:
                 start = self.size(g.start + g.span)
                 code = f"lax.dynamic_slice_in_dim({code}, {start}, {self.size(g.span)}, {d})"
-        return ordered(_turned(code, view), [g.axes[0] for g in kept], self.order)
+        return ordered(_reversed(code, view), [g.axes[0] for g in kept], self.order)
 
     def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
         """A padded buffer; it is named where several accesses read it."""
@@ -327,7 +327,7 @@ class Accessor:
         axes = [axis for g in view for axis in g.axes]
         if len(axes) < len(view):
             code = f"{code}.reshape({', '.join(self.size(a.extent) for a in axes)})"
-        return ordered(_turned(code, view), axes, self.order)
+        return ordered(_reversed(code, view), axes, self.order)
 
     def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
         """Whether a load is a slice that is padded wherever it leaves the buffer, in any of its dimensions."""
@@ -402,7 +402,7 @@ class Accessor:
                 marks.append(":" if block is None or axis.extent.equals(block) else f":{self.size(axis.extent)}")
         if any(len(g.axes) > 1 for g in view):
             code = indexed(f"{code}.reshape({', '.join(sizes)})", marks)
-        return ordered(_turned(code, view), axes, self.order)
+        return ordered(_reversed(code, view), axes, self.order)
 
     def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """Indexing with arrays; whole rows where only one index is no slice."""
@@ -462,10 +462,10 @@ def _leaves(pads: Pads) -> bool:
     return any(p > 0 for pad in pads for p in pad)
 
 
-def _turned(code: str, view: Sequence[Group]) -> str:
-    """An array with the axes turned that run backward."""
-    turned = [d for d, flipped in enumerate(f for g in view for f in g.flipped) if flipped]
-    return f"jnp.flip({code}, {turned[0] if len(turned) == 1 else tuple(turned)})" if turned else code
+def _reversed(code: str, view: Sequence[Group]) -> str:
+    """An array with the axes reversed that run backward."""
+    axes_back = [d for d, flipped in enumerate(f for g in view for f in g.flipped) if flipped]
+    return f"jnp.flip({code}, {axes_back[0] if len(axes_back) == 1 else tuple(axes_back)})" if axes_back else code
 
 
 def _without_ends(axis: Axis, pad: tuple[int, int]) -> Axis:

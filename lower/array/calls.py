@@ -23,8 +23,8 @@ from ir.dtypes import DType
 from ir.errors import InterpretError, LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
-from ir.machine import Machine, Undefined
 from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
+from ir.semantics.machine import Machine, Undefined
 from ir.syntax import python_code, python_syntax
 from ir.traverse import children, map_stmt, walk, with_children
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 
-from ir import presburger
 from ir.analysis.dependence import Statement, first_read
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
+from ir.presburger import sets as presburger
 from lower.analysis.freedoms import MASKED, Policy
 from lower.analysis.linear_forms import to_expr
 from lower.array.views import Axis

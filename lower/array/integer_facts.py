@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from egraph_rules.contexts.elements import Elements
-from ir import presburger
 from ir.analysis.contents import Contents, at, is_condition, joined
 from ir.analysis.effects import EffectAnalysis
-from ir.blocks import lower_blocks
 from ir.floats import Floats
-from ir.inputs import leading_assumptions
 from ir.nodes import Binary, Const, Expr, Load, PrimFunc, Select, Var, const
+from ir.presburger import sets as presburger
+from ir.program.blocks import lower_blocks
+from ir.semantics.inputs import leading_assumptions
 from ir.traverse import buffers_written, loads, shape_vars
 from lower.array.finiteness import positions
 from lower.array.views import Axis

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, product
 from math import prod
 
-from ir import presburger
 from ir.analysis.dependence import UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import children, free_vars, loads, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view

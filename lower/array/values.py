@@ -161,8 +161,8 @@ def ordered(code: str, axes: Sequence[Axis], order: Sequence[Axis]) -> Value:
     places = [names.index(a.var) for a in wanted]
     if places == sorted(places):
         return Value(code, wanted, POSTFIX)
-    turned = f"{code}.T" if places == [1, 0] else f"jnp.transpose({code}, {tuple(places)})"
-    return Value(turned, wanted, POSTFIX, plain=(code, tuple(axes)))
+    transposed = f"{code}.T" if places == [1, 0] else f"jnp.transpose({code}, {tuple(places)})"
+    return Value(transposed, wanted, POSTFIX, plain=(code, tuple(axes)))
 
 
 def layout_order(

@@ -11,10 +11,10 @@ import numpy as np
 
 from ir.arith import Scalar
 from ir.errors import DifferenceError, LoopsatError, OptionError
-from ir.inputs import Inputs
 from ir.nodes import PrimFunc
-from ir.presburger import exclusive
-from ir.script.printer import to_script
+from ir.presburger.sets import exclusive
+from ir.printing.printer import to_script
+from ir.semantics.inputs import Inputs
 from ir.testing.counterexample import shown_value
 from ir.testing.draw import Search
 from ir.testing.equivalence import nothing_compared

@@ -18,11 +18,11 @@ from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import Floats
-from ir.inputs import SPREADS, Inputs, random_inputs
-from ir.interpret import bind_arguments, interpret_with_undef
 from ir.nodes import PrimFunc
-from ir.retype import in_float64
-from ir.steps import estimated_steps
+from ir.semantics.inputs import SPREADS, Inputs, random_inputs
+from ir.semantics.interpret import bind_arguments, interpret_with_undef
+from ir.semantics.retype import in_float64
+from ir.semantics.steps import estimated_steps
 from ir.traverse import results_of
 from lower.check.sequential import run_sequentially
 from lower.check.smaller import smaller

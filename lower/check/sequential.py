@@ -15,11 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from ir.blocks import lower_blocks
 from ir.dtypes import DType
 from ir.functions import inlined
-from ir.interpret import bind_arguments
-from ir.machine import Machine
 from ir.nodes import (
     Alloc,
     AnyExpr,
@@ -47,6 +44,9 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.program.blocks import lower_blocks
+from ir.semantics.interpret import bind_arguments
+from ir.semantics.machine import Machine
 from ir.traverse import buffers_written, has_loads, results_of
 
 Array = Any  # a JAX array or tracer

@@ -14,11 +14,11 @@ import numpy as np
 
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
-from ir.inputs import Inputs, random_inputs
 from ir.nodes import Buffer, Const, Expr, Load, PrimFunc, const
-from ir.steps import estimated_steps
+from ir.semantics.inputs import Inputs, random_inputs
+from ir.semantics.steps import estimated_steps
+from ir.semantics.verify import verify
 from ir.traverse import all_exprs, map_expr, map_stmt
-from ir.verify import verify
 
 _LIMITS = (32, 16, 8, 4, 2)  # constants up to there stay as they are; the first that serves is taken
 _REST = 4  # how far from a multiple a constant is for a tail

@@ -7,8 +7,8 @@ import argparse
 import numpy as np
 
 from egraph_rules import optimize
-from ir.inputs import require_memory
-from ir.verify import verify
+from ir.semantics.inputs import require_memory
+from ir.semantics.verify import verify
 from lower import compile
 from lower.check.kernels import check_optimized
 from lower.commands.cli import floats_of, load_kernels

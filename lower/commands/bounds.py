@@ -16,8 +16,8 @@ from rich.text import Text
 from ir.bounds import Bounds, Part, Range, infer_bounds
 from ir.errors import LoopsatError, suggest
 from ir.nodes import Module, PrimFunc, Var
-from ir.script.printer import to_script
-from ir.verify import verify
+from ir.printing.printer import to_script
+from ir.semantics.verify import verify
 from lower.commands.cli import split_place
 from lower.commands.console import console as page_console
 from lower.commands.scripts import execute

@@ -23,13 +23,13 @@ from typing import NoReturn, Protocol, cast
 
 from egraph_rules.cost.target import TARGETS
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
-from ir.calls import callees, calls_in
 from ir.errors import LoopsatError, suggest
 from ir.files import replace_file
 from ir.floats import FREEDOMS, Floats, floats_named
 from ir.nodes import Module, PrimFunc
+from ir.program.calls import callees, calls_in
 from ir.script.parser import MAX_BYTES, parse
-from ir.verify import entered
+from ir.semantics.verify import entered
 from lower.analysis.freedoms import HIGHEST, PRECISIONS
 from lower.commands.console import spelled_out
 

@@ -9,7 +9,7 @@ from rich.syntax import Syntax
 
 from egraph_rules import optimize
 from egraph_rules.explain.derivation import Step
-from ir.verify import verify
+from ir.semantics.verify import verify
 from lower.commands.cli import floats_of, load_kernel
 from lower.commands.console import console as page_console
 from lower.commands.console import waiting

@@ -13,10 +13,10 @@ import numpy as np
 from egraph_rules import Result, optimize
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
-from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
-from ir.script.printer import to_script
-from ir.verify import Verified, verify
+from ir.printing.printer import to_script
+from ir.semantics.inputs import Inputs, require_memory
+from ir.semantics.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.check.kernels import Checked, check_optimized, insist
 from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically

@@ -11,9 +11,9 @@ import jax
 import numpy as np
 
 from egraph_rules import optimize
-from ir.inputs import Inputs, require_memory
 from ir.nodes import PrimFunc
-from ir.verify import verify
+from ir.semantics.inputs import Inputs, require_memory
+from ir.semantics.verify import verify
 from lower import Kernel, compile
 from lower.check.kernels import check_optimized, kernel_results, written
 from lower.commands.cli import budget_of, floats_of, load_kernel

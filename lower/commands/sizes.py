@@ -24,10 +24,10 @@ from typing import Any, cast
 import numpy as np
 
 from ir.errors import LoopsatError, suggest
-from ir.inputs import Inputs, random_inputs
-from ir.machine import Machine
 from ir.nodes import PrimFunc
-from ir.specialize import specialize
+from ir.semantics.inputs import Inputs, random_inputs
+from ir.semantics.machine import Machine
+from ir.semantics.specialize import specialize
 from ir.syntax import python_syntax
 from ir.traverse import free_vars, shape_vars
 from lower.commands.cli import read_text

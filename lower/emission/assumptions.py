@@ -12,10 +12,8 @@ from pathlib import PurePath
 from typing import cast
 
 from egraph_rules.search.erase import erase
-from ir import presburger
 from ir.analysis.contents import Regions
 from ir.analysis.effects import EffectAnalysis, disjuncts, get, unite
-from ir.blocks import lower_blocks
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -36,7 +34,9 @@ from ir.nodes import (
     Unary,
     seq,
 )
-from ir.script.printer import to_script
+from ir.presburger import sets as presburger
+from ir.printing.printer import to_script
+from ir.program.blocks import lower_blocks
 from ir.traverse import all_exprs, buffers_written, has_undef, stmt_children, walk
 
 

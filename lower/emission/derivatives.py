@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from egraph_rules.search.erase import erase
 from ir.analysis.effects import EffectAnalysis, get
-from ir.blocks import lower_blocks
 from ir.fold import computed
 from ir.nodes import (
     COMPARE_OPS,
@@ -33,7 +32,8 @@ from ir.nodes import (
     Unary,
     Undef,
 )
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
+from ir.program.blocks import lower_blocks
 from ir.traverse import all_exprs, map_expr, map_stmt, results_of, stmt_children, walk, walk_expr
 
 _SMOOTH = ("neg", *FLOAT_FUNCTIONS)

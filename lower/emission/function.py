@@ -13,7 +13,7 @@ from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
-from ir.presburger import exclusive
+from ir.presburger.sets import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr
@@ -67,7 +67,7 @@ from lower.storage.linearization import blocks_in_a_row
 from lower.storage.producer_inlining import inline_windows
 from lower.storage.scalar_promotion import work_in_place
 from lower.storage.scalar_recurrences import read_past_values
-from lower.storage.transposed_copy import with_turned_copies
+from lower.storage.transposed_copy import with_transposed_copies
 
 _LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 
@@ -146,7 +146,7 @@ def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_
     inline_values(program)
     inline_windows(program)
     schedule = laid_out(program, plan(program, target), target)
-    schedule = phased(program, with_turned_copies(program, schedule, target), target)
+    schedule = phased(program, with_transposed_copies(program, schedule, target), target)
     schedule = in_tiles(program, schedule, target)
     return _Emitter(program, schedule, target, keep_nan, Facts(func, policy.floats))
 

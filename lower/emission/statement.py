@@ -130,7 +130,7 @@ class StatementWriter(StoreWriter):
         op, fill = self.job.op, self.scope.fills.get(self.job.buffer)
         zero = fill is not None and fill.value.code == neutral("add", self.job.buffer.dtype).code
         fresh = op is None or (op == "add" and zero and fill is not None and fill.place == self._key(place, None))
-        whole = not place.turned and all(map(_all_of, place.view))
+        whole = not place.reversed and all(map(_all_of, place.view))
         return self.recall.renamed(self.results[0], self.job.buffer, place.axes) if fresh and whole else None
 
     def _release(self) -> None:
@@ -265,13 +265,13 @@ class StatementWriter(StoreWriter):
             job = replace(job, indices=tuple(substitute_expr(i, values) for i in job.indices))
         self._use(replace(job, axes=(row, column)))
         square = self.translator.expr(matrix)
-        turned = square.plain is None
-        code = f"{square.code}.T" if turned else square.code
+        transposed = square.plain is None
+        code = f"{square.code}.T" if transposed else square.code
         self._use(self._ordered(job))
         right = self.translator.expr(Load(job.buffer, self.job.indices))
         self._note(f"triangular system over {row.var.name}")
-        options = f"lower={turned == system.backward}" + (", unit_diagonal=True" if system.unit else "")
-        value = triangular(code, right, row, turned, options, self._extents)
+        options = f"lower={transposed == system.backward}" + (", unit_diagonal=True" if system.unit else "")
+        value = triangular(code, right, row, transposed, options, self._extents)
         self._put(value, self.job.guards)
 
     def _factor(self, factor: Factor) -> None:
@@ -362,7 +362,7 @@ class StatementWriter(StoreWriter):
     def _leading(self, job: Job, reduced: Sequence[Axis], kept: Sequence[Axis], bounds: Bounds) -> bool:
         """Whether all arrays with axes of both kinds have those that are reduced further out in memory.
 
-        An extreme of several arrays that are turned for it is worked out element by element, far apart.
+        An extreme of several arrays that are transposed for it is worked out element by element, far apart.
         """
         found: list[bool] = []
         for load in dict.fromkeys(load for e in job.exprs() for load in loads(e)):

@@ -48,7 +48,7 @@ class Place:
         return tuple(a for g in self.view for a in g.axes)
 
     @property
-    def turned(self) -> tuple[int, ...]:
+    def reversed(self) -> tuple[int, ...]:
         """Dimensions that run backward."""
         return tuple(d for d, f in enumerate(f for g in self.view for f in g.flipped) if f)
 
@@ -56,7 +56,7 @@ class Place:
     def plain(self) -> bool:
         """Whether it is the whole buffer, with an axis for each dimension, in order."""
         alone = bool(self.view) and all(g.dims == 1 and len(g.axes) == 1 for g in self.view)
-        return alone and not (self.marks or self.turned)
+        return alone and not (self.marks or self.reversed)
 
     @property
     def grouped(self) -> bool:
@@ -150,7 +150,7 @@ class StoreWriter(ValueWriter):
 
     def _in_place(self, place: Place) -> bool:
         """Whether a method of `.at` can update a place."""
-        return bool(place.marks) and all(g.dims == 1 for g in place.view) and not (place.turned or place.starts)
+        return bool(place.marks) and all(g.dims == 1 for g in place.view) and not (place.reversed or place.starts)
 
     def _replaced(self, place: Place, masked: bool, steady: bool, needed: bool) -> tuple[bool, Value | None]:
         """Whether a held store is to just this place, whose values are then in hand, if they are needed.
@@ -281,8 +281,8 @@ class StoreWriter(ValueWriter):
             return self.accessor.window(self.name, place.view)
         if place.grouped or (not place.marks and any(g.dims > 1 for g in place.view)):
             code = f"{code}.reshape({self._extents(place.axes)})"
-        if place.turned:
-            code = f"jnp.flip({code}, {place.turned})"
+        if place.reversed:
+            code = f"jnp.flip({code}, {place.reversed})"
         return Value(code, place.axes, POSTFIX)
 
     def _assignment(self, place: Place, value: Value, mask: Value | None) -> str:
@@ -311,7 +311,7 @@ class StoreWriter(ValueWriter):
         stored = {a.var for a in place.axes}
         others = [load for e in self.job.exprs() for load in loads(e) if load.buffer == self.job.buffer]
         own = all(all(map(Expr.same, load.indices, self.job.indices)) for load in others)
-        if place.turned or place.starts or not own or {a.var for a in self.job.axes} != stored:
+        if place.reversed or place.starts or not own or {a.var for a in self.job.axes} != stored:
             return False
         elements, part = prod(g.size.const for g in view), prod(g.span.const for g in view)
         every = len(value.axes) == len(place.axes) and dtype is not DType.BOOL
@@ -366,18 +366,18 @@ class StoreWriter(ValueWriter):
         return f"{new.at(POSTFIX)}.reshape({', '.join(self.accessor.size(g.span) for g in place.view)})"
 
     def _laid_out(self, place: Place, value: Value, fill: bool) -> str:
-        """A value in the layout of the place: broadcast where needed (always with `fill`), turned, axes merged."""
+        """A value in the layout of the place: broadcast where needed (always with `fill`), reversed, axes merged."""
         if not value.axes:
             return self._full(value) if fill else value.code
-        plain = not place.turned and not place.grouped and not fill
+        plain = not place.reversed and not place.grouped and not fill
         if plain:
             return aligned(value, place.axes).code
         code = value.code
         if len(value.axes) < len(place.axes):
             shape = self._extents(place.axes) + ("," if len(place.axes) == 1 else "")
             code = f"jnp.broadcast_to({aligned(value, place.axes).code}, ({shape}))"
-        if place.turned:
-            code = f"jnp.flip({code}, {place.turned})"
+        if place.reversed:
+            code = f"jnp.flip({code}, {place.reversed})"
         if place.grouped or (fill and any(g.dims > 1 for g in place.view)):
             sizes = [s for g in place.view for s in ([_count(g)] if g.axes else [])] if not fill else self.shape
             whole = code if code != value.code or value.strength >= POSTFIX else f"({code})"

@@ -93,7 +93,7 @@ class ValueWriter:
         self.helpers: set[str] = set()
         self.extents: set[Expr] = set()  # of axes, where they are no numbers
         self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
-        self.pinned = pinned  # whether arrays that it reads turned are turned before anything else is done
+        self.pinned = pinned  # whether arrays that it reads transposed are transposed before anything else is done
         self.apart = frozenset[Var]()  # axes whose positions are written one by one
         self._use(job)
 

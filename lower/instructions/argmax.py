@@ -24,7 +24,7 @@ from lower.storage.array_expansion import recorded
 _OF: dict[str, tuple[UpdateOp, bool]] = {
     "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),
 }  # fmt: skip
-_TURNED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
+_SWAPPED = {"gt": "lt", "ge": "le", "lt": "gt", "le": "ge"}
 # Two passes over the values: XLA's own argmax on a CPU takes ten times as long.
 FIRST_BEST = '''
 def first_best(best, x):
@@ -125,7 +125,7 @@ def _comparison(
     found: list[tuple[str, Expr, Expr]] = []
     for c in conditions:
         if isinstance(c, Binary) and c.op in _OF:
-            for op, value, best in ((c.op, c.lhs, c.rhs), (_TURNED[c.op], c.rhs, c.lhs)):
+            for op, value, best in ((c.op, c.lhs, c.rhs), (_SWAPPED[c.op], c.rhs, c.lhs)):
                 if not _reads(value, kept) and _best(best, value, kept, loops):
                     found.append((op, value, c))
     if len(found) != 1:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from ir import presburger
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.analysis.value_flow import At, Flow, NotAffineError, Seen, adds, same_place

@@ -138,10 +138,10 @@ def _recognised(job: Job, image: Load, kernel: Load, chosen: Sequence[Axis], bou
     part = replace(job, value=image, guards=())
     for tap in chosen:
         if _backward(part, tap, bounds):
-            turned = {tap.var: to_expr(tap.low * 2 + tap.extent - 1, tap.var)}
-            turned = {tap.var: Binary("sub", turned[tap.var], tap.var)}
-            part = replace(part, value=substitute_expr(part.value, turned))
-            kernel = Load(kernel.buffer, tuple(substitute_expr(i, turned) for i in kernel.indices), kernel.span)
+            backward = {tap.var: to_expr(tap.low * 2 + tap.extent - 1, tap.var)}
+            backward = {tap.var: Binary("sub", backward[tap.var], tap.var)}
+            part = replace(part, value=substitute_expr(part.value, backward))
+            kernel = Load(kernel.buffer, tuple(substitute_expr(i, backward) for i in kernel.indices), kernel.span)
         sliding = sliding_tap(part, tap, bounds)
         next_part = None if sliding is None else joined(part, sliding, bounds)
         if sliding is None or next_part is None:

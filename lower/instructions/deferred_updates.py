@@ -21,10 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ir import presburger
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Unary, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars, has_load, loads, map_expr, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, Solve, array_over, own_bounds

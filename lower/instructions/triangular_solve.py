@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ir import presburger
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Load, Unary, Var
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.values import POSTFIX, Value, ordered
@@ -162,20 +162,20 @@ def _column(matrix: Load, k: _Inner, step: Var) -> Load:
 
 
 def triangular(
-    matrix: str, right: Value, row: Axis, turned: bool, options: str, extents: Callable[[Sequence[Axis]], str]
+    matrix: str, right: Value, row: Axis, transposed: bool, options: str, extents: Callable[[Sequence[Axis]], str]
 ) -> Value:
     """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`.
 
     LAPACK stores by columns, so that it reads transposed arrays as they lie: `matrix` is the transpose of one, which is
-    that of the system or, if `turned`, the transpose of that.
+    that of the system or, if `transposed`, the transpose of that.
     """
     solver, at = "lax.linalg.triangular_solve", [a.var for a in right.axes].index(row.var)
-    across = f"left_side=False, {'' if turned else 'transpose_a=True, '}{options}"
+    across = f"left_side=False, {'' if transposed else 'transpose_a=True, '}{options}"
     if len(right.axes) == 1:
         code = f"{solver}({matrix}, {right.at(POSTFIX)}[None], {across})[0]"
         return Value(code, right.axes, POSTFIX)
     if len(right.axes) == 2:
-        along = f"left_side=True, {'transpose_a=True, ' if turned else ''}{options}"
+        along = f"left_side=True, {'transpose_a=True, ' if transposed else ''}{options}"
         side = across if at == 0 else along
         return Value(f"{solver}({matrix}, {right.at(POSTFIX)}.T, {side}).T", right.axes, POSTFIX)
     last = ordered(right.code, right.axes, (*(a for a in right.axes if a is not row), row))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ir import presburger
 from ir.analysis.dependence import Loop
 from ir.nodes import Binary, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars, shape_vars
 from lower.analysis.linear_forms import Bound, linear, number
 from lower.nest.nodes import (

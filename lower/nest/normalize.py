@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
-from ir.blocks import lower_blocks
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
@@ -39,6 +38,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.program.blocks import lower_blocks
 from ir.traverse import (
     all_exprs,
     buffers_written,

@@ -50,7 +50,7 @@ class _Array:
     data: bool = False
     masked: bool = False
     cut: bool = False
-    turned: bool = False
+    transposed: bool = False
     own: bool = False
 
 
@@ -94,7 +94,7 @@ class _Block:
 
     def store(self, value: _Array) -> _Array:
         """The value in memory; an array that is there already costs nothing."""
-        if value.stored and not (value.turned or value.cut):
+        if value.stored and not (value.transposed or value.cut):
             return value
         t = self.target
         done = self._done(self._read(value).work)
@@ -124,7 +124,7 @@ class _Block:
         """The value with the work of reading it."""
         if not value.stored or value.work:
             return value
-        each = self.target.load + (self.target.gather if value.turned else 0.0)
+        each = self.target.load + (self.target.gather if value.transposed else 0.0)
         return replace(value, work=self._add(each * value.size))
 
     # Operations.
@@ -207,11 +207,11 @@ class _Block:
         order = eqn.params.get("permutation", ())
         shape = eqn.invars[0].aval.shape
         moved = [d for d in order if shape[d] > 1]
-        turned = name == "transpose" and moved != sorted(moved)
+        transposed = name == "transpose" and moved != sorted(moved)
         cut = size < value.size and value.stored
         if value.stored and not value.work:
-            return replace(value, size=size, own=False, cut=value.cut or cut, turned=value.turned or turned)
-        more = self._add(self.target.gather * size) if turned else 0
+            return replace(value, size=size, own=False, cut=value.cut or cut, transposed=value.transposed or transposed)
+        more = self._add(self.target.gather * size) if transposed else 0
         return replace(value, size=size, work=value.work | more)
 
     def _reduction(self, name: str, operands: list[_Array], size: int) -> _Array:
@@ -232,7 +232,9 @@ class _Block:
         (summed, _), _ = eqn.params["dimension_numbers"]
         shape, dtype = eqn.invars[0].aval.shape, eqn.outvars[0].aval.dtype
         length = prod(shape[d] for d in summed)
-        held = [self.store(replace(o, turned=False)) for o in operands]  # a library turns matrices as it reads them
+        held = [
+            self.store(replace(o, transposed=False)) for o in operands
+        ]  # a library transposes matrices as it reads them
         each = t.contraction if dtype.kind == "f" else t.integer_contraction
         work = self._add(size * length * each)
         for o in held:

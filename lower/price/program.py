@@ -19,10 +19,10 @@ import numpy as np
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.inputs import leading_assumptions
-from ir.machine import Machine
 from ir.nodes import Assume, Buffer, Expr, PrimFunc, Var
-from ir.specialize import specialize
+from ir.semantics.inputs import leading_assumptions
+from ir.semantics.machine import Machine
+from ir.semantics.specialize import specialize
 from ir.traverse import free_vars, has_loads, shape_vars, walk
 from lower.emission.function import emit_function
 from lower.price.array_code import ArrayPrices

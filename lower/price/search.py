@@ -11,11 +11,11 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.candidates import Maps
 from egraph_rules.modules.result import ModuleResult
-from ir.calls import without_calls
 from ir.floats import floats_named
-from ir.modules import ENTRY, entry_of
 from ir.nodes import Module, PrimFunc
-from ir.verify import entered
+from ir.program.calls import without_calls
+from ir.program.modules import ENTRY, entry_of
+from ir.semantics.verify import entered
 from lower.price.program import pricing
 
 Whole = Callable[[PrimFunc], float] | Literal["lowered"] | None

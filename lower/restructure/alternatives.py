@@ -63,7 +63,7 @@ def own_reads(deps: Iterable[Dependence]) -> list[Dependence]:
 
 
 class Forms(ABC):
-    """Tells of loops that hold each other up the cheapest form that their group may have."""
+    """Tells the cheapest form that the group of a dependence cycle may have."""
 
     def __init__(
         self,

@@ -13,9 +13,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
 from ir.nodes import Binary, Expr, Var
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.array.views import Axis, split_terms

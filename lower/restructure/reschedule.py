@@ -1,4 +1,4 @@
-"""Another order for statements that hold each other up: which loop of each goes around.
+"""Another order for statements in a dependence cycle: which loop of each goes around.
 
 Every statement gives one of its loops to a common loop over steps, such that no dependence points backwards in it (isl
 decides). What the steps do not order is ordered inside them, and loops that order nothing become axes. Updates by one
@@ -14,9 +14,9 @@ from functools import partial, reduce
 from itertools import product
 
 from egraph_rules.cost.target import Target
-from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, relations
 from ir.nodes import Binary, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import substitute_expr
 from lower.analysis.components import components
 from lower.analysis.deciding import cheaper, cheapest

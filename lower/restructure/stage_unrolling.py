@@ -12,9 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from egraph_rules.cost.target import Target
-from ir import presburger
 from ir.arith import fold_binary
-from ir.blocks import lower_blocks
 from ir.fold import fold
 from ir.nodes import (
     NEGATED,
@@ -34,6 +32,8 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.presburger import sets as presburger
+from ir.program.blocks import lower_blocks
 from ir.traverse import (
     all_exprs,
     bound_var,

@@ -16,9 +16,9 @@ from functools import reduce
 from itertools import groupby, pairwise
 
 from egraph_rules.cost.target import Target
-from ir import presburger
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheapest
 from lower.analysis.linear_forms import linear, number, to_expr

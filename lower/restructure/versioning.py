@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ir import presburger
 from ir.analysis.dependence import Idle, Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, const
+from ir.presburger import sets as presburger
 from ir.traverse import loads
 from lower.analysis.freedoms import Policy
 from lower.analysis.value_ranges import Bounds, holds, kept

@@ -15,9 +15,9 @@ from functools import partial
 from math import prod
 
 from egraph_rules.cost.target import Target
-from ir import presburger
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
 from ir.nodes import Buffer, Expr, Load, Store, Var
+from ir.presburger import sets as presburger
 from ir.traverse import map_expr, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, linear, number, tidy, to_expr, unbounded
 from lower.nest.element_prices import extent

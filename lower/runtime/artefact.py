@@ -14,16 +14,16 @@ from jax import core as jax_core
 from jax import export as jax_export
 
 from egraph_rules.cost.target import CPU
-from ir import presburger as pb
 from ir.analysis.effects import EffectAnalysis
-from ir.blocks import lower_blocks
 from ir.errors import LoopsatError, LowerError, suggest
 from ir.floats import Floats, floats_named
-from ir.modules import ENTRY
 from ir.nodes import Binary, Const, Expr, Module, PrimFunc, Var
-from ir.specialize import specialize
+from ir.presburger import sets as pb
+from ir.program.blocks import lower_blocks
+from ir.program.modules import ENTRY
+from ir.semantics.specialize import specialize
+from ir.semantics.verify import entered
 from ir.traverse import free_vars, results_of, shape_vars
-from ir.verify import entered
 from lower.analysis.freedoms import HIGHEST, Precision, precision_named
 from lower.emission.emitted import Emitted
 from lower.emission.function import emit_function, to_text
@@ -60,7 +60,7 @@ def export(
     Raises:
         LowerError: a platform is unknown, or a size is missing, unknown, or cannot stay open; the message says which
             one must be a number.
-        VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
+        VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.semantics.verify` has not seen.
     """
     func = entered(program, entry, verify)
     policy, digits = floats_named(floats), precision_named(precision)

@@ -20,8 +20,8 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.later import later
 from ir.nodes import Assert, Assume, Buffer, PrimFunc, Var, const
 from ir.page import Section
+from ir.semantics.specialize import specialize
 from ir.shown import Shown
-from ir.specialize import specialize
 from ir.traverse import results_of, shape_vars, substitute_expr
 from lower.analysis.freedoms import HIGHEST, Precision
 from lower.analysis.linear_forms import linear
@@ -31,11 +31,11 @@ from lower.runtime import kept
 from lower.runtime.empty import has_empty, with_extents
 
 if TYPE_CHECKING:
-    from ir import layout as layouts
+    from ir.schedule import layout as layouts
     from lower.emission import function as emission
     from lower.runtime import sharding
 else:
-    layouts = later("ir.layout")
+    layouts = later("ir.schedule.layout")
     emission = later("lower.emission.function")
     sharding = later("lower.runtime.sharding")
 

@@ -30,8 +30,8 @@ from ir.page import Section
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import OPEN_FROM, Plain, translate
+from ir.semantics.verify import check_entry
 from ir.shown import Shown
-from ir.verify import check_entry
 from lower.emission.donation import Donate
 from lower.runtime import kept
 from lower.runtime.calibration import user_target

@@ -23,7 +23,7 @@ import lower
 from egraph_rules.engine.phases import Budget
 from ir.files import replace_file
 from ir.nodes import PrimFunc
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from ir.traverse import walk
 from lower.runtime.cache import folder
 

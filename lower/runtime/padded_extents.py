@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import lcm
 
-from ir.blocks import lower_blocks
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -31,7 +30,9 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.schedule.edit import facts_at, proven, with_unique_names
+from ir.presburger.facts import facts_at, proven
+from ir.program.blocks import lower_blocks
+from ir.program.edit import with_unique_names
 from ir.traverse import free_vars, loads, map_expr, map_stmt, stmt_children, stmt_exprs, walk
 from lower.analysis.linear_forms import linear
 

@@ -34,8 +34,8 @@ from ir.nodes import (
     seq,
 )
 from ir.operators import combines, neutral, number
-from ir.schedule.edit import fresh, names_in, nest
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
+from ir.program.edit import fresh, names_in, nest
 from ir.traverse import all_exprs, buffers_written, children, free_vars, map_stmt, walk
 from lower.runtime.padded_extents import Dim, Extended, extended
 

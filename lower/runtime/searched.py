@@ -11,12 +11,12 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
-from ir.calls import calls_in
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.modules import ENTRY
 from ir.nodes import Module, PrimFunc
-from ir.verify import entered
+from ir.program.calls import calls_in
+from ir.program.modules import ENTRY
+from ir.semantics.verify import entered
 from lower.runtime import kept
 
 if TYPE_CHECKING:

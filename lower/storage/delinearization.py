@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ir import presburger
 from ir.analysis.dependence import Statement
-from ir.analysis.polynomials import Monomial, Polynomial, divided, monomial, written
 from ir.nodes import Binary, Buffer, Const, Expr, Var, const
+from ir.presburger import sets as presburger
+from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, written
 from ir.traverse import free_vars, has_loads, loads
 from lower.analysis.linear_forms import linear
 from lower.nest.normalize import Program, read_by_bounds, relocated

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from ir import presburger
 from ir.analysis.dependence import Loop, Statement, common_loops, uncovered
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars, loads, map_expr, node_count, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, tidy, to_expr, unbounded
 from lower.nest.if_conversion import conjunction, conjuncts

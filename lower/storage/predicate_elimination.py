@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ir import presburger
 from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Unary, Var, const
+from ir.presburger import sets as presburger
 from ir.traverse import loads, walk_expr
 from lower.analysis.linear_forms import linear, to_expr
 from lower.nest.nodes import Fresh

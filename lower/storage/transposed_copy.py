@@ -37,7 +37,7 @@ from lower.storage.dimension_order import GAIN, costs, ordered
 _Order = tuple[int, ...]
 
 
-def with_turned_copies(program: Program, plan: Plan, target: Target) -> Plan:
+def with_transposed_copies(program: Program, plan: Plan, target: Target) -> Plan:
     """The plan with copies of arrays for loops that step along their rows; tells the program of them."""
     turner = _Turner(program, plan, target, dict(plan.boxes))
     nodes = turner.nodes(plan.nodes, ())
@@ -83,7 +83,7 @@ class _Turner:
                 continue
             order = self._order(buffer, node, around)
             if order is not None:
-                node = self._turned(node, buffer, order, around, before, after)
+                node = self._transposed(node, buffer, order, around, before, after)
         return (*before, node, *after)
 
     def _may_turn(self, buffer: Buffer, node: SequentialLoop, body: Sequence[ArrayStatement]) -> bool:
@@ -110,7 +110,7 @@ class _Turner:
             launches = 1.0
         price = sum(copies) * self.target.load + launches * len(copies) * self.target.launch
         gain = GAIN * (as_written - found[best]) / times * self.target.load
-        return best if cheaper("turned copy", price, gain) else None
+        return best if cheaper("transposed copy", price, gain) else None
 
     def _copied(self, buffer: Buffer, node: SequentialLoop) -> list[float]:
         """Elements of each copy that a loop would need."""
@@ -142,7 +142,7 @@ class _Turner:
     def _exact(self, loop: Loop) -> bool:
         return loop in self.boxes and self.boxes[loop].exact
 
-    def _turned(
+    def _transposed(
         self,
         node: SequentialLoop,
         buffer: Buffer,
@@ -157,7 +157,7 @@ class _Turner:
         copy = self.kept.get((buffer, order)) if once else None
         if copy is None:
             shape = ordered(order, buffer.shape)
-            copy = replace(buffer, name=self.program.fresh(f"{buffer.name}_turned"), shape=shape, scope="local")
+            copy = replace(buffer, name=self.program.fresh(f"{buffer.name}_transposed"), shape=shape, scope="local")
             # what starts from nothing is not made anew in each iteration of the loops around, but carried by them
             self.program.depth[copy] = 0 if once or (lone is not None and lone.past is not None) else len(around)
             if buffer in self.program.func.buffers or buffer in self.program.raw:

@@ -14,8 +14,8 @@ from itertools import pairwise
 from math import prod
 
 from egraph_rules.cost.target import Target
-from ir import presburger
 from ir.nodes import Expr, Var
+from ir.presburger import sets as presburger
 from ir.traverse import free_vars
 from lower.analysis.deciding import cheapest
 from lower.array.finiteness import positions

@@ -1,4 +1,4 @@
-"""Terms that are one and the same array, up to the names of their axes: worked out once, and turned where needed.
+"""Terms that are one and the same array, up to the names of their axes: worked out once, and transposed where needed.
 
 The products of `A[i, k] * B[j, k]` and of `B[i, k] * A[j, k]`, summed over k, are each other's transposes.
 """

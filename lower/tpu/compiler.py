@@ -23,7 +23,7 @@ from egraph_rules import Result
 from egraph_rules.cost.target import TPU
 from ir.errors import LoopsatError, LowerError
 from ir.nodes import PrimFunc
-from ir.specialize import specialize
+from ir.semantics.specialize import specialize
 from ir.traverse import shape_vars
 from lower.analysis.linear_forms import linear
 from lower.emission.function import emit_function

@@ -18,11 +18,11 @@ import numpy as np
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
-from ir.blocks import lower_blocks
-from ir.inputs import Inputs
-from ir.interpret import bind_arguments
 from ir.nodes import PrimFunc
-from ir.specialize import specialize
+from ir.program.blocks import lower_blocks
+from ir.semantics.inputs import Inputs
+from ir.semantics.interpret import bind_arguments
+from ir.semantics.specialize import specialize
 from lower.runtime.calibration import Calibration, stored
 from lower.runtime.kernel import Kernel, compile
 

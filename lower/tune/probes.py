@@ -21,9 +21,9 @@ import numpy as np
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU, Target, target_named
 from ir.errors import LoopsatError
-from ir.inputs import random_array
 from ir.nodes import Buffer, Const, PrimFunc
 from ir.script.parser import parse
+from ir.semantics.inputs import random_array
 from lower.runtime.calibration import Calibration, Machine, check_calibrated
 from lower.runtime.kernel import compile
 from lower.tune.measure import Call, Race, Timer, kernel_call, wall

@@ -20,9 +20,9 @@ from egraph_rules.engine.engine import Engine
 from egraph_rules.engine.phases import Budget
 from egraph_rules.engine.rounds import Program, Rounds
 from ir import parse
-from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import BinaryOp, Expr, Var, binary
+from ir.presburger import sets as pb
 from tests.compare import assert_refines
 
 MEGABYTES = 500

@@ -8,9 +8,10 @@ import pytest
 
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
-from ir import parse, presburger
+from ir import parse
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import For, Let, Seq, Stmt
+from ir.presburger import sets as presburger
 from ir.traverse import stmt_children
 
 

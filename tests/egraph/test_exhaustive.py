@@ -23,8 +23,7 @@ from egraph_rules.rules.affine import affine_form
 from egraph_rules.rules.algebra import bits_as_arithmetic, cast_of_cast, polynomial_form
 from egraph_rules.rules.index_terms import as_written, terms
 from egraph_rules.rules.wrapping import symbolic_terms, wrapping_terms
-from ir import parse_expr, readback, to_script
-from ir import presburger as pb
+from ir import parse_expr, to_script
 from ir.analysis.effects import EffectAnalysis
 from ir.arith import ArithmeticFault, fold_binary
 from ir.dtypes import DType
@@ -47,6 +46,8 @@ from ir.nodes import (
     binary,
     const,
 )
+from ir.presburger import readback
+from ir.presburger import sets as pb
 from ir.traverse import children, free_vars, walk_expr, with_children
 from tests.exhaustive import Grid, difference, values_of
 from tests.expressions import value

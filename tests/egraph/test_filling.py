@@ -14,7 +14,7 @@ from egraph_rules.search.filling import RULE, filled
 from ir import parse
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import If, PrimFunc, Store
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from ir.traverse import walk
 
 

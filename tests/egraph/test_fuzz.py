@@ -11,8 +11,8 @@ from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
 from ir import PrimFunc, parse, to_script
 from ir.errors import VerifyError
+from ir.semantics.verify import verify
 from ir.testing.programs import programs
-from ir.verify import verify
 from profiles import few
 
 # Prices that make odd programs attractive, so that every rule gets its turn in the result.

@@ -14,13 +14,13 @@ from compare import assert_refines
 from egraph_rules import transforms
 from ir import parse, to_script
 from ir.arith import fold_binary, fold_cast
-from ir.blocks import without_axes
 from ir.errors import VerifyError
 from ir.nodes import Binary, Cast, Const, Expr, For, If, Let, PrimFunc, Select, Stmt, Var
+from ir.program.blocks import without_axes
 from ir.schedule import Schedule
+from ir.semantics.verify import verify
 from ir.testing.programs import programs
 from ir.traverse import stmt_children, stmt_exprs, walk, walk_expr
-from ir.verify import verify
 from profiles import few
 
 EVERY = (

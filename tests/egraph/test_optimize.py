@@ -13,8 +13,8 @@ from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
 from ir import parse, to_script
 from ir.nodes import Alloc, Assume, For, If, Load, PrimFunc, Select, Stmt, Store, Undef
+from ir.semantics.verify import verify
 from ir.traverse import all_exprs, walk
-from ir.verify import verify
 
 
 def only(text: str) -> PrimFunc:

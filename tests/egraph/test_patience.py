@@ -26,9 +26,9 @@ from egraph_rules.rules import search_rules
 from egraph_rules.search.erase import erase
 from egraph_rules.transforms import simplify
 from ir import LoopsatError, PrimFunc, parse, parse_expr
-from ir import presburger as pb
-from ir.blocks import lower_blocks
 from ir.nodes import Stmt
+from ir.presburger import sets as pb
+from ir.program.blocks import lower_blocks
 from ir.testing.programs import programs
 from profiles import few, some
 

@@ -12,8 +12,8 @@ from egraph_rules import prove
 from ir import parse_expr
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError
-from ir.machine import Machine
 from ir.nodes import Expr, Var
+from ir.semantics.machine import Machine
 from ir.testing.expressions import exprs
 from ir.traverse import walk_expr
 

@@ -17,8 +17,8 @@ from egraph_rules.check.proof import attempt
 from egraph_rules.rules import all_rules
 from ir.dtypes import DType
 from ir.errors import InterpretError
-from ir.machine import Machine, Undefined
 from ir.nodes import Expr, Undef, Var
+from ir.semantics.machine import Machine, Undefined
 from ir.testing.expressions import exprs
 from ir.traverse import map_expr
 

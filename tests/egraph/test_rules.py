@@ -13,8 +13,8 @@ from egraph_rules.authoring.rule import INTEGER, SIGNED, Defined, Number, Rule, 
 from egraph_rules.rules import all_rules
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import Floats
-from ir.machine import Machine
 from ir.nodes import Binary, Expr, Select, Var
+from ir.semantics.machine import Machine
 from ir.traverse import free_vars, walk_expr
 
 EXPRESSION_RULES = [r for r in all_rules() if r.pattern is not None]

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from egraph_rules.contexts import smt
 from ir.dtypes import DType
 from ir.errors import InterpretError
-from ir.machine import Machine
 from ir.nodes import Binary, BinaryOp, Expr, Undef, Var, const
+from ir.semantics.machine import Machine
 from ir.testing.expressions import exprs
 from ir.traverse import walk_expr
 

@@ -7,10 +7,11 @@ import threading
 import islpy as isl
 import pytest
 
-from ir import parse_expr, readback
-from ir import presburger as pb
+from ir import parse_expr
 from ir.dtypes import DType
 from ir.nodes import Var
+from ir.presburger import readback
+from ir.presburger import sets as pb
 
 NEST = parse_expr("T.min(T.max(T.min(x + y, 100) - z, y), x // 4)", dict.fromkeys("xyz", DType.INT32))
 

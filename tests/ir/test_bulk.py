@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from ir import parse
-from ir.bulk import Bulk, Unsupported
 from ir.errors import InterpretError
-from ir.inputs import leading_assumptions, random_array, random_inputs
-from ir.machine import Machine
 from ir.nodes import PrimFunc, Stmt
+from ir.semantics.bulk import Bulk, Unsupported
+from ir.semantics.inputs import leading_assumptions, random_array, random_inputs
+from ir.semantics.machine import Machine
 
 PARAMS = 'A: T.Buffer((3, 4), "float32"), P: T.Buffer((12,), "int32")'
 

@@ -13,9 +13,9 @@ from ir.dtypes import DType, Kind
 from ir.errors import InterpretError
 from ir.floats import Floats
 from ir.fold import computed
-from ir.machine import Machine
 from ir.nodes import COMPARE_OPS, LOGICAL_OPS, Binary, BinaryOp, Cast, Const, Expr, Unary, UnaryOp, const
 from ir.operators import COMMUTATIVE, IDEMPOTENT, SPECIAL, Commutative, Idempotent, Special, neutral, number
+from ir.semantics.machine import Machine
 
 INTEGER_OPS: tuple[BinaryOp, ...] = (
     "add", "sub", "mul", "floordiv", "floormod", "truncdiv", "truncmod", "min", "max", "pow", "bitand", "bitor",

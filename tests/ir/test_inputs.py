@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir import interpret, parse
+from ir import parse
 from ir.errors import InterpretError, LoopsatError
-from ir.inputs import leading_assumptions, random_inputs
 from ir.nodes import Assume, PrimFunc
-from ir.satisfy import Satisfier
+from ir.semantics import interpret
+from ir.semantics.inputs import leading_assumptions, random_inputs
+from ir.semantics.satisfy import Satisfier
 
 PARAMS = """
     A: T.Buffer((3, 4), "float32"), P: T.Buffer(12, "int32"), Q: T.Buffer(12, "bool"), n: T.int32,

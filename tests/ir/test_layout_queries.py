@@ -8,8 +8,8 @@ import pytest
 from ir import parse, to_script
 from ir import script as T
 from ir.errors import LoopsatError
-from ir.layout import layout_of
 from ir.schedule import Schedule
+from ir.schedule.layout import layout_of
 from lower import compile
 
 DOUBLE = """

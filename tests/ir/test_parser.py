@@ -14,8 +14,8 @@ from ir import script as T
 from ir.dtypes import DType
 from ir.errors import ParseError
 from ir.nodes import Assume, Block, Const, Evaluate, Expr, For, If, Let, Seq, Stmt, Store, Undef, Var, const
+from ir.semantics.verify import verify
 from ir.traverse import walk
-from ir.verify import verify
 
 HEAD = "@T.prim_func\ndef f(A: T.Buffer((16, 4), 'float32'), B: T.Buffer(16, 'int32'), n: T.int32, x: T.float32):\n"
 

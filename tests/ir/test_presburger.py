@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ir import parse_expr
-from ir import presburger as pb
 from ir.arith import ArithmeticFault, fold_binary
 from ir.dtypes import DType
 from ir.nodes import FALSE, TRUE, Binary, BinaryOp, Buffer, Cast, Const, Expr, Load, Select, Unary, Var, const
+from ir.presburger import sets as pb
 
 X, Y = Var("x", DType.INT32), Var("y", DType.INT32)
 U = Var("u", DType.UINT8)

@@ -10,14 +10,14 @@ from compare import assert_refines
 from ir import PrimFunc, parse, to_script
 from ir.dtypes import DType
 from ir.errors import InterpretError
-from ir.interpret import interpret, interpret_with_undef
 from ir.nodes import Const, Evaluate, Expr, For, Var
 from ir.nodes import PrimFunc as Function
+from ir.semantics.interpret import interpret, interpret_with_undef
+from ir.semantics.verify import verify
 from ir.testing.expressions import exprs
 from ir.testing.inputs import inputs
 from ir.testing.programs import programs
 from ir.traverse import all_exprs, walk
-from ir.verify import verify
 
 # Data may be undef where it decides, and integers may overflow; nothing else may go wrong.
 EXPECTED_FAULTS = {"undef-condition", "overflow"}

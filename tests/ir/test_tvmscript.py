@@ -10,10 +10,10 @@ import pytest
 from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse, to_script
-from ir.interpret import interpret
 from ir.nodes import FLOAT_FUNCTIONS, Block, For, Let, PrimFunc
+from ir.semantics.interpret import interpret
+from ir.semantics.verify import verify
 from ir.traverse import walk
-from ir.verify import verify
 from profiles import some
 
 Array = np.ndarray

@@ -12,14 +12,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ir import parse
-from ir import presburger as pb
 from ir.errors import InterpretError, LoopsatError, VerifyError
-from ir.inputs import random_inputs
-from ir.interpret import interpret
 from ir.nodes import PrimFunc, Stmt, Store
+from ir.presburger import sets as pb
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret
+from ir.semantics.verify import Verified, verify
 from ir.testing.programs import programs
 from ir.traverse import map_stmt
-from ir.verify import Verified, verify
 
 
 def check(body: str, params: str = 'A: T.Buffer(16, "float32"), B: T.Buffer(16, "float32"), n: T.int32') -> Verified:

@@ -34,7 +34,7 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.verify import Verified, verify
+from ir.semantics.verify import Verified, verify
 
 I32, F32 = DType.INT32, DType.FLOAT32
 J, K, N, X = (Var(name, I32) for name in "jknx")

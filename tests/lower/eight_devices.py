@@ -18,8 +18,8 @@ from jax.sharding import AxisType, Mesh, PartitionSpec
 from compare import TOLERANCE
 from ir import PrimFunc, parse
 from ir.errors import LowerError
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of
 from lower import Kernel, compile
 from profiles import some

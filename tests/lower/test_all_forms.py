@@ -15,9 +15,9 @@ from egraph_rules.cost.target import CPU
 from forced import Forced, alternatives, assert_all_agree, assert_same, at_random
 from ir import PrimFunc
 from ir.errors import LoopsatError
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
-from ir.specialize import specialize
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
+from ir.semantics.specialize import specialize
 from ir.testing.programs import programs
 from kernel_files import PATHS, load
 from lower.analysis.deciding import cheaper, cheapest, deciding

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
-from ir.interpret import interpret
+from ir.semantics.interpret import interpret
 from lower.emission.function import emit_function
 from lower.restructure import reschedule
 from lower.restructure.blocking import width

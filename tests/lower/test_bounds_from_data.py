@@ -10,7 +10,7 @@ import pytest
 
 from egraph_rules.cost.target import CPU, Target
 from ir import parse
-from ir.interpret import interpret_with_undef
+from ir.semantics.interpret import interpret_with_undef
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
 from profiles import some

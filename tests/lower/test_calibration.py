@@ -14,7 +14,7 @@ from egraph_rules.cost.target import CPU, Target, target_named
 from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from lower import compile, emit
 from lower.commands.cli import main
 from lower.runtime import cache

@@ -12,11 +12,11 @@ from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
 from ir.floats import DEFAULT_FLOATS
-from ir.inputs import NEAR_ZERO, SPREADS, random_inputs
-from ir.interpret import interpret_with_undef
-from ir.retype import in_float64
-from ir.script.printer import to_script
-from ir.steps import estimated_steps
+from ir.printing.printer import to_script
+from ir.semantics.inputs import NEAR_ZERO, SPREADS, random_inputs
+from ir.semantics.interpret import interpret_with_undef
+from ir.semantics.retype import in_float64
+from ir.semantics.steps import estimated_steps
 from ir.testing.inputs import inputs
 from ir.testing.programs import programs
 from lower import compile

@@ -13,8 +13,8 @@ import pytest
 
 from egraph_rules.cost.target import CPU, GPU, Target
 from ir import PrimFunc, parse
-from ir.interpret import interpret_with_undef
 from ir.nodes import Const
+from ir.semantics.interpret import interpret_with_undef
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
 from profiles import some

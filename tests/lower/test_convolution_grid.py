@@ -12,7 +12,7 @@ import pytest
 from test_windows import BANDED, FUSED, LIBRARY, ONCE, PRODUCTS, SLICES
 
 from ir import parse
-from ir.interpret import interpret
+from ir.semantics.interpret import interpret
 from lower.emission.function import emit_function
 from profiles import some
 

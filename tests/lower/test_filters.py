@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from egraph_rules.cost.target import CPU, Target
 from ir import PrimFunc, parse
-from ir.inputs import random_inputs
+from ir.semantics.inputs import random_inputs
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
 from lowered import assert_agrees
@@ -191,8 +191,8 @@ def test_a_loop_over_columns_works_on_rows() -> None:
     """Of a copy for what callers see, and of the array itself for what they do not."""
     body = "for j in T.serial(2, 60):\n    for r in range(40):\n        B[r, j] = A[r, j] + T.max(A[r, j - 1], 0.5 * B[r, j - 1] - 0.25 * B[r, j - 2])"
     kernel = check(read(TABLES, body))
-    assert "A_turned = A.T" in kernel.source
-    assert "B = B.at[:, 2:].set(B_turned[2:].T)" in kernel.source
+    assert "A_transposed = A.T" in kernel.source
+    assert "B = B.at[:, 2:].set(B_transposed[2:].T)" in kernel.source
     assert "A[:, j" not in kernel.source
 
 
@@ -211,7 +211,7 @@ COLUMNS = {
 @pytest.mark.parametrize("name", some(COLUMNS, 3))
 def test_loops_over_columns(name: str) -> None:
     kernel = check(read(TABLES, COLUMNS[name]))
-    assert "turned" in kernel.source
+    assert "transposed" in kernel.source
 
 
 def test_nothing_leaks_from_columns_that_are_not_read() -> None:

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from compare import TOLERANCE
 from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from ir.testing.programs import program_texts
 from ir.traverse import results_of
 from lower import compile

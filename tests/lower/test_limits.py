@@ -12,8 +12,8 @@ from compare import TOLERANCE
 from egraph_rules import optimize
 from ir import PrimFunc, parse
 from ir.dtypes import DType
-from ir.interpret import interpret
 from ir.nodes import Const
+from ir.semantics.interpret import interpret
 from ir.traverse import all_exprs, nesting
 from lower import compile
 from lower.emission.function import emit_function

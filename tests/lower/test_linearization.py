@@ -8,7 +8,7 @@ import pytest
 
 from egraph_rules.cost.target import CPU
 from ir import parse
-from ir.inputs import random_inputs
+from ir.semantics.inputs import random_inputs
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
 from lowered import assert_agrees

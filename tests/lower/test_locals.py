@@ -11,8 +11,8 @@ import pytest
 
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from lower.emission.function import emit_function
 from lower.nest.normalize import normalize
 from lower.runtime.kernel import Kernel
@@ -135,7 +135,7 @@ READERS = {
     "rows too": (
         "for j in range(16):\n    for i in T.serial(1, 12):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])\n"
         "for i in T.serial(1, 12):\n    for j in range(16):\n        B[i, j] = T.tanh(q[i, j] * B[i - 1, j])",
-        "q_turned = lax.dynamic_update_slice(q_turned, ",
+        "q_transposed = lax.dynamic_update_slice(q_transposed, ",
     ),
 }  # fmt: skip
 

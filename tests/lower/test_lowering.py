@@ -8,8 +8,8 @@ import pytest
 
 from ir import parse
 from ir.errors import LowerError
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from lower import compile, emit, export, stablehlo_text
 from profiles import some
 

@@ -13,7 +13,7 @@ from egraph_rules import optimize
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from ir import PrimFunc, to_script
 from ir.errors import LoopsatError
-from ir.inputs import NEAR_ZERO, SPREADS, random_inputs
+from ir.semantics.inputs import NEAR_ZERO, SPREADS, random_inputs
 from lower import compile
 from lower.check.kernels import compare, kernel_results, reference
 from mutations import SOURCES, mutant, small

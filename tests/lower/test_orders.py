@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from ir.errors import InterpretError
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
 from lowered import assert_agrees

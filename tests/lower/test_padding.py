@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from compare import TOLERANCE
 from ir import PrimFunc, parse, to_script
 from ir.errors import InterpretError, LoopsatError
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
 from ir.nodes import For, If
-from ir.specialize import specialize
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
+from ir.semantics.specialize import specialize
 from ir.testing.programs import program_texts
 from ir.traverse import results_of, shape_vars, walk
 from lower.emission.function import emit_function

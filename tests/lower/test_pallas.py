@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from ir import parse
 from ir.errors import LoopsatError
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
 from ir.nodes import PrimFunc
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from lower.pallas import padded_reduction, stencil_stages
 from lower.pallas.forms import emit_pallas, find_form, gain, pallas_job
 from lower.runtime.kernel import pallas_kernel

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ir import PrimFunc, parse
-from ir.interpret import interpret
+from ir.semantics.interpret import interpret
 from lower import compile, emit
 from profiles import few
 from symbolic import with_numbers_and_with_symbols

@@ -16,8 +16,8 @@ from compare import TOLERANCE
 from egraph_rules import optimize
 from ir import PrimFunc, parse
 from ir.errors import LowerError
-from ir.inputs import Inputs, random_inputs
-from ir.interpret import interpret
+from ir.semantics.inputs import Inputs, random_inputs
+from ir.semantics.interpret import interpret
 from lower import Kernel, compile, export, stablehlo_text
 from profiles import few
 

@@ -18,7 +18,7 @@ from egraph_rules.cost.target import CPU, Target
 from ir import parse
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
-from ir.script.printer import to_script
+from ir.printing.printer import to_script
 from lower.commands.cli import main
 from lower.runtime import cache
 from lower.runtime.kernel import compile

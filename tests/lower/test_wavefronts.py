@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse, specialize
-from ir.inputs import random_inputs
-from ir.interpret import interpret_with_undef
+from ir import PrimFunc, parse
+from ir.semantics import specialize
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from lower import emit
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel

@@ -11,8 +11,8 @@ from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.floats import Floats
-from ir.inputs import Inputs, random_array, random_inputs
 from ir.nodes import Assert, Assume, Const, PrimFunc
+from ir.semantics.inputs import Inputs, random_array, random_inputs
 from ir.testing.draw import Source
 from ir.testing.refinement import execute
 from ir.traverse import walk

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-import ir.presburger as pb
+import ir.presburger.sets as pb
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, Let, Load, Stmt, Var, const, seq

@@ -14,7 +14,7 @@ from types import FunctionType
 from ir.dtypes import DType
 from ir.errors import ParseError
 from ir.nodes import Alloc, Assume, Binary, Buffer, Cast, Expr, PrimFunc, Store, Var, const
-from ir.presburger import exclusive
+from ir.presburger.sets import exclusive
 from ir.script.plain.arrays import Elementwise, View, whole
 from ir.script.plain.frames import Named, Value
 from ir.script.plain.program import Again, Learned, NeedsValue, Program

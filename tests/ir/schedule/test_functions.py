@@ -11,10 +11,10 @@ from compare import assert_refines
 from egraph_rules import optimize
 from ir import parse, to_script
 from ir.errors import LoopsatError, ScheduleError
-from ir.inputs import Inputs, random_inputs
-from ir.interpret import interpret_with_undef
 from ir.nodes import If, Module, PrimFunc
 from ir.schedule import Schedule
+from ir.semantics.inputs import Inputs, random_inputs
+from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of, walk
 from renamed import assert_same_up_to_names
 

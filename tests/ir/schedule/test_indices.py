@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ir import parse_expr, to_script
-from ir import presburger as pb
 from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Var, const
-from ir.schedule.indices import Tidy
+from ir.presburger import sets as pb
+from ir.presburger.indices import Tidy
 
 NAMES = ("io", "ii", "f", "n")
 VARS = {name: Var(name, DType.INT32) for name in NAMES}

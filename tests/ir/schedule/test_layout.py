@@ -13,13 +13,13 @@ from ir import parse, to_script
 from ir import script as T
 from ir.dtypes import DType
 from ir.errors import LoopsatError, ScheduleError
-from ir.inputs import random_inputs
-from ir.interpret import interpret, interpret_with_undef
-from ir.layout import Layout, layout_of
-from ir.machine import Machine
 from ir.nodes import Alloc, Const, Expr, Load, PrimFunc, Undef, Var, const
+from ir.presburger.geometry import Geometry, geometry
 from ir.schedule import IndexMap, Schedule, Trace
-from ir.schedule.geometry import Geometry, geometry
+from ir.schedule.layout import Layout, layout_of
+from ir.semantics.inputs import random_inputs
+from ir.semantics.interpret import interpret, interpret_with_undef
+from ir.semantics.machine import Machine
 from ir.testing.programs import programs
 from ir.traverse import results_of, substitute_expr, walk
 from profiles import few

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compare import assert_refines
-from ir import parse, presburger
+from ir import parse
+from ir.analysis.legality import check_order, events
 from ir.nodes import Expr, For, PrimFunc, Stmt, Var, const, seq
-from ir.schedule.legality import check_order, events
+from ir.presburger import sets as presburger
 from ir.traverse import substitute
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from compare import assert_refines
 from ir import parse, to_script
 from ir.errors import ScheduleError
-from ir.interpret import interpret, interpret_with_undef
 from ir.nodes import Alloc, Store
 from ir.schedule import Schedule
+from ir.semantics.interpret import interpret, interpret_with_undef
 from ir.testing.programs import programs
 from ir.traverse import buffers_written, walk
 from profiles import few

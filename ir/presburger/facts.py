@@ -1,0 +1,72 @@
+"""What is known of variables at a place in a program, as a params set, and what follows from it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import islpy as isl
+
+from ir.dtypes import DType
+from ir.nodes import TRUE, Assume, Binary, Block, Expr, For, If, Let, PrimFunc, Seq, Stmt, Unary, Var, const
+from ir.presburger import sets as pb
+from ir.traverse import has_loads
+
+
+def entry_facts(func: PrimFunc) -> isl.Set:
+    """What holds of scalars when a function is entered: extents are not negative."""
+    known = pb.always()
+    for buffer in func.buffers:
+        for extent in buffer.shape:
+            known = known.intersect(pb.condition(Binary("ge", extent, const(0, extent.dtype))).may)
+    return known
+
+
+def facts_at(func: PrimFunc, path: tuple[Stmt, ...]) -> isl.Set:
+    """What holds of variables wherever the last statement of a path from the body is reached."""
+    known = entry_facts(func)
+    for parent, child in pairwise(path):
+        known = known.intersect(_learned(parent, child))
+    return known
+
+
+def _learned(parent: Stmt, child: Stmt) -> isl.Set:
+    match parent:
+        case Seq(stmts=stmts):
+            known = pb.always()
+            for stmt in stmts:
+                if stmt is child:
+                    return known
+                if isinstance(stmt, Assume) and not has_loads(stmt.cond):
+                    known = known.intersect(pb.condition(stmt.cond).may)
+            return known
+        case If(cond=cond, then=then):
+            return pb.condition(cond if then is child else Unary("not", cond)).may
+        case For() as loop:
+            return pb.loop_domain(loop.var, loop.start, loop.extent).may
+        case Let(var=var, value=value):
+            return _equals(var, value)
+        case Block(axes=axes, predicate=predicate):
+            known = pb.condition(predicate).may
+            for axis in axes:
+                known = known.intersect(_equals(axis.var, axis.value))
+            return known
+        case _:
+            return pb.always()
+
+
+def _equals(var: Var, value: Expr) -> isl.Set:
+    if var.dtype is DType.BOOL:
+        return pb.always()
+    amount = pb.affine(value)
+    return pb.always() if amount is None else pb.symbol(var.name).eq_set(amount)
+
+
+def proven(cond: Expr, known: isl.Set) -> bool:
+    """Whether a condition holds wherever `known` does; False where that is not decided."""
+    return pb.within_budget(lambda: known.is_subset(pb.condition(cond).must), False)
+
+
+def guarded(cond: Expr, body: Stmt, known: isl.Set) -> Stmt:
+    """`if cond: body`, without the test where it is proven."""
+    from_start = cond.same(TRUE) or proven(cond, known)
+    return body if from_start else If(cond, body, Seq(()))

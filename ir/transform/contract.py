@@ -1,0 +1,182 @@
+"""A buffer allocated inside a loop, as large as the box around what one iteration keeps in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+
+from ir.analysis.stages import accesses
+from ir.nodes import (
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    const,
+    seq,
+)
+from ir.presburger import readback
+from ir.presburger import sets as pb
+from ir.program.edit import forget_regions
+from ir.transform.restrict import as_dtype, equals, is_simple
+from ir.traverse import free_vars, has_loads, map_expr, map_stmt, node_count, stmt_children, substitute_expr, walk_expr
+
+
+def compacted(body: Stmt, buffer: Buffer, region: isl.Set | None, known: isl.Set, scope: Mapping[str, Expr]) -> Stmt:
+    """`body` with `buffer` allocated around it; all that it keeps there lies in `region`, or anywhere if that is None.
+
+    Each axis starts at the least coordinate, where that can be written without cases, and has the greatest extent over
+    all iterations, where that depends on sizes of the function alone.
+    """
+    axes = None if region is None else _axes(buffer, region, known, scope)
+    if axes is None or all(a is None for a in axes):
+        return Alloc(buffer, body)
+    shape = tuple(old if a is None else a.extent for old, a in zip(buffer.shape, axes, strict=True))
+    small = replace(buffer, shape=shape)
+    return Alloc(small, _Rewriter(buffer, small, axes, _touching(body, buffer)).stmt(body, known, {}))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Axis:
+    """The first coordinate kept, as a function and as it is written, and how many there are at most."""
+
+    low: isl.PwAff
+    first: Expr
+    extent: Expr
+
+
+def _axes(buffer: Buffer, region: isl.Set, known: isl.Set, scope: Mapping[str, Expr]) -> list[_Axis | None] | None:
+    sizes = {v.name for b in [buffer] for e in b.shape for v in walk_expr(e) if isinstance(v, Var)}
+    region = region.intersect_params(known)
+    if region.is_empty():
+        return None
+    found: list[_Axis | None] = []
+    for axis, old in enumerate(buffer.shape):
+        low, high = (readback.coordinate(region, axis, upper=upper) for upper in (False, True))
+        found.append(None if low is None or high is None else _axis(low, high, old, known, scope, sizes))
+    return found
+
+
+def _axis(
+    low: isl.PwAff, high: isl.PwAff, old: Expr, known: isl.Set, scope: Mapping[str, Expr], sizes: set[str]
+) -> _Axis | None:
+    low = low.gist_params(known).coalesce()
+    count = high.sub(low).add(pb.number(1)).intersect_domain(known)
+    dims = isl.Set.from_pw_aff(count)
+    most = pb.forget(dims, pb.variables(dims)).dim_max_val(0)
+    if most.is_int():
+        extent = const(most.to_python(), old.dtype)
+    else:
+        dims = pb.forget(dims, pb.variables(dims) - sizes)
+        top = dims.dim_max(0) if dims.dim_has_any_upper_bound(isl.dim_type.set, 0) else None
+        if top is None or top.n_piece() != 1:
+            return None
+        extent = as_dtype(readback.expression(top, scope, known), old.dtype)
+    whole = pb.affine(old)
+    value = pb.affine(extent)
+    if whole is None or value is None or known.is_subset(value.ge_set(whole)):
+        return None  # as large as before, so nothing is won by other indices
+    first = readback.expression(low, scope, known)
+    return _Axis(low, first, extent) if is_simple(first) and is_simple(extent) else None
+
+
+def _touching(stmt: Stmt, buffer: Buffer) -> set[int]:
+    found = {k for s in stmt_children(stmt) for k in _touching(s, buffer)}
+    return found | {id(stmt)} if found or accesses(stmt, buffer) else found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rewriter:
+    """Shifts the indices of one buffer; differences that are constant are computed."""
+
+    old: Buffer
+    new: Buffer
+    axes: Sequence[_Axis | None]
+    touching: set[int]  # statements with an access in them, by identity
+
+    def stmt(self, stmt: Stmt, known: isl.Set, values: Mapping[Var, Expr]) -> Stmt:
+        if id(stmt) not in self.touching:
+            return stmt
+        expr = self._mapper(known, values)
+        match stmt:
+            case Seq(stmts=stmts):
+                return seq(*(self.stmt(s, known, values) for s in stmts), span=stmt.span)
+            case For() as loop:
+                inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+                body = self.stmt(loop.body, inside, values)
+                return replace(loop, start=expr(loop.start), extent=expr(loop.extent), body=body)
+            case If(cond=cond, then=then, other=other):
+                yes, no = pb.condition(cond).may, pb.condition(cond).negated().may
+                new = self.stmt(then, known.intersect(yes), values)
+                return replace(stmt, cond=expr(cond), then=new, other=self.stmt(other, known.intersect(no), values))
+            case Let(var=var, value=value, body=body):
+                inner = known.intersect(equals(var, value))
+                return replace(stmt, value=expr(value), body=self.stmt(body, inner, self._bound(values, var, value)))
+            case Alloc(body=body):
+                return replace(stmt, body=self.stmt(body, known, values))
+            case Block() as block:
+                return self._block(block, known, values)
+            case _:
+                moved = map_stmt(stmt, expr)
+                if isinstance(moved, Store) and moved.buffer == self.old:
+                    return replace(moved, buffer=self.new, indices=self._indices(moved.indices, known, values))
+                return moved
+
+    def _block(self, block: Block, known: isl.Set, values: Mapping[Var, Expr]) -> Stmt:
+        for axis in block.axes:
+            known = known.intersect(equals(axis.var, axis.value))
+            values = self._bound(values, axis.var, axis.value)
+        expr = self._mapper(known, values)
+        inner = known.intersect(pb.condition(block.predicate).may)
+        axes = tuple(replace(a, value=expr(a.value)) for a in block.axes)
+        init = None if block.init is None else self.stmt(block.init, inner, values)
+        new = replace(block, axes=axes, predicate=expr(block.predicate), init=init)
+        return forget_regions(replace(new, body=self.stmt(block.body, inner, values)), {self.old.name})
+
+    @staticmethod
+    def _bound(values: Mapping[Var, Expr], var: Var, value: Expr) -> Mapping[Var, Expr]:
+        return values if has_loads(value) else {**values, var: substitute_expr(value, values)}
+
+    def _mapper(self, known: isl.Set, values: Mapping[Var, Expr]) -> Callable[[Expr], Expr]:
+        def on_load(e: Expr) -> Expr:
+            if not isinstance(e, Load) or e.buffer != self.old:
+                return e
+            return Load(self.new, self._indices(e.indices, known, values), e.span)
+
+        return lambda expr: map_expr(expr, on_load)
+
+    def _indices(self, indices: Sequence[Expr], known: isl.Set, values: Mapping[Var, Expr]) -> tuple[Expr, ...]:
+        return tuple(
+            i if a is None else self._index(i, a, known, values) for i, a in zip(indices, self.axes, strict=True)
+        )
+
+    @staticmethod
+    def _index(index: Expr, axis: _Axis, known: isl.Set, values: Mapping[Var, Expr]) -> Expr:
+        first = as_dtype(axis.first, index.dtype)
+        if isinstance(first, Const) and first.value == 0:
+            return index
+        place = pb.affine(substitute_expr(index, values))
+        if place is not None:
+            offsets = isl.Set.from_pw_aff(place.sub(axis.low).intersect_domain(known))
+            offsets = pb.forget(offsets, pb.variables(offsets))
+            low, high = offsets.dim_min_val(0), offsets.dim_max_val(0)
+            if low.is_int() and low.eq(high):
+                return const(low.to_python(), index.dtype)
+        place = pb.affine(index)
+        if place is not None:
+            names = {v.name: v for e in (index, first) for v in free_vars(e)}
+            short = as_dtype(readback.expression(place.sub(axis.low), names), index.dtype)
+            if node_count(short) <= node_count(index):
+                return short
+        return Binary("sub", index, first)

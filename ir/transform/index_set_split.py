@@ -1,0 +1,204 @@
+"""Cutting a loop into consecutive ones, and deciding in each part the conditions that the cut decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import islpy as isl
+
+from ir.nodes import FALSE, TRUE, Binary, Block, Const, Expr, For, If, PrimFunc, Select, Stmt, Unary, const, seq
+from ir.presburger import readback
+from ir.presburger import sets as pb
+from ir.presburger.facts import facts_at, proven
+from ir.printing.printer import to_script
+from ir.program.edit import Changed, fresh, loop_path, names_in, plus, refuse, scope_of, with_body, with_children
+from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute, walk_expr
+
+_MAX_CUTS = 4  # each part is a copy of the body
+
+
+def loop_partition(func: PrimFunc, loop: str, points: Sequence[int | Expr] | None) -> Changed:
+    """Cut a loop at `points`, by default where conditions in its body change; the names of all parts are given back.
+
+    Each part starts at its point, and conditions that are constant in it are decided.
+
+    Raises:
+        ScheduleError: a point is not known to lie in the loop's range, or is not after the one before; without points,
+            no condition changes at places that can be found.
+    """
+    path = loop_path(func, loop)
+    old = path[-1]
+    assert isinstance(old, For)
+    known = facts_at(func, path)
+    if points is None:
+        cuts = pb.within_budget(lambda: _boundaries(func, path, old, known), [])
+        if not cuts:
+            message = f"no condition in loop {loop} changes at places that can be found"
+            refuse("no-boundary", message, old.span, help="give the points at which to cut")
+    else:
+        dtype = old.var.dtype
+        for point in points:
+            if not isinstance(point, Expr) and not dtype.min <= point <= dtype.max:
+                refuse("points", f"point {point} does not fit {dtype}, in which loop {loop} counts", old.span)
+        cuts = [p if isinstance(p, Expr) else const(p, dtype) for p in points]
+        _check(old, cuts, known)
+    stop = plus(old.start, old.extent)
+    starts, stops = [old.start, *cuts], [*cuts, stop]
+    taken = names_in(func)
+    parts: list[For] = []
+    for k, (low, high) in enumerate(zip(starts, stops, strict=True)):
+        var = old.var if k == 0 else replace(old.var, name=fresh(loop, taken))
+        body = old.body if k == 0 else substitute(old.body, {old.var: var})
+        part = replace(old, var=var, start=low, extent=_minus(high, low), body=body)
+        inside = known.intersect(pb.loop_domain(var, part.start, part.extent).may)
+        parts.append(replace(part, body=_decided(body, inside)))
+    return Changed(with_body(func, path, seq(*parts)), tuple(p.var.name for p in parts))
+
+
+def _minus(left: Expr, right: Expr) -> Expr:
+    if isinstance(left, Const) and isinstance(right, Const):
+        return const(int(left.value) - int(right.value), left.dtype)
+    return left if isinstance(right, Const) and right.value == 0 else Binary("sub", left, right)
+
+
+def _check(loop: For, cuts: Sequence[Expr], known: isl.Set) -> None:
+    """Check that points come in order, inside the loop's range."""
+    if not cuts:
+        refuse("points", f"loop {loop.var.name} needs a point to be cut at", loop.span)
+    below = loop.start
+    stop = plus(loop.start, loop.extent)
+    for cut in (*cuts, stop):
+        if cut.dtype is not loop.var.dtype or has_loads(cut):
+            refuse("points", f"`{to_script(cut)}` is no {loop.var.dtype} known before the loop", loop.span)
+        if not proven(Binary("le", below, cut), known):
+            range_ = f"{to_script(loop.start)} to {to_script(stop)}"
+            what = f"point {to_script(below)} is not known to lie before {to_script(cut)}"
+            help = "give points in order inside the range, or assume it of sizes with T.assume"
+            refuse("points", f"{what} in loop {loop.var.name} over {range_}", loop.span, help=help)
+        below = cut
+
+
+# Boundaries ----------------------------------------------------------------------------------------------------------
+
+
+def _boundaries(func: PrimFunc, path: tuple[Stmt, ...], loop: For, known: isl.Set) -> list[Expr]:
+    """Where some condition starts or ends to be always true, or always false, in order; empty if too many."""
+    domain = pb.loop_domain(loop.var, loop.start, loop.extent)
+    if not domain.exact:
+        return []
+    inside = known.intersect(domain.may)
+    changes = pb.never()
+    for cond, reach in _conditions(loop.body, inside):
+        truth = pb.condition(cond)
+        if not truth.exact:
+            continue
+        inner = pb.variables(reach) - pb.variables(inside) - {loop.var.name}
+        for fails in (reach.subtract(truth.must), reach.intersect(truth.may)):
+            constant = inside.subtract(pb.forget(fails, inner))
+            changes = changes.union(_edges(constant, inside, loop.var.name))
+    scope = scope_of(func, path[:-1])
+    return _listed(changes, loop.var.name, scope, known)
+
+
+def _edges(region: isl.Set, domain: isl.Set, name: str) -> isl.Set:
+    """Values of a variable at which a region begins, or has just ended, except the first of the domain."""
+    before = {name: f"{name}'"}
+    step = pb.symbol(name).sub(pb.symbol(f"{name}'")).eq_set(pb.number(1))
+    inside, outside = region, domain.subtract(region)
+    found = pb.never()
+    for here, there in ((inside, outside), (outside, inside)):
+        found = found.union(pb.forget(here.intersect(pb.rename(there, before)).intersect(step), [f"{name}'"]))
+    return found
+
+
+def _listed(changes: isl.Set, name: str, scope: dict[str, Expr], known: isl.Set) -> list[Expr]:
+    """The members of a set of values of one variable, as expressions of the others."""
+    position = changes.find_dim_by_name(isl.dim_type.param, name)
+    if position < 0 or changes.is_empty():
+        return []
+    line = isl.Set.from_params(changes).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1).coalesce()
+    cuts: list[Expr] = []
+    while not line.is_empty():
+        least = line.dim_min(0)
+        if len(cuts) == _MAX_CUTS or not known.is_subset(least.domain()):
+            return []  # too many, or not always there
+        cuts.append(readback.expression(least.coalesce(), scope, known))
+        line = line.subtract(isl.Set.from_pw_aff(least)).coalesce()
+    return cuts
+
+
+def _conditions(stmt: Stmt, reach: isl.Set) -> Iterator[tuple[Expr, isl.Set]]:
+    """Conditions in a statement, each with the values of variables for which it may be evaluated."""
+    for expr in stmt_exprs(stmt):
+        for part in walk_expr(expr):
+            if isinstance(part, Select) and not has_loads(part.cond) and free_vars(part.cond):
+                yield part.cond, reach
+    match stmt:
+        case If(cond=cond, then=then, other=other):
+            if not has_loads(cond):
+                yield cond, reach
+            yield from _conditions(then, reach.intersect(pb.condition(cond).may))
+            yield from _conditions(other, reach.intersect(pb.condition(Unary("not", cond)).may))
+        case For() as loop:
+            inside = pb.loop_domain(loop.var, loop.start, loop.extent).may
+            yield from _conditions(loop.body, reach.intersect(inside))
+        case Block(predicate=predicate, axes=axes):
+            for axis in axes:
+                value = pb.affine(axis.value)
+                if value is not None:
+                    reach = reach.intersect(pb.symbol(axis.var.name).eq_set(value))
+            if not predicate.same(TRUE):
+                yield predicate, reach
+            for child in stmt_children(stmt):
+                yield from _conditions(child, reach.intersect(pb.condition(predicate).may))
+        case _:
+            for child in stmt_children(stmt):
+                yield from _conditions(child, reach)
+
+
+# Decisions -----------------------------------------------------------------------------------------------------------
+
+
+def _decided(stmt: Stmt, known: isl.Set) -> Stmt:
+    """A statement with the conditions decided that are constant wherever `known` holds."""
+
+    def selects(expr: Expr) -> Expr:
+        def one(part: Expr) -> Expr:
+            if not isinstance(part, Select):
+                return part
+            truth = _truth(part.cond, known)
+            return part if truth is None else part.then if truth else part.other
+
+        return map_expr(expr, one)
+
+    match stmt:
+        case If(cond=cond, then=then, other=other):
+            truth = _truth(cond, known)
+            if truth is not None:
+                return _decided(then if truth else other, known)
+            yes, no = pb.condition(cond).may, pb.condition(Unary("not", cond)).may
+            then, other = _decided(then, known.intersect(yes)), _decided(other, known.intersect(no))
+            return replace(stmt, cond=selects(cond), then=then, other=other)
+        case For() as loop:
+            inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+            return replace(loop, body=_decided(loop.body, inside))
+        case Block(predicate=predicate, axes=axes, init=init):
+            for axis in axes:
+                value = pb.affine(axis.value)
+                if value is not None:
+                    known = known.intersect(pb.symbol(axis.var.name).eq_set(value))
+            truth = _truth(predicate, known)
+            new = predicate if truth is None else TRUE if truth else FALSE
+            first = None if init is None else _decided(init, known)
+            return replace(stmt, predicate=new, init=first, body=_decided(stmt.body, known))
+        case _ if stmt_children(stmt):
+            return with_children(stmt, [_decided(child, known) for child in stmt_children(stmt)])
+        case _:
+            return map_stmt(stmt, selects)
+
+
+def _truth(cond: Expr, known: isl.Set) -> bool | None:
+    if proven(cond, known):
+        return True
+    return False if proven(Unary("not", cond), known) else None
