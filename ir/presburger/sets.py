@@ -484,7 +484,7 @@ def _less_than(pa: isl.PwAff) -> isl.Set:
 def pinned(domain: isl.Set) -> dict[str, int]:
     """The parameters that have one value in all of a params set, and which."""
     hull, param = isl.Set.from_basic_set(domain.affine_hull()), isl.dim_type.param
-    values = ((hull.get_dim_name(param, k), hull.plain_get_val_if_fixed(param, k)) for k in range(hull.dim(param)))
+    values = ((str(hull.get_dim_name(param, k)), hull.plain_get_val_if_fixed(param, k)) for k in range(hull.dim(param)))
     return {name: value.to_python() for name, value in values if value.is_int()}
 
 

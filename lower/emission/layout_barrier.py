@@ -1,9 +1,9 @@
 """Statements that turn arrays for a loop: each turns them as it reads them.
 
 XLA works out `A.T + B.T` as `A + B` lies in memory and turns the result, of which there are two then. What reads it
-before a loop does so from A and B, which are kept that long. A barrier around what is transposed makes it one pass into the
-array that the loop takes. Elsewhere the order in memory is better left to XLA: a sum over the result may not need it
-transposed at all.
+before a loop does so from A and B, which are kept that long. A barrier around what is transposed makes it one pass into
+the array that the loop takes. Elsewhere the order in memory is better left to XLA: a sum over the result may not need
+it transposed at all.
 """
 
 from __future__ import annotations

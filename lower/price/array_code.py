@@ -232,9 +232,7 @@ class _Block:
         (summed, _), _ = eqn.params["dimension_numbers"]
         shape, dtype = eqn.invars[0].aval.shape, eqn.outvars[0].aval.dtype
         length = prod(shape[d] for d in summed)
-        held = [
-            self.store(replace(o, transposed=False)) for o in operands
-        ]  # a library transposes matrices as it reads them
+        held = [self.store(replace(o, transposed=False)) for o in operands]  # libraries transpose as they read
         each = t.contraction if dtype.kind == "f" else t.integer_contraction
         work = self._add(size * length * each)
         for o in held:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import pytest
-from test_windows import BANDED, FUSED, LIBRARY, ONCE, PRODUCTS, SLICES
+from test_sliding_windows import BANDED, FUSED, LIBRARY, ONCE, PRODUCTS, SLICES
 
 from ir import parse
 from ir.semantics.interpret import interpret
