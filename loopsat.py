@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from egraph_rules import Rule, check_rule, padding_of, prove, rule, simplify, suggest_padding
-    from ir import LoopsatError, PrimFunc, parse
+    from ir import LoopsatError, PrimFunc, interpret, parse
     from ir import script as T
     from ir.schedule import Schedule
     from ir.script.plain.library import assume
-    from ir.semantics import interpret
     from lower import compile, emit, export
     from lower.check import testing
     from lower.runtime.jit import jit

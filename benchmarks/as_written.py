@@ -23,9 +23,8 @@ import numpy as np
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse
+from ir import PrimFunc, parse, specialize
 from ir.nodes import Store, Undef
-from ir.semantics import specialize
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.traverse import buffers_written, walk
 from kernel_files import EXAMPLES, PATHS, load

@@ -36,7 +36,7 @@ from rich.table import Table
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU
-from ir.semantics import specialize
+from ir import specialize
 from kernel_files import PATHS, KernelFile, bound, load
 from lower import compile
 

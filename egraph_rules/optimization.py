@@ -229,7 +229,7 @@ def optimize(
     `floats` are the freedoms float rules may take: a `Floats`, names ("strict" for none), or the default policy.
     `without` names families of rules to leave out; `rules` replaces all rules, built-in and registered. A budget that
     runs out, or Ctrl-C (in the main thread), is reported in `report.stopped`; the best program found so far is
-    returned, at worst the one given. `verify=False` vouches for a program that `ir.semantics.verify` has not seen.
+    returned, at worst the one given. `verify=False` vouches for a program that `ir.verify` has not seen.
 
     Prices of a search add up over statements. `whole`, such as `lower.price.program.pricing(func, target)`, prices
     programs as they will run: it orders the best programs of the search and the one given, so that `best` is no dearer

@@ -82,7 +82,7 @@ class Step:
     erase: Callable[[PrimFunc], PrimFunc] | None = None
 
     def __call__(self, func: PrimFunc, *, verify: bool = True) -> PrimFunc:
-        """Apply the step; `verify=False` vouches for a program that `ir.semantics.verify` has not seen.
+        """Apply the step; `verify=False` vouches for a program that `ir.verify` has not seen.
 
         Raises:
             ScheduleError: the function has no such block.

@@ -12,9 +12,8 @@ import numpy as np
 from egraph_rules import Term, optimize, register, rule
 from egraph_rules.authoring.rule import SIGNED
 from egraph_rules.cost.target import CPU
+from ir import interpret, to_script
 from ir import script as T
-from ir import to_script
-from ir.semantics import interpret
 from lower import compile
 
 HAS_DOT4 = replace(CPU, name="has dot4", calls=(("dot4", 0.5),))

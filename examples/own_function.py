@@ -8,9 +8,8 @@ import numpy as np
 
 from egraph_rules import Term, optimize, register, rule
 from egraph_rules.authoring.rule import FLOAT
+from ir import interpret, to_script
 from ir import script as T
-from ir import to_script
-from ir.semantics import interpret
 from lower import compile, emit
 
 

@@ -3,9 +3,8 @@
 import numpy as np
 
 from egraph_rules import optimize
+from ir import interpret, to_script
 from ir import script as T
-from ir import to_script
-from ir.semantics import interpret
 
 
 @T.prim_func

@@ -618,7 +618,7 @@ class PrimFunc(Node):
     Names that occur in buffer shapes without being parameters are shape variables: a call binds them from the arrays.
     `origin` is the program as it was written, where this one was made of it by rewrites that rest on more than its text
     (assumptions, permissions); it has the same parameters, and no origin itself.
-    `verified` is set by `ir.semantics.verify`, so that no program is checked twice; copies are to be checked again.
+    `verified` is set by `ir.verify`, so that no program is checked twice; copies are to be checked again.
     """
 
     name: str

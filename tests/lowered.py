@@ -7,8 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from egraph_rules.cost.target import Target
-from ir import PrimFunc, parse
-from ir.semantics import interpret
+from ir import PrimFunc, interpret, parse
 from ir.semantics.interpret import interpret_with_undef
 from ir.traverse import results_of
 from lower import compile

@@ -6,9 +6,8 @@ import random
 
 import numpy as np
 
-from ir import PrimFunc
+from ir import PrimFunc, interpret
 from ir.errors import InterpretError
-from ir.semantics import interpret
 
 INVERTIBLE = ("i", "7 - i", "(i + 3) % 8", "4 * (i % 2) + i // 2")
 PLACES = (*INVERTIBLE[:3], "i // 2", "i % 4", "T.min(i + 1, 7)")

@@ -8,12 +8,11 @@ import numpy as np
 
 from compare import assert_refines
 from egraph_rules import optimize, transforms
-from ir import parse
+from ir import interpret, parse
 from ir import script as T
 from ir.nodes import If, Module, PrimFunc
 from ir.schedule import Schedule
 from ir.schedule.layout import layout_of
-from ir.semantics import interpret
 from ir.traverse import walk
 from renamed import assert_same_up_to_names
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
+from ir import specialize
 from ir.dtypes import DType
 from ir.nodes import PrimFunc
-from ir.semantics import specialize
 from ir.semantics.interpret import interpret_with_undef
 from ir.semantics.verify import verify
 from ir.traverse import results_of

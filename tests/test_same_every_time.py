@@ -14,7 +14,7 @@ import pytest
 
 from egraph_rules import optimize
 from egraph_rules.engine.phases import DEFAULT_BUDGET
-from ir.semantics import specialize
+from ir import specialize
 from kernel_files import load
 from lower import emit
 

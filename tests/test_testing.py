@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import loopsat
 from egraph_rules import Number, Term, rule
 from egraph_rules.authoring.rule import SIGNED
-from ir import Module, PrimFunc, parse
+from ir import Module, PrimFunc, parse, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError, OptionError
 from ir.nodes import Alloc
 from ir.schedule import Schedule
-from ir.semantics import verify
 from ir.semantics.inputs import Inputs
 from ir.traverse import walk
 from loopsat import testing

@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from egraph_rules import optimize, transforms
-from ir import Module, PrimFunc, parse
+from ir import Module, PrimFunc, parse, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError, VerifyError
 from ir.functions import check_function
 from ir.nodes import Function, Var, binary
 from ir.schedule import Schedule
-from ir.semantics import verify
 from lower import compile, emit, export, stablehlo_text
 from lower.array.calls import check_expression
 
@@ -74,7 +73,7 @@ def test_a_program_is_verified_once(monkeypatch: pytest.MonkeyPatch):
         seen.append(checked)
         return ()
 
-    monkeypatch.setattr(sys.modules["ir.semantics.verify"], "check_accesses", counted)
+    monkeypatch.setattr(sys.modules["ir.verify"], "check_accesses", counted)
     compile(func)
     best = optimize(func).best
     compile(best)

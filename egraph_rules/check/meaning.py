@@ -1,6 +1,6 @@
 """What a pattern means to z3: its value, whether it is undef, whether it faults.
 
-A second account of `ir.semantics.interpret`. Integers are mathematical ones; `bounds` says where leaving a range is a
+A second account of `ir.interpret`. Integers are mathematical ones; `bounds` says where leaving a range is a
 fault (signed) or wraps (unsigned). It shares nothing with the prover that rules are applied with, so that a mistake
 there does not prove a wrong rule.
 """

@@ -32,7 +32,7 @@ def prim_func(function: Callable[..., object] | None = None, *, verify: bool = T
     """Decorator: the kernel that a Python function's source describes.
 
     Numbers, strings and tuples that the function can see by name may be used in it. `verify=False` vouches for a
-    kernel that `ir.semantics.verify` would refuse.
+    kernel that `ir.verify` would refuse.
 
     Raises:
         ParseError: the source is not available or not a kernel.

@@ -60,7 +60,7 @@ def export(
     Raises:
         LowerError: a platform is unknown, or a size is missing, unknown, or cannot stay open; the message says which
             one must be a number.
-        VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.semantics.verify` has not seen.
+        VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
     """
     func = entered(program, entry, verify)
     policy, digits = floats_named(floats), precision_named(precision)

@@ -75,7 +75,7 @@ def compile(
     of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
     divide are padded inside, and results are those of the unsharded kernel.
 
-    `verify=False` vouches for a program that `ir.semantics.verify` has not seen.
+    `verify=False` vouches for a program that `ir.verify` has not seen.
 
     Raises LowerError for an unknown target, for a mesh or shardings that do not fit it or the function, and for
     names in `donate` that the function does not write; VerifyError for a program that has no meaning.

@@ -15,9 +15,8 @@ import stages
 from compare import assert_refines
 from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, to_script
 from ir.nodes import Alloc, If, Select
-from ir.semantics import interpret
 from ir.traverse import all_exprs, walk
 
 ASSUMED = """for i, j in T.grid(4, 4):

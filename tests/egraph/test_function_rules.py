@@ -19,7 +19,7 @@ from egraph_rules.engine.functions import function_number, function_numbered
 from egraph_rules.rules import search_rules
 from egraph_rules.rules.functions import body_of_call
 from functions import with_calls
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, to_script
 from ir import script as T
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType
@@ -27,7 +27,6 @@ from ir.errors import RuleError
 from ir.functions import functions_in
 from ir.nodes import Function, If, Var
 from ir.presburger import sets as pb
-from ir.semantics import interpret
 from ir.testing.programs import programs
 from ir.traverse import walk
 from profiles import few

@@ -16,11 +16,10 @@ from egraph_rules.modules.candidates import storages, wanted
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.program import ModuleSearch, search_for
-from ir import parse
+from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
 from ir.nodes import Const, Module, Undef
 from ir.program.calls import calls_in
-from ir.semantics import interpret, verify
 from lower import compile
 
 CHAIN = """

@@ -9,9 +9,8 @@ import numpy as np
 from egraph_rules import padding_of, suggest_padding
 from egraph_rules.cost.target import CPU
 from egraph_rules.modules.queries import Paddings
-from ir import parse, to_script
+from ir import interpret, parse, to_script
 from ir.nodes import Const, Undef, seq
-from ir.semantics import interpret
 from lower import compile
 
 SPLIT = """

@@ -8,11 +8,10 @@ import pytest
 
 from compare import assert_refines
 from egraph_rules import optimize
-from ir import parse, to_script
+from ir import interpret, parse, to_script, verify
 from ir.errors import VerifyError
 from ir.nodes import Module
 from ir.program.calls import calls_in, without_calls
-from ir.semantics import interpret, verify
 from lower import compile
 
 ROWS, COLUMNS = 4, 6

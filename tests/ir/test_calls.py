@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir import parse, to_script
+from ir import interpret, parse, to_script, verify
 from ir import script as T
 from ir.errors import InterpretError, LoopsatError, ParseError, ScheduleError, VerifyError
 from ir.nodes import CallStmt, Module
 from ir.program.calls import callees, without_calls
 from ir.program.modules import linked
 from ir.schedule import Schedule
-from ir.semantics import interpret, verify
 from ir.semantics.inputs import random_inputs
 from ir.traverse import buffers_written, results_of, walk
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir import parse
+from ir import interpret, parse
 from ir.errors import InterpretError, LoopsatError
 from ir.nodes import Assume, PrimFunc
-from ir.semantics import interpret
 from ir.semantics.inputs import leading_assumptions, random_inputs
 from ir.semantics.satisfy import Satisfier
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir import parse
+from ir import interpret, parse
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.nodes import Binary, Buffer, Const, Evaluate, Expr, For, Load, PrimFunc, Var, const, seq
-from ir.semantics import interpret
 from ir.semantics.interpret import interpret_with_undef
 
 INT = 'A: T.Buffer(4, "int32"), B: T.Buffer(4, "int32")'

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ir import interpret, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.nodes import Assume, PrimFunc
@@ -17,7 +18,6 @@ from ir.script.plain.library import assume
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
 from ir.script.plain.translate import Plain, translate
-from ir.semantics import interpret, verify
 from ir.traverse import walk
 
 RNG = np.random.default_rng(0)

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import assume, event, given
 from hypothesis import strategies as st
 
-from ir import parse, to_script
+from ir import interpret, parse, to_script, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.script.plain.signature import ArgumentType, ArrayType, ScalarType
 from ir.script.plain.translate import translate
-from ir.semantics import interpret, verify
 from profiles import few
 
 FLOATS = (

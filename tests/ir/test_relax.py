@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
-from ir import parse, to_script
+from ir import interpret, parse, to_script, verify
 from ir.errors import ParseError
-from ir.semantics import interpret, verify
 
 PASTED = """
 # from tvm.script import ir as I

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir import parse, to_script
+from ir import interpret, parse, specialize, to_script
 from ir.errors import LoopsatError
-from ir.semantics import interpret, specialize
 
 FUNC = parse("""
 from ir import script as T

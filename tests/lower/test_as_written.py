@@ -12,10 +12,9 @@ import pytest
 from jax.experimental import checkify
 
 from egraph_rules import optimize, transforms
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, specialize, to_script
 from ir.errors import LowerError, ScheduleError
 from ir.schedule import Schedule
-from ir.semantics import interpret, specialize
 from ir.semantics.inputs import random_inputs
 from ir.traverse import shape_vars
 from lower import compile, emit, export

@@ -10,9 +10,8 @@ import pytest
 
 from egraph_rules import optimize
 from egraph_rules.cost.target import CPU
-from ir import parse
+from ir import interpret, parse
 from ir.nodes import Const, Expr, PrimFunc, const
-from ir.semantics import interpret
 from ir.traverse import buffers_written, map_expr, map_stmt
 from lower import compile
 from lower.analysis.deciding import deciding, least

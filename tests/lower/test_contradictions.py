@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
-from ir import PrimFunc, parse
-from ir.semantics import specialize
+from ir import PrimFunc, parse, specialize
 from lower import compile, emit
 from lower.array.job import MAX_CUTS
 from lowered import assert_agrees

@@ -11,9 +11,8 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 from egraph_rules import optimize
-from ir import parse
+from ir import parse, specialize
 from ir.errors import LoopsatError
-from ir.semantics import specialize
 from lower import compile, emit
 from lower.commands.cli import main
 from lower.tune.measure import profile

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
-from ir import to_script
+from ir import interpret, to_script
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, FREEDOMS, Floats
 from ir.nodes import PrimFunc
-from ir.semantics import interpret
 from lower import compile, emit
 from lower.analysis.freedoms import FORMS, PRECISIONS
 from lower.tensor.rules import RULES

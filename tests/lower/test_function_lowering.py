@@ -12,10 +12,9 @@ from hypothesis import given
 from test_fuzz_lowering import check
 
 from functions import with_calls
-from ir import PrimFunc, parse
+from ir import PrimFunc, interpret, parse
 from ir import script as T
 from ir.errors import LowerError
-from ir.semantics import interpret
 from ir.testing.programs import programs
 from lower import compile, emit, export
 from profiles import few, some

@@ -5,8 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from ir import PrimFunc, parse
-from ir.semantics import interpret
+from ir import PrimFunc, interpret, parse
 from lower import compile, emit
 
 SWEEPS = """

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir import parse, parse_expr, to_script
+from ir import interpret, parse, parse_expr, to_script
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Const, Expr, Unary, Var
-from ir.semantics import interpret
 from ir.traverse import walk_expr
 from lower import compile, emit
 from lower.analysis.freedoms import Policy

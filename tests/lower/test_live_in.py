@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse
-from ir.semantics import specialize
+from ir import PrimFunc, parse, specialize
 from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret
 from lower.emission.function import emit_function

@@ -13,8 +13,7 @@ import pytest
 
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU
-from ir import parse
-from ir.semantics import specialize
+from ir import parse, specialize
 from ir.semantics.inputs import random_inputs
 from lower import compile
 from lower.runtime.calibration import Calibration, Machine, keep

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from egraph_rules.cost.target import CPU, GPU, TPU
-from ir import parse
+from ir import interpret, parse
 from ir.nodes import PrimFunc
-from ir.semantics import interpret
 from lower import compile, emit
 from lower.commands.cli import main
 from lower.pallas.choice import pallas_price, preferred, xla_price

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from egraph_rules import optimize
-from ir import PrimFunc, parse
-from ir.semantics import interpret
+from ir import PrimFunc, interpret, parse
 from ir.semantics.inputs import random_inputs
 from lower import compile
 from profiles import some

@@ -6,8 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir import PrimFunc, parse
-from ir.semantics import interpret
+from ir import PrimFunc, interpret, parse
 from ir.semantics.inputs import random_inputs
 from lower import compile
 from profiles import some

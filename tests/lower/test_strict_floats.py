@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir import parse
+from ir import interpret, parse, specialize
 from ir.nodes import PrimFunc
-from ir.semantics import interpret, specialize
 from kernel_files import PATHS, load
 from lower import compile
 from lowered import read

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from egraph_rules.cost.target import CPU
-from ir import PrimFunc, parse
-from ir.semantics import specialize
+from ir import PrimFunc, parse, specialize
 from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret_with_undef
 from lower import emit

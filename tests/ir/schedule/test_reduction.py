@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compare import assert_refines
-from ir import parse, to_script
+from ir import interpret, parse, to_script
 from ir.errors import ScheduleError
 from ir.nodes import Block, For, PrimFunc
 from ir.schedule import Schedule
-from ir.semantics import interpret
 from ir.traverse import walk
 
 
