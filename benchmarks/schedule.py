@@ -9,11 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from egraph_rules import transforms
-from ir import parse
+from ir import parse, te
 from ir.bounds import infer_bounds
 from ir.nodes import Module, PrimFunc
 from ir.schedule import Schedule
-from ir.script import te
 
 CONVOLUTION = """
 @T.prim_func

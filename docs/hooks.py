@@ -21,7 +21,7 @@ MORE = {  # public names that are not in `loopsat` itself
     "Rules and directed steps": ("egraph_rules", ("Result", "Report", "register", "rewrite", "rewrite_expr")),
     "Budgets and targets": ("egraph_rules.engine.phases", ("Budget",)),
     "Programs": ("ir", ("Module", "PrimFunc", "parse_expr", "specialize", "to_script", "verify")),
-    "Bounds and layouts": ("ir", ("bounds.infer_bounds", "layout.Layout", "layout.layout_of")),
+    "Bounds and layouts": ("ir", ("bounds.infer_bounds", "schedule.layout.Layout", "schedule.layout.layout_of")),
 }
 
 

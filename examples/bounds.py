@@ -5,9 +5,9 @@ the script prints what each iteration asks of the intermediate buffers.
 """
 
 from ir import script as T
+from ir import te
 from ir.bounds import infer_bounds
 from ir.schedule import Schedule
-from ir.script import te
 
 
 def producer_and_consumer():

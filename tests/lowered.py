@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
 import numpy as np
@@ -25,6 +26,11 @@ def assert_agrees(
         want, have = values[~undef], np.asarray(got)[~undef]
         text = f"{name} of\n{kernel.source}"
         np.testing.assert_allclose(have, want, rtol=rtol, atol=rtol if atol is None else atol, err_msg=text)
+
+
+def unwrapped(source: str) -> str:
+    """Source with each statement in one line, and strings in single quotes."""
+    return ast.unparse(ast.parse(source))
 
 
 def read(params: str, body: str) -> PrimFunc:

@@ -73,7 +73,7 @@ def test_a_program_is_verified_once(monkeypatch: pytest.MonkeyPatch):
         seen.append(checked)
         return ()
 
-    monkeypatch.setattr(sys.modules["ir.verify"], "check_accesses", counted)
+    monkeypatch.setattr(sys.modules["ir.semantics.verify"], "check_accesses", counted)
     compile(func)
     best = optimize(func).best
     compile(best)

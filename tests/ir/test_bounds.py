@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir import parse, to_script
+from ir import parse, te, to_script
 from ir.bounds import Bounds, Box, Part, Piece, StageBounds, infer_bounds
 from ir.errors import LoopsatError
 from ir.nodes import Expr, PrimFunc
 from ir.schedule import Schedule
-from ir.script import te
 from ir.semantics.machine import Machine
 from ir.semantics.verify import verify
 from ir.traverse import free_vars

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir import interpret, parse, to_script, verify
+from ir import interpret, parse, te, to_script, verify
 from ir import script as T
 from ir.errors import LoopsatError
 from ir.nodes import Alloc, Block, For, PrimFunc
-from ir.script import te
 from ir.traverse import walk
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from compare import assert_refines
 from functions import with_calls
-from ir import PrimFunc, interpret, parse, parse_expr, to_script
+from ir import PrimFunc, interpret, parse, parse_expr, te, to_script
 from ir import script as T
 from ir.dtypes import DType
 from ir.errors import InterpretError, LoopsatError, ParseError, VerifyError
@@ -16,7 +16,6 @@ from ir.functions import always_used, deciding, functions_in, inline_calls, inli
 from ir.nodes import Call, Function, Load, Store, Undef, Var
 from ir.presburger import sets as pb
 from ir.schedule import Schedule
-from ir.script import te
 from ir.semantics.interpret import interpret_with_undef
 from ir.semantics.verify import verify
 from ir.testing.programs import programs

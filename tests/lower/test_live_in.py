@@ -18,7 +18,7 @@ from ir.semantics.inputs import random_inputs
 from ir.semantics.interpret import interpret
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
-from lowered import assert_agrees
+from lowered import assert_agrees, unwrapped
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4, launch=50.0, gather=0.0)  # any array statement is worth it
@@ -91,7 +91,7 @@ def check(params: str, body: str, n: int, m: int) -> Kernel:
 
 def in_step(kernel: Kernel) -> str:
     """The body of the loop over diagonals."""
-    found = re.search(r"def diagonal_step.*?\n    (?=\S)", kernel.source, re.DOTALL)
+    found = re.search(r"def diagonal_step.*?\n    (?=\S)", unwrapped(kernel.source), re.DOTALL)
     assert found is not None, kernel.source
     return found[0]
 

@@ -17,6 +17,7 @@ from lower.emission.function import emit_function
 from lower.nest.normalize import normalize
 from lower.runtime.kernel import Kernel
 from lower.storage.invariant_code_motion import hoist_invariants
+from lowered import unwrapped
 from profiles import some
 
 EAGER = replace(CPU, name="eager", scalar=1e4)  # array statements are worth a lot
@@ -145,5 +146,5 @@ def test_locals_lie_as_steps_take_them(readers: str, form: str) -> None:
     text = "\n    ".join((COLUMNS + readers).strip().split("\n"))
     tables = ", ".join(f'{name}: T.Buffer((12, 16), "float32")' for name in "AB")
     source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
-    (store,) = (line for line in source.split("\n") if "A[:, j]" in line)
+    (store,) = (line for line in unwrapped(source).split("\n") if "A[:, j]" in line)
     assert form in store and ").reshape(1, 12), (j, 0))" in store, source

@@ -52,7 +52,7 @@ def chain(*sizes: int, dtype: str = "float32", between: str = "") -> PrimFunc:
 
 
 def contractions(code: str) -> list[str]:
-    return re.findall(r'einsum\("[^"]*"', code)
+    return re.findall(r'einsum\(\s*"[^"]*"', code)
 
 
 @pytest.mark.parametrize("dtype", some(["float32", "int32"], 1))

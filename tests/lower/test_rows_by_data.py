@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lowered import agreeing_source, read
+from lowered import agreeing_source, read, unwrapped
 
 PARAMS = 'S: T.Buffer((9,), "int32"), X: T.Buffer((9, 4), "int32"), Y: T.Buffer((6, 4), "int32"), Z: T.Buffer((6, 4, 3), "int32")'
 
@@ -32,7 +32,7 @@ ROWS = {
 
 @pytest.mark.parametrize("body", ROWS.values(), ids=ROWS.keys())
 def test_rows(body: str) -> None:
-    (line,) = (line for line in source(body).split("\n") if ".at[" in line and 'mode="drop"' in line)
+    (line,) = (line for line in unwrapped(source(body)).split("\n") if ".at[" in line and "mode='drop'" in line)
     stored = line.split(".at[", 1)[1].split("]", 1)[0]
     assert "[:, None" not in line.split(".at[", 1)[1].split(".add(")[0].split(".max(")[0], stored
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from lower import emit
-from lowered import exact_source, small_numbers
+from lowered import exact_source, small_numbers, unwrapped
 from profiles import few, some
 
 EAGER = replace(CPU, product_rows=8, load=0.01, store=0.01, dispatch=0.0)  # cuts products of a few rows
@@ -123,14 +123,14 @@ def _products(jaxpr: Any) -> int:
 @pytest.mark.parametrize("guard", ["j <= i", "j > i", "i + j < 32", "i + j >= 31", "k <= i", "k >= j + 1"])
 def test_about_half_of_a_square_is_worked_out(guard: str) -> None:
     source = emit(read(square(guard)), EAGER)
-    assert source.count("jnp.einsum") == 1 and "jnp.concatenate([" in source
+    assert source.count("jnp.einsum") == 1 and "jnp.concatenate([" in unwrapped(source)
     assert 0.5 * 32**3 < products(source) <= 0.65 * 32**3
 
 
 @pytest.mark.parametrize("guard", some(["j <= i", "k >= j + 1"], 1))
 def test_half_of_a_square_is_what_the_program_computes(guard: str) -> None:
     func = read(square(guard))
-    assert "jnp.concatenate([" in agrees(func, small_numbers(func, 0))
+    assert "jnp.concatenate([" in unwrapped(agrees(func, small_numbers(func, 0)))
 
 
 def test_all_axes_shrink_that_a_block_ties() -> None:

@@ -10,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compare import assert_refines
-from ir import parse, to_script
+from ir import parse, te, to_script
 from ir.dtypes import DType
 from ir.errors import ScheduleError
 from ir.nodes import Alloc, Buffer, Const, Load, Module, PrimFunc, Store, const, seq
 from ir.schedule import Schedule
-from ir.script import te
 from ir.semantics.interpret import interpret
 from ir.traverse import map_stmt, walk
 from profiles import few

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compare import assert_refines
-from ir import parse, to_script
+from ir import parse, te, to_script
 from ir.errors import ScheduleError
 from ir.nodes import Module, PrimFunc
 from ir.schedule import Schedule
-from ir.script import te
 from profiles import few
 from renamed import assert_same_up_to_names
 from staged import Staged, staged_programs

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compare import assert_refines
+from ir import te
 from ir.nodes import PrimFunc
 from ir.schedule import Schedule
-from ir.script import te
 from ir.testing.schedules import schedules
 
 
