@@ -307,7 +307,7 @@ def test_when_a_call_cannot_fault() -> None:
 
 
 def test_seeing_through_a_call_is_checked() -> None:
-    assert check_rule(body_of_call, examples=200).ok
+    assert check_rule(body_of_call, examples=100).ok
 
 
 @pytest.mark.parametrize(
