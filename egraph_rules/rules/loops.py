@@ -98,7 +98,7 @@ def one_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     """When there is a useful iteration, and which; None if there may be several, or none is ever."""
     scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
-    line = _line(loop, pb.forget(useful, pb.variables(useful) - {loop.var.name, *scope}))
+    line = pb.line(pb.forget(useful, pb.variables(useful) - {loop.var.name, *scope}), loop.var.name)
     if line is None or line.is_empty():
         return None
     first, last = (readback.coordinate(line, 0, upper=upper) for upper in (False, True))
@@ -106,14 +106,6 @@ def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
         return None
     when = readback.condition(line.params(), scope, here.domain)
     return when, _typed(readback.expression(first.coalesce(), scope, line.params()), loop.var.dtype)
-
-
-def _line(loop: For, useful: isl.Set) -> isl.Set | None:
-    """Iterations of a loop as a set of one dimension; None if nothing bounds them."""
-    position = useful.find_dim_by_name(isl.dim_type.param, loop.var.name)
-    if position < 0:
-        return None
-    return isl.Set.from_params(useful).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1)
 
 
 def _shortened(loop: For, here: Here, iterations: Callable[[], isl.Set]) -> Iterator[Stmt]:
@@ -168,7 +160,7 @@ def _useful(stmt: Stmt) -> isl.Set:
 
 def _bounds(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     """Start and extent of the least range that contains the useful iterations; None if they are no better."""
-    line = _line(loop, useful)
+    line = pb.line(useful, loop.var.name)
     if line is None:
         return None
     low, high = readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)

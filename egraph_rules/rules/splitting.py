@@ -376,10 +376,9 @@ def _split(loop: For, cond: Expr, here: Here) -> Stmt | None:
 
 def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:
     """The least and the greatest value of a variable, as functions of the others."""
-    position = region.find_dim_by_name(isl.dim_type.param, name)
-    if position < 0:
+    line = pb.line(region, name)
+    if line is None:
         return None, None
-    line = isl.Set.from_params(region).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1)
     return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
 
 

@@ -488,6 +488,14 @@ def pinned(domain: isl.Set) -> dict[str, int]:
     return {name: value.to_python() for name, value in values if value.is_int()}
 
 
+def line(region: isl.Set, name: str) -> isl.Set | None:
+    """The values of one parameter of a params set, as a set of rank one; None if nothing is said of it."""
+    position = region.find_dim_by_name(_PARAM, name)
+    if position < 0:
+        return None
+    return isl.Set.from_params(region).move_dims(isl.dim_type.set, 0, _PARAM, position, 1)
+
+
 def forget(region: isl.Set, names: Iterable[str]) -> isl.Set:
     """Project out variables: the union over all their values."""
     for name in sorted(names):  # in an order that is the same in every run

@@ -114,10 +114,10 @@ def _edges(region: isl.Set, domain: isl.Set, name: str) -> isl.Set:
 
 def _listed(changes: isl.Set, name: str, scope: dict[str, Expr], known: isl.Set) -> list[Expr]:
     """The members of a set of values of one variable, as expressions of the others."""
-    position = changes.find_dim_by_name(isl.dim_type.param, name)
-    if position < 0 or changes.is_empty():
+    line = pb.line(changes, name)
+    if line is None or changes.is_empty():
         return []
-    line = isl.Set.from_params(changes).move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1).coalesce()
+    line = line.coalesce()
     cuts: list[Expr] = []
     while not line.is_empty():
         least = line.dim_min(0)
