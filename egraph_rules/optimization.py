@@ -57,7 +57,6 @@ class Report(Shown):
     there are no `traces`.
     """
 
-    decisions: list[Decision] = field(default_factory=lambda: list[Decision]())
     traces: list[Trace] = field(default_factory=lambda: list[Trace]())
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     seconds: float = 0.0
@@ -71,6 +70,20 @@ class Report(Shown):
     priced: list[tuple[float, float]] = field(default_factory=lambda: list[tuple[float, float]]())
     overruled: str = ""
     recalled: bool = False
+    decide: Callable[[], list[Decision]] | None = None  # what finds the decisions, which few callers ask for
+    decided: list[Decision] = field(default_factory=lambda: list[Decision]())
+
+    @property
+    @pb.exclusive
+    def decisions(self) -> list[Decision]:
+        """The steps to the best program, with what they cost; worked out when asked for."""
+        if self.decide is not None:
+            self.decided, self.decide = self.decide(), None
+        return self.decided
+
+    def bare(self) -> Report:
+        """The same without what the searches knew, to be kept."""
+        return replace(self, traces=[], decided=self.decisions, decide=None)
 
     def brief(self) -> str:
         """How many decisions, and how long it took."""
@@ -262,8 +275,9 @@ def optimize(
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
     variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
-    steps = derive(func, variants[0][0], report.traces)
-    report.decisions = decisions_of(steps, lambda body: prices.program(erase(body)))
+    report.decide = lambda: decisions_of(
+        derive(func, variants[0][0], report.traces), lambda body: prices.program(erase(body))
+    )
     excluded = (without,) if isinstance(without, str) else tuple(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)

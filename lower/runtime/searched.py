@@ -98,6 +98,6 @@ def optimize(
         return replace(known, source=func, settings=settings, report=replace(known.report, recalled=True))
     result = search.optimize(func, chosen, k, budget, policy, None, families, verify, whole)
     if not result.report.interrupted:
-        bare = replace(result.report, traces=[])  # what a search knew is not kept: it is searched for again, if asked
-        kept.keep(key, replace(result, settings=replace(result.settings, rules=()), report=bare))
+        # What a search knew is not kept: it is searched for again, if asked.
+        kept.keep(key, replace(result, settings=replace(result.settings, rules=()), report=result.report.bare()))
     return result
