@@ -82,21 +82,20 @@ def optimize(
     policy = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     if isinstance(program, Module):
-        return search.optimize(
-            program, chosen, budget=budget, floats=policy, rules=rules, without=families, verify=verify, whole=whole,
-            entry=entry, free=free, maps=maps,
-        )  # fmt: skip
+        return search.optimize_module(
+            program, chosen, budget, policy, rules, families, verify, whole, entry, free, maps
+        )
     calls = next(calls_in(program.body), None) is not None
     func = entered(program, verified=verify) if calls else program  # what is kept says nothing of how calls are written
     if rules is not None or callable(whole) or not kept.repeatable(budget):
-        return search.optimize(func, chosen, k, budget, policy, rules, families, verify, whole)
+        return search.optimize_function(func, chosen, k, budget, policy, rules, families, verify, whole)
     key = kept.key_of("optimize", func, chosen, k, budget, policy.value, sorted(families), whole)
     known = kept.recall(key)
     if isinstance(known, Result):
         settings = replace(known.settings, rules=tuple(r for r in active_rules(families) if r.floats in policy))
         func.vouched()  # else it had not been kept
         return replace(known, source=func, settings=settings, report=replace(known.report, recalled=True))
-    result = search.optimize(func, chosen, k, budget, policy, None, families, verify, whole)
+    result = search.optimize_function(func, chosen, k, budget, policy, None, families, verify, whole)
     if not result.report.interrupted:
         # What a search knew is not kept: it is searched for again, if asked.
         kept.keep(key, replace(result, settings=replace(result.settings, rules=()), report=result.report.bare()))

@@ -192,14 +192,14 @@ def test_many_at_once(folder: Path) -> None:
 
 
 def test_interrupted_searches_are_not_kept(folder: Path, func: PrimFunc, monkeypatch: pytest.MonkeyPatch) -> None:
-    inner = searched.search.optimize
+    inner = searched.search.optimize_function
 
     def interrupted(*args: object) -> object:
         result = inner(*args)
         result.report.interrupted = True
         return result
 
-    monkeypatch.setattr(searched.search, "optimize", interrupted)
+    monkeypatch.setattr(searched.search, "optimize_function", interrupted)
     loopsat.optimize(func)
     assert not folder.exists()
 
