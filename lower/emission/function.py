@@ -613,7 +613,7 @@ class _Emitter:
         positions = {s.position for s in inside}
         own: set[Buffer] = set()
         for buffer, depth in self.program.depth.items():
-            users = users_of(buffer, self.program, self.plan)
+            users = users_of(buffer, self.plan)
             if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
                 own.add(self.expanded.get(buffer, buffer))
         return own
