@@ -13,7 +13,7 @@ from itertools import groupby
 
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
-from ir.fold import folded
+from ir.fold import fold, folded
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -120,6 +120,7 @@ class _Loops:
         for seen in func.buffers:
             if seen.name in flat:
                 body = _as_given(body, seen, flat[seen.name], self.program.order.get(seen.name))
+        body = map_stmt(body, lambda e: map_expr(e, fold))
         return replace(func, params=tuple(flat.get(p.name, p) for p in func.params), body=body)
 
     def _nodes(self, nodes: Sequence[Node], place: _Place) -> Stmt:

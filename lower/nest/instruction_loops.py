@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial, reduce
 from typing import Literal
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Unary, Var, const, seq
 from ir.traverse import substitute_expr
+from lower.analysis.linear_forms import linear, to_expr
 from lower.nest.nodes import Pick, Solve
 
 _Comparison = Literal["gt", "ge", "lt", "le"]
@@ -23,8 +25,8 @@ def search_loops(pick: Pick, loops: Sequence[For], place: Store, name: Callable[
     found = Buffer(name("found"), (), DType.BOOL, "local")
     count: Expr = const(0, place.buffer.dtype)
     for loop in loops:
-        step = Binary("sub", loop.var, loop.start)
-        count = Binary("add", Binary("mul", count, loop.extent), step)
+        count = Binary("add", Binary("mul", count, loop.extent), _less(loop.var, loop.start))
+    count = to_expr(linear(count), count)
     better = Binary(_BETTER[pick.op, pick.last], pick.value, Load(best, ()))
     kept = seq(
         Store(best, (), pick.value), Store(found, (), Const(True, DType.BOOL)), replace(place, value=count)
@@ -44,7 +46,7 @@ def system_steps(system: Solve, matrix: Load, place: Store) -> Stmt:
     own = Load(place.buffer, place.indices)
     other = Load(own.buffer, tuple(substitute_expr(i, {step.var: column}) for i in own.indices))
     less = replace(place, value=Binary("sub", own, Binary("mul", matrix, other)))
-    earlier = For(column, step.start, Binary("sub", step.var, step.start), less)
+    earlier = For(column, step.start, _less(step.var, step.start), less)
     if system.unit:
         return earlier
     diagonal = substitute_expr(matrix, {column: step.var})
@@ -63,13 +65,18 @@ def factor_loops(row: For, column: For, place: Store, k: Var) -> Stmt:
 
     one = const(1, i.dtype)
     product = Binary("mul", at(i, k), at(j, k))
-    less = For(k, column.start, Binary("sub", j, column.start), to(at(i, j), Binary("sub", at(i, j), product)))
-    below = Binary("sub", Binary("add", row.start, row.extent), j)
+    less = For(k, column.start, _less(j, column.start), to(at(i, j), Binary("sub", at(i, j), product)))
+    below = _less(Binary("add", row.start, row.extent), j)
     root = to(at(j, j), Unary("sqrt", at(j, j)))
-    divide = For(i, Binary("add", j, one), Binary("sub", below, one), to(at(i, j), Binary("div", at(i, j), at(j, j))))
-    zeros = For(i, row.start, Binary("sub", j, row.start), to(at(i, j), Const(0.0, place.buffer.dtype)))
+    divide = For(i, Binary("add", j, one), _less(below, one), to(at(i, j), Binary("div", at(i, j), at(j, j))))
+    zeros = For(i, row.start, _less(j, row.start), to(at(i, j), Const(0.0, place.buffer.dtype)))
     steps = replace(column, body=seq(For(i, j, below, less), root, divide, zeros))
     return seq(nested((row, column), place), steps)
+
+
+def _less(a: Expr, b: Expr) -> Expr:
+    """The difference of two indices."""
+    return to_expr(linear(a) - linear(b), a)
 
 
 def nested(loops: Sequence[For], body: Stmt) -> Stmt:
@@ -81,6 +88,4 @@ def nested(loops: Sequence[For], body: Stmt) -> Stmt:
 
 def guarded(conditions: Sequence[Expr], body: Stmt) -> Stmt:
     """A body that runs where conditions hold, which are asked in order."""
-    for condition in reversed(conditions):
-        body = If(condition, body, SKIP)
-    return body
+    return If(reduce(partial(Binary, "and"), conditions), body, SKIP) if conditions else body

@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from egraph_rules.cost.target import CPU, Target
+from egraph_rules.explain.derivation import Step
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
+from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Policy
 from lower.array.calls import without_bodies
 from lower.nest.as_loops import as_loops
@@ -51,6 +53,13 @@ class Form:
         """The loop program that it is."""
         return as_loops(self.program, self.plan)
 
+    def views(self) -> Iterator[str]:
+        """The parameters that the program sees with other dimensions than callers; its loops read those of callers."""
+        for buffer in self.program.func.buffers:
+            if buffer.name in self.program.flat:
+                shape = ", ".join(str(extent) for extent in buffer.shape)
+                yield f"{buffer.name} is seen as an array of shape ({shape})"
+
 
 @dataclass(frozen=True, slots=True)
 class Pass:
@@ -60,15 +69,6 @@ class Pass:
     law: str
     because: str
     run: Callable[[Form], Form]
-
-
-@dataclass(frozen=True, slots=True)
-class Passed:
-    """A pass that has changed a program, with the loop programs before and after it."""
-
-    done: Pass
-    before: PrimFunc
-    after: PrimFunc
 
 
 def _on_program(change: Callable[[Program], None]) -> Callable[[Form], Form]:
@@ -171,24 +171,38 @@ def as_it_will_run(func: PrimFunc, target: Target, policy: Policy, checks: bool 
 
 
 @exclusive
-def passes_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> list[Passed]:
-    """The passes that change a function on its way to the form in which it will run, in order.
+def structure_steps(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> list[Step]:
+    """The passes that change a function on its way to the form in which it will run, with the programs around each.
 
     Raises:
         LowerError: the function cannot be lowered.
     """
-    return [*_passes_of(func, target, floats)]
-
-
-def _passes_of(func: PrimFunc, target: Target, floats: Floats) -> Iterator[Passed]:
     form = _normal(func, target, Policy(floats), checks=False)
     before = form.loops()
+    found: list[Step] = []
+    seen: list[str] = []
     for step in PASSES:
-        form = step.run(form)
+        with noted() as decisions:
+            form = step.run(form)
         after = form.loops()
-        if after != before:
-            yield Passed(step, before, after)
+        views = [*form.views()][len(seen) :]
+        if after != before or views:
+            seen += views
+            taken = (str(d) for d in decisions if d.form > 0)
+            fact = "; ".join([*views, *taken]) or "whatever the data are"
+            found.append(Step(f"structure.{step.name}", step.law, func.name, fact, before, after))
         before = after
+    return found
+
+
+@exclusive
+def form_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> PrimFunc:
+    """The loop program in the form in which a function will run: axes are parallel loops, steps are serial ones.
+
+    Raises:
+        LowerError: the function cannot be lowered.
+    """
+    return as_it_will_run(func, target, Policy(floats)).loops()
 
 
 def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Form:
