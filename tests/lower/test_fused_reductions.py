@@ -16,6 +16,7 @@ def test_blocked_dimensions_are_reduced_as_one(order: str, flat: bool) -> None:
     ranges = ", ".join(str(extents[name]) for name in order.split(", "))
     x = "x" if "x" in order else "0"
     params = 'X: T.Buffer((6, 5, 3, 4), "int32"), S: T.Buffer((6,), "int32")'
-    body = f"for c in range(6):\n    S[c] = 0\n    for {order} in T.grid({ranges}):\n        S[c] = S[c] + X[c, y, {x}, cc]"
+    start = "for c in range(6):\n    S[c] = 0\n"
+    body = f"{start}    for {order} in T.grid({ranges}):\n        S[c] = S[c] + X[c, y, {x}, cc]"
     source = unwrapped(agreeing_source(read(params, body)))
     assert ("reshape(6, 60)" in source) == flat
