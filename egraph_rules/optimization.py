@@ -46,7 +46,7 @@ from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, w
 
 _SEARCHES = 6  # of a directed step; two or three do
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
-RARE = 0.8  # the share of iterations from which on a guard saves too little as bounds of a loop to search again for it
+RARE = 0.8  # the share of iterations from which on a guard saves too little, as bounds of a loop, to search again
 FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
 
