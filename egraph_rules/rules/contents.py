@@ -11,13 +11,22 @@ from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
+from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import CPU
 from ir.analysis.contents import reads
 from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, seq
-from ir.traverse import all_exprs, children, node_count, stmt_exprs, walk, with_children
+from ir.traverse import (
+    all_exprs,
+    children,
+    map_expr,
+    node_count,
+    stmt_exprs,
+    walk,
+    walk_expr,
+    with_children,
+)
 
 _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
 
@@ -182,4 +191,33 @@ def _with_index(load: Load, axis: int, index: Expr) -> Load:
     return replace(load, indices=(*load.indices[:axis], index, *load.indices[axis + 1 :]))
 
 
-CONTENTS_RULES = (forwarded, extreme_index)
+@rewrite(
+    law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)   where f reads A[i] once, and no other element that may be A[i]",
+    because="nobody looks at the element between the two stores",
+)
+def chained(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Store once what is stored and changed at once: a chain of stores to one element."""
+    if not isinstance(stmt, Seq):
+        return
+    first, second, *rest = flat(stmt)
+    if not (isinstance(first, Store) and isinstance(second, Store)) or first.buffer != second.buffer:
+        return
+    element = Load(first.buffer, first.indices)
+    if first.value.dtype is not element.dtype or not element.same(Load(second.buffer, second.indices)):
+        return
+    read = [e for i in (second.value, *second.indices) for e in walk_expr(i) if isinstance(e, Load)]
+    own = [e for e in read if e.buffer == first.buffer]
+    once = sum(e.same(element) for e in own) == 1
+    if not once or not all(e.same(element) or _apart(e, element, here) for e in own):
+        return
+    value = map_expr(second.value, lambda e: first.value if e.same(element) else e)
+    yield seq(replace(second, value=value), *rest)
+
+
+def _apart(a: Load, b: Load, here: Here) -> bool:
+    """Whether two elements of a buffer are surely different ones."""
+    pairs = zip(a.indices, b.indices, strict=True)
+    return any(here.truth(Binary("ne", x, y)) is True for x, y in pairs)
+
+
+CONTENTS_RULES = (forwarded, extreme_index, chained)

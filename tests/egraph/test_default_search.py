@@ -334,6 +334,19 @@ CASES = {
         C[i] = T.if_then_else(i < 11, T.exp(A[i]), 0.0)
 """,
     ),
+    "what is stored and changed at once is stored once": Case(
+        VECTOR,
+        """
+    for i in range(1, 16):
+        C[i] = A[i] * 2.0
+        C[i] = C[i] + C[i - 1]
+        C[i] = C[i] * A[0]
+""",
+        """
+    for i in T.serial(1, 16):
+        C[i] = (A[i] * 2.0 + C[i - 1]) * A[0]
+""",
+    ),
 }
 
 
@@ -380,6 +393,16 @@ TRAPS = {
             C[i] = A[i - 1]
         else:
             C[i] = A[i]
+""",
+    "a chain that reads another element, which may be the same": """
+    for i in range(16):
+        C[i] = A[i] * 2.0
+        C[i] = C[i] + C[i // 2]
+""",
+    "a chain that reads its element as a place": """
+    for i in range(16):
+        C[i] = T.float32(i // 2)
+        C[i] = A[T.min(T.max(T.int32(C[i]), 0), 15)] + C[i] * C[i]
 """,
     "positions of a nest that overlap": """
     for io, ii in T.grid(4, 4):

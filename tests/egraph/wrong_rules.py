@@ -362,6 +362,16 @@ def overwritten_later(stmt: Stmt, here: Here) -> Iterator[Stmt]:
             pass
 
 
+@rewrite(law="A[i] = e; A[i] = f(A[i])  =  A[i] = f(e)", because="wrong: f may read A[j] with j = i", family="wrong")
+def chained_anyhow(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    match list(flat(stmt)) if isinstance(stmt, Seq) else []:
+        case [Store(buffer=a, indices=i, value=e), Store(buffer=b, indices=j) as second] if a == b and i == j:
+            value = map_expr(second.value, lambda x: e if isinstance(x, Load) and x.same(Load(a, i)) else x)
+            yield replace(second, value=value)
+        case _:
+            pass
+
+
 @rewrite(law="for i in n: s  =  s   if s does not mention i", because="wrong: n may be 0", family="wrong")
 def store_out_of_loop(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if isinstance(stmt, For) and isinstance(stmt.body, Store):
@@ -473,7 +483,8 @@ PROPOSALS = (
     difference_of_equals, multiple_of_factor, cast_there_and_back, shift_truncates,
     merge_branches, condition_past_let, hoist_element, inline_anything,
     share, unswitch, undef_store_is_skip, stale_assumption, one_side_of_disjunction, shorter_assumption,
-    forget_assumption, true_assumption, guard_of_other_region, swap_stores, overwritten_later, store_out_of_loop,
+    forget_assumption, true_assumption, guard_of_other_region, swap_stores, overwritten_later, chained_anyhow,
+    store_out_of_loop,
     merge_loops, inline_without_predicate, unguarded_init, guard_dropped, one_iteration_less, interchange, reverse,
     local_stores_are_dead,
 )  # fmt: skip
