@@ -16,13 +16,14 @@ MIXED = (*DTYPES, "int8", "uint16", "bool")
 
 
 @st.composite
-def program_texts(draw: st.DrawFn) -> str:
+def program_texts(draw: st.DrawFn, dtype: str | None = None) -> str:
     """Source text of a kernel whose accesses stay in bounds.
 
-    Padded layouts, tiles, blocks, guards, borders, equations, reductions and assumptions; at times of several dtypes.
+    Padded layouts, tiles, blocks, guards, borders, equations, reductions and assumptions; at times of several dtypes,
+    unless `dtype` is the one of all buffers.
     """
-    dtype = draw(st.sampled_from(DTYPES))
-    of_one_dtype = draw(st.sampled_from((True, True, False)))
+    of_one_dtype = dtype is not None or draw(st.sampled_from((True, True, False)))
+    dtype = dtype or draw(st.sampled_from(DTYPES))
     plane = st.tuples(st.integers(1, 3), st.integers(1, 3))
     shape = st.one_of(plane, plane, plane, st.tuples(st.integers(1, 6)), st.tuples(*[st.integers(1, 3)] * 3))
     shapes = {name: draw(shape) for name in draw(st.sampled_from(("AB", "ABC")))}
