@@ -45,14 +45,14 @@ def test_optimized_programs_refine_the_original(func: PrimFunc, target: Target) 
     check(func, target, 0)
 
 
-@few(3)
+@few(2)
 @given(programs())
 def test_strict_floats_are_exact(func: PrimFunc) -> None:
     best = optimize(func, floats=Floats.STRICT).best
     assert_refines(func, best, np.random.default_rng(1), runs=2)
 
 
-@few(3)
+@few(2)
 @given(programs())
 def test_optimizing_is_deterministic_and_stable(func: PrimFunc) -> None:
     first = optimize(func)
@@ -68,7 +68,7 @@ def test_many_programs(func: PrimFunc, target: Target) -> None:
     check(func, target, 2)
 
 
-@few(6)
+@few(4)
 @given(programs())
 def test_printing_round_trips(func: PrimFunc) -> None:
     text = to_script(func)
