@@ -191,10 +191,9 @@ def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
     return f"the store to {sink.buffer.name}{where} {kinds[dep.kind]}: {dep.kind} dependence on {dep.buffer.name}"
 
 
-def users_of(buffer: Buffer, program: Program, plan: Plan) -> list[Statement]:
-    """Statements that access a local, as they were written, or as they were planned if that introduced it."""
-    written = [s for s in program.statements if buffer in s.buffers()]
-    return written or [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
+def users_of(buffer: Buffer, plan: Plan) -> list[Statement]:
+    """Statements that access a local, as they were planned."""
+    return [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
 
 
 def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
@@ -211,7 +210,7 @@ def _expand_locals(program: Program, result: Plan) -> None:
     """Give a local buffer an axis for each loop that was distributed over its users."""
     kept = [(n.loop, {m.statement.position for m in inner_statements((n,))}) for n in sequential_loops(result.nodes)]
     for buffer, depth in program.depth.items():
-        users = users_of(buffer, program, result)
+        users = users_of(buffer, result)
         if not users:
             continue
         positions = {s.position for s in users}
