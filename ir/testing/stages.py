@@ -26,7 +26,7 @@ def assumption(w: Writer, buffer: str) -> None:
 def stage(w: Writer) -> None:
     """One more stage."""
     layouts = (_padded, _padded, _reduction, _tiled, _blocked, _guarded, _equation, _selection, _bordered)
-    w.pick(*layouts, *[_any] * 7)(w)
+    w.pick(*layouts, _padded, *[_any] * 7)(w)
 
 
 def _any(w: Writer) -> None:
@@ -57,7 +57,7 @@ def _padded(w: Writer) -> None:
     dtype = w.dtypes[buffer]
     scope, here, flat, size = _nest(w, buffer)
     valid = w.pick(*{max(v, 0) for v in (1, size - 1, size - 2, size)})
-    kind = w.pick("if", "if", "if", "all", "else", "block")
+    kind = w.pick("if", "if", "all", "else", "block", "block")
     if kind == "all":
         w.emit(1, f"{here} = {w.value(scope, dtype)}")
         return

@@ -175,7 +175,8 @@ class Writer:
         if scope and self.pick(True, False):
             return converted(f"({self.pick(*scope)})", "int32", dtype)
         if dtype[0] == "f":
-            return self.pick(f"T.abs({value})", f"(-{value})", f"T.floor({value})", f"({value} / T.{dtype}(2.0))")
+            quotients = f"({value} / T.{dtype}(2.0))", f"(T.{dtype}(1.0) / {value})"
+            return self.pick(f"T.abs({value})", f"(-{value})", f"T.floor({value})", *quotients)
         k = self.pick(1, 2, 3)
         options = [f"({value} // T.{dtype}({k}))", f"({value} % T.{dtype}({k + 1}))", f"({value} & T.{dtype}({k}))"]
         return self.pick(*options, f"({value} >> T.{dtype}({k - 1}))", f"(~{value})", f"({value} ^ T.{dtype}({k}))")
