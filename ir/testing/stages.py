@@ -26,7 +26,7 @@ def assumption(w: Writer, buffer: str) -> None:
 def stage(w: Writer) -> None:
     """One more stage."""
     layouts = (_padded, _padded, _reduction, _tiled, _blocked, _guarded, _equation, _selection, _bordered)
-    w.pick(*layouts, _padded, *[_any] * 7)(w)
+    w.pick(*layouts, _padded, *[_any] * 10)(w)
 
 
 def _any(w: Writer) -> None:

@@ -243,7 +243,8 @@ class Writer:
     def loop(self, depth: int, scope: Scope, budget: int) -> None:
         name = self.name("i")
         low, high = 0, self.pick(0, 1, 2, 3, 4)
-        kind = self.pick("plain", "start", "start", "start", "inner", "inner", "scalar", "kind", "step")
+        inner = ["inner"] * (4 if scope else 0)
+        kind = self.pick("plain", "start", "start", "scalar", "kind", "step", *inner)
         outer = [v for v, (start, _) in scope.items() if start >= 0]
         if kind == "start":
             low = self.pick(-2, -1, 1, 2)
