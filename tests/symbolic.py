@@ -12,7 +12,10 @@ from ir.traverse import map_expr, map_stmt
 
 
 def with_sizes_as_symbols(func: PrimFunc) -> tuple[PrimFunc, dict[str, int]]:
-    """The function with a parameter for each number from 2 up in shapes and in bounds of loops, and their values."""
+    """The function with a parameter for each number from 2 up in shapes and in bounds of loops, and their values.
+
+    What is compared with such a number is compared with the parameter.
+    """
     symbols: dict[int, Var] = {}
 
     def size(e: Expr) -> Expr:
@@ -27,8 +30,20 @@ def with_sizes_as_symbols(func: PrimFunc) -> tuple[PrimFunc, dict[str, int]]:
     def buffer(b: Buffer) -> Buffer:
         return replace(b, shape=tuple(map(size, b.shape)))
 
+    def node(e: Expr) -> Expr:
+        match e:
+            case Load():
+                return replace(e, buffer=buffer(e.buffer))
+            case Binary(op="lt" | "le" | "gt" | "ge" | "eq" | "ne" as op, lhs=a, rhs=b) if a.dtype is DType.INT32:
+                return Binary(op, known(a), known(b), e.span)
+            case _:
+                return e
+
+    def known(e: Expr) -> Expr:
+        return symbols.get(e.value, e) if isinstance(e, Const) else e
+
     def expr(e: Expr) -> Expr:
-        return map_expr(e, lambda node: replace(node, buffer=buffer(node.buffer)) if isinstance(node, Load) else node)
+        return map_expr(e, node)
 
     def stmt(s: Stmt) -> Stmt:
         return replace(s, start=size(s.start), extent=size(s.extent)) if isinstance(s, For) else s

@@ -61,7 +61,7 @@ def test_loops_and_numpy(name: str) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.filterwarnings(r"ignore:\s*The keyword argument 'parallel=True'")  # of some, numba makes nothing parallel
+@pytest.mark.filterwarnings(r"ignore:[\s\S]*The keyword argument 'parallel=True'")  # for some, numba does nothing
 @pytest.mark.parametrize("name", PATHS)
 def test_loops_compiled(name: str) -> None:
     numba = pytest.importorskip("numba")

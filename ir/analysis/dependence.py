@@ -24,6 +24,7 @@ from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
+MOST_STEPS = 5_000_000  # of isl, for the dependences of some statements: seconds, and ten times those of any example
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -199,15 +200,17 @@ def dependences(
 
     `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b: those carry nothing.
     Who reads an element need not wait for a store, nor the store for who reads it, by an `idle` instance: one that
-    stores what is there, whatever the elements hold that it reads.
+    stores what is there, whatever the elements hold that it reads. Their number grows with the square of that of the
+    accesses: after `MOST_STEPS` of isl, all that are left are taken to be there.
     """
+    last = presburger.steps() + MOST_STEPS
     found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
     for k, first in enumerate(statements):
         for second in statements[k:]:
             for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
                 if buffer not in (first.buffer, second.buffer) or (only is not None and buffer != only):
                     continue
-                for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}):
+                for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last):
                     key = (dep.source, dep.sink, dep.level, dep.buffer)
                     known = found.get(key)
                     if known is None or _says_more(dep, known):
@@ -222,14 +225,16 @@ def _says_more(new: Dependence, known: Dependence) -> bool:
     return known.kind == "anti"
 
 
-def _between(first: Statement, second: Statement, buffer: Buffer, private: int, idle: Idle) -> Iterator[Dependence]:
+def _between(
+    first: Statement, second: Statement, buffer: Buffer, private: int, idle: Idle, last: int
+) -> Iterator[Dependence]:
     shared = common_loops(first, second)
     for a in _accesses(first, buffer):
         for b in _accesses(second, buffer):
             if not (a.write or b.write):
                 continue
             commuting = a.accumulating and b.accumulating and _commute(first, second)
-            for forward, level in _levels(first, second, a, b, shared, idle):
+            for forward, level in _levels(first, second, a, b, shared, idle, last):
                 if level is not None and level < private:
                     continue
                 if not forward and first is second:
@@ -249,15 +254,20 @@ def _commute(a: Statement, b: Statement) -> bool:
 
 
 def _levels(
-    first: Statement, second: Statement, a: _Access, b: _Access, shared: int, idle: Idle
+    first: Statement, second: Statement, a: _Access, b: _Access, shared: int, idle: Idle, last: int
 ) -> list[tuple[bool, int | None]]:
-    """(whether `first` runs first, carrying level) of each kind of meeting; everything when isl gives up."""
+    """(whether `first` runs first, carrying level) of each kind of meeting; everything when isl gives up.
+
+    It is not asked when its steps have passed `last`.
+    """
     same_order = first is not second
     if shared == 0:
         return [(True, None)] if same_order else []
     everything: list[tuple[bool, int | None]] = [(f, k) for k in range(shared) for f in (True, False)]
     if same_order:
         everything.append((True, None))
+    if presburger.steps() > last:
+        return everything
 
     def question() -> list[tuple[bool, int | None]]:
         primes = primed_loops(second)

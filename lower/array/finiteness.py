@@ -19,9 +19,12 @@ from lower.nest.nodes import Box
 
 
 class Finite:
-    """Answers for one program. Local buffers are made of zeros and hold only what is computed."""
+    """Answers for one program. Local buffers start as zeros and hold what is computed, in `spoiled` ones of undef."""
 
-    def __init__(self, statements: Sequence[Statement], params: Collection[Buffer], policy: Policy) -> None:
+    def __init__(
+        self, statements: Sequence[Statement], params: Collection[Buffer], spoiled: Collection[str], policy: Policy
+    ) -> None:
+        self._spoiled = spoiled
         self._policy = policy
         self._statements = statements
         self._params = params
@@ -36,6 +39,8 @@ class Finite:
                 return self.throughout(operand, axes, around)
             case Const(value=value):
                 return isfinite(value)
+            case Load(buffer=buffer) if buffer.name in self._spoiled:
+                return False
             case Load(buffer=buffer) if buffer.dtype.is_float:
                 return buffer not in self._params or self._reads_all(expr, axes, around)
             case _:

@@ -152,7 +152,8 @@ class _Emitter:
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
-        self.finite = Finite(program.statements, {*self.func.buffers, *program.raw}, program.policy)
+        params = {*self.func.buffers, *program.raw}
+        self.finite = Finite(program.statements, params, program.spoiled, program.policy)
 
     # The function.
 

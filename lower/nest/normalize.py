@@ -75,7 +75,8 @@ class Program:
     `raw` are locals that may hold whatever a part of a parameter holds, also what the program never reads; `tiles` are
     those that lie in memory as their parameter does. `flat` has, by their names, parameters as callers give them, where
     the program sees them with other dimensions, and `order` that in which it takes these first. `policy` says which
-    freedoms its forms may take. `source` is the program as it was written, where this is another.
+    freedoms its forms may take. `source` is the program as it was written, where this is another. `spoiled` has the
+    names of buffers that may hold what is no number because undef went into it.
     """
 
     func: PrimFunc
@@ -90,6 +91,7 @@ class Program:
     flat: dict[str, Buffer] = field(default_factory=dict[str, Buffer])
     order: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     source: Program | None = None
+    spoiled: set[str] = field(default_factory=set[str])
 
     @property
     def floats(self) -> Floats:

@@ -20,6 +20,7 @@ from lower.array.calls import without_bodies
 from lower.nest.as_loops import as_loops
 from lower.nest.nodes import Plan
 from lower.nest.normalize import Program, normalize
+from lower.nest.undef_products import absorb_undef
 from lower.restructure.index_set_splitting import phased
 from lower.restructure.plan import plan
 from lower.restructure.stage_unrolling import with_stages
@@ -88,9 +89,15 @@ def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Form]
 
 PASSES = (
     Pass(
+        "products with undef",
+        "x * y  =  y if y == 0 else x * y   where undef may have made x infinite or no number",
+        "first, while it is known what is undef: a kernel has zeros there",
+        _on_program(absorb_undef),
+    ),
+    Pass(
         "delinearization",
         "A[n * i + j]  =  A[i, j]   where 0 <= j < n",
-        "first, since all that follows knows more of indices in two dimensions than of a sum",
+        "before all that knows more of indices in two dimensions than of a sum",
         _on_program(unflatten),
     ),
     Pass(

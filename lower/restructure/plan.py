@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from egraph_rules.cost.target import CPU, Target
+from ir.analysis import dependence
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer
+from ir.presburger.sets import steps
 from lower.analysis.components import components
 from lower.instructions.segmented_reduction import bounded, span
 from lower.nest.loop_bounds import loop_boxes, static_names
@@ -36,7 +38,10 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     """Schedule a program for a target."""
     static = static_names(program)
     boxes = loop_boxes(program, static)
+    before = steps()
     deps = dependences(program.statements, program.depth, always_unchanged(program.statements, program.policy))
+    if steps() - before > dependence.MOST_STEPS:
+        program.notes.append("too many accesses meet to tell all apart: dependences between the last are assumed")
     flat = flat_ranges(program.statements, boxes, static, program.depth)
     prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
     masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target)

@@ -17,7 +17,7 @@ from egraph_rules.cost.target import CPU
 from ir.analysis.effects import EffectAnalysis
 from ir.errors import LoopsatError, LowerError, suggest
 from ir.floats import Floats, floats_named
-from ir.nodes import Binary, Const, Expr, Module, PrimFunc, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Module, PrimFunc, Var
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.modules import ENTRY
@@ -155,14 +155,15 @@ def _dimensions(func: PrimFunc, given: Mapping[str, int | str], constraints: Seq
 
 
 def _overwritten(func: PrimFunc) -> frozenset[str]:
-    """Buffers that the program as it was written stores to in all places, whatever it is called with."""
-    body = lower_blocks(func.as_written).body
-    must = EffectAnalysis().of(body).must
-    return frozenset(
-        b.name
-        for b in results_of(func)
-        if b in must and pb.within_budget(lambda b=b: pb.box(b.shape).is_subset(must[b]), False)
-    )
+    """Buffers that the program as it was written stores to in all places, whatever they held: that is not read."""
+    effects = EffectAnalysis().of(lower_blocks(func.as_written).body)
+
+    def forgotten(b: Buffer) -> bool:
+        kept = b in effects.reads and not effects.reads[b].is_empty()
+        return not kept and pb.box(b.shape).is_subset(effects.must[b])
+
+    written = [b for b in results_of(func) if b in effects.must]
+    return frozenset(b.name for b in written if pb.within_budget(lambda b=b: forgotten(b), False))
 
 
 def _export_arguments(

@@ -18,6 +18,7 @@ from egraph_rules.cost.target import Target
 from ir import PrimFunc, interpret, parse, to_script
 from ir.nodes import Alloc, If, Select
 from ir.traverse import all_exprs, walk
+from profiles import some
 
 ASSUMED = """for i, j in T.grid(4, 4):
     T.assume(4 * i + j < 14 or A[i, j] == 0.0)"""
@@ -195,7 +196,7 @@ def check(seed: int) -> None:
             compare.assert_same(func, [v for v, _ in found], inputs)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", some(range(12), 4))
 def test_random_stages_keep_their_meaning(seed: int) -> None:
     check(seed)
 

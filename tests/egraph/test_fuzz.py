@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from compare import assert_refines
 from egraph_rules import Floats, optimize
@@ -31,28 +32,27 @@ def assert_well_formed(func: PrimFunc) -> None:
         assert error.code == "store-out-of-bounds", error
 
 
-def check(func: PrimFunc, seed: int) -> None:
+def check(func: PrimFunc, target: Target, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    for target in TARGETS:
-        for variant, _ in optimize(func, target=target, k=3).variants:
-            assert_well_formed(variant)
-            assert_refines(func, variant, rng, runs=2)
+    for variant, _ in optimize(func, target=target, k=3).variants:
+        assert_well_formed(variant)
+        assert_refines(func, variant, rng, runs=2)
+
+
+@few(3)
+@given(programs(), st.sampled_from(TARGETS))
+def test_optimized_programs_refine_the_original(func: PrimFunc, target: Target) -> None:
+    check(func, target, 0)
 
 
 @few(2)
-@given(programs())
-def test_optimized_programs_refine_the_original(func: PrimFunc) -> None:
-    check(func, 0)
-
-
-@few(4)
 @given(programs())
 def test_strict_floats_are_exact(func: PrimFunc) -> None:
     best = optimize(func, floats=Floats.STRICT).best
     assert_refines(func, best, np.random.default_rng(1), runs=2)
 
 
-@few(3)
+@few(2)
 @given(programs())
 def test_optimizing_is_deterministic_and_stable(func: PrimFunc) -> None:
     first = optimize(func)
@@ -63,12 +63,12 @@ def test_optimizing_is_deterministic_and_stable(func: PrimFunc) -> None:
 
 @pytest.mark.fuzz
 @settings(max_examples=5000)
-@given(programs())
-def test_many_programs(func: PrimFunc) -> None:
-    check(func, 2)
+@given(programs(), st.sampled_from(TARGETS))
+def test_many_programs(func: PrimFunc, target: Target) -> None:
+    check(func, target, 2)
 
 
-@few(6)
+@few(4)
 @given(programs())
 def test_printing_round_trips(func: PrimFunc) -> None:
     text = to_script(func)

@@ -70,7 +70,7 @@ def features(func: PrimFunc) -> set[str]:
 def test_the_hard_cases_are_drawn() -> None:
     seen: set[str] = set()
 
-    @settings(max_examples=150, derandomize=True, database=None)
+    @settings(max_examples=300, derandomize=True, database=None)
     @given(programs())
     def collect(func: PrimFunc) -> None:
         seen.update(features(func))

@@ -295,6 +295,17 @@ def test_an_artefact_keeps_what_the_program_keeps():
     np.testing.assert_array_equal(compile(func)(A, B)[0], want)
 
 
+@pytest.mark.parametrize("body", [
+    "for i in range(8):\n    B[i] = B[i]",
+    "for i in range(8):\n    B[i] = B[i]\n    if A[i] > 0.0:\n        B[i] = 0.0",
+])  # fmt: skip
+def test_a_store_of_what_is_there_keeps_it_in_an_artefact(body: str):
+    func = read('A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")', body)
+    A, B = np.arange(-3, 5, dtype=np.float32), np.full(8, -1, np.float32)
+    artefact = jax.export.deserialize(bytearray(export(func, ["cpu"])))
+    np.testing.assert_array_equal(artefact.call(A=A, B=B)[0], interpret(func, A, B)[0])
+
+
 def test_what_is_overwritten_is_no_argument_of_an_artefact():
     body = "for i in range(n):\n    if i < 3:\n        B[i] = A[i]\n    else:\n        B[i] = 0.0"
     func = read('A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32"), n: T.int32', body)

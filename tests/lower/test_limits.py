@@ -11,8 +11,10 @@ import pytest
 from compare import TOLERANCE
 from egraph_rules import optimize
 from ir import PrimFunc, parse
+from ir.analysis import dependence
 from ir.dtypes import DType
 from ir.nodes import Const
+from ir.presburger.sets import steps
 from ir.semantics.interpret import interpret
 from ir.traverse import all_exprs, nesting
 from lower import compile
@@ -75,6 +77,24 @@ def test_a_long_sum_is_optimized() -> None:
     inputs = {"A": np.arange(300, dtype=np.int32), "B": np.zeros(1, np.int32)}
     (want,), (have,) = interpret(func, **inputs), interpret(optimize(func).best, **inputs)
     np.testing.assert_array_equal(have, want)
+
+
+def test_dependences_that_are_too_many_are_taken_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    statements = "\n    ".join(f"A[i, (j + {k}) % 5] = A[(i + {k}) % 4, j] + B[i, (j * {k}) % 5] % 7" for k in range(6))
+    func = read(
+        'A: T.Buffer((4, 5), "int32"), B: T.Buffer((4, 5), "int32")', f"for i, j in T.grid(4, 5):\n    {statements}"
+    )
+    before = steps()
+    whole = emit_function(func)
+    all_of_them = steps() - before
+    monkeypatch.setattr(dependence, "MOST_STEPS", all_of_them // 8)
+    before = steps()
+    emitted = emit_function(func)
+    assert steps() - before < all_of_them
+    said = "dependences between the last are assumed"
+    assert any(said in note for note in emitted.report) and not any(said in note for note in whole.report)
+    A, B = (np.random.default_rng(k).integers(-9, 9, (4, 5), np.int32) for k in range(2))
+    agrees(func, A=A, B=B)
 
 
 LARGE = {

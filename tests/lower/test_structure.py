@@ -38,6 +38,14 @@ F = '"float32"'
 
 # For each pass a program that it changes.
 PROGRAMS: dict[str, tuple[str, str]] = {
+    "products with undef": (
+        f"A: T.Buffer((6,), {F}), B: T.Buffer((6,), {F})",
+        """L = T.alloc_buffer((6,), "float32")
+for i in range(4):
+    L[i] = 2.0
+for i in range(6):
+    B[i] = A[i] / L[i] * T.if_then_else(i < 4, A[i], 0.0)""",
+    ),
     "delinearization": (
         f"n: T.int32, m: T.int32, A: T.Buffer((n * m,), {F}), B: T.Buffer((n, m), {F})",
         "for i, j in T.grid(n, m):\n    B[i, j] = A[i * m + j] + 1.0",

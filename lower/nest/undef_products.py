@@ -1,0 +1,126 @@
+"""Zero annihilates undef: `x * 0` is 0 whatever undef has made of x.
+
+A kernel has zeros where nobody has written, and from them quotients and some functions make what zero does not absorb:
+infinities and NaN. Products with such a factor look at the other one first, and the zeros are stored. Where undef is
+finite too, or the program has no such factor, nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from ir.analysis.dependence import Loop, Statement, reads_before_writing
+from ir.dtypes import DType, float_max
+from ir.floats import Floats
+from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
+from ir.traverse import children, loads, map_expr, walk_expr
+from lower.nest.normalize import Program, update_of
+
+# Finite wherever their arguments are.
+_TAME = ("neg", "abs", "floor", "ceil", "round", "trunc", "tanh", "sigmoid", "sin", "cos", "erf", "atan")
+
+
+def absorb_undef(program: Program) -> None:
+    """Let products with what undef may have made infinite be zero where the other factor is; notes who holds such."""
+    floats, statements = program.floats, program.statements
+    if Floats.FINITE_UNDEF in floats or not any(_spoils(e, None, floats) for s in statements for e in _parts(s)):
+        return
+    unset = [b for b, depth in program.depth.items() if reads_before_writing(statements, b, depth)]
+    undefined = {*unset, *(s.buffer for s in statements if any(isinstance(e, Undef) for e in _parts(s)))}
+    _close(undefined, statements)
+    spoiled = {s.buffer for s in statements if any(_spoils(e, undefined, floats) for e in _parts(s))}
+    _close(spoiled, statements)
+    program.spoiled = {b.name for b in spoiled}
+
+    def may_be_no_number(e: Expr) -> bool:
+        return any(
+            _spoils(part, undefined, floats) or (isinstance(part, Load) and part.buffer in spoiled)
+            for part in walk_expr(e)
+        )
+
+    def guarded(e: Expr) -> Expr:
+        if not (isinstance(e, Binary) and e.op == "mul" and e.dtype.is_float):
+            return e
+        found: Expr = e
+        for factor, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+            if may_be_no_number(factor):
+                found = _product(factor, other, found)
+        return found
+
+    values = [map_expr(s.store.value, guarded) for s in statements]
+    if all(new is s.store.value for new, s in zip(values, statements, strict=True)):
+        return
+    changed = [_with_value(program, s, map_expr(new, _defined)) for new, s in zip(values, statements, strict=True)]
+    used = frozenset[Buffer]().union(*(s.buffers() for s in changed))
+    for local in [b for b in program.depth if b not in used]:
+        del program.depth[local]
+    for local in unset:
+        if local in used:
+            _fill(program, changed, local)
+    statements[:] = [replace(s, position=k) for k, s in enumerate(changed)]
+
+
+def _defined(e: Expr) -> Expr:
+    return const(e.dtype.numpy.type(0).item(), e.dtype) if isinstance(e, Undef) else e
+
+
+def _fill(program: Program, statements: list[Statement], local: Buffer) -> None:
+    """Store the zeros of a kernel before a local is used: conditions may then ask what undef has made."""
+    first = next(k for k, s in enumerate(statements) if local in s.buffers())
+    around = statements[first].loops[: program.depth[local]]
+    places = [Var(program.fresh("i"), DType.INT32) for _ in local.shape]
+    loops = [Loop(v, const(0, v.dtype), extent) for v, extent in zip(places, local.shape, strict=True)]
+    zero = _defined(Undef(local.dtype))
+    statements.insert(first, Statement(0, (*around, *loops), (), Store(local, tuple(places), zero)))
+
+
+def _product(factor: Expr, other: Expr, product: Expr) -> Expr:
+    """A product that is zero where one factor is and the other is no number.
+
+    Where both are numbers it stays one, so that its derivatives do.
+    """
+    if isinstance(other, Const):
+        return product if other.value else other
+    number = Binary("le", Unary("abs", factor), const(float_max(factor.dtype), factor.dtype))
+    absorbed = Binary("and", Binary("eq", other, const(0.0, other.dtype)), Unary("not", number))
+    return Select(absorbed, other, product, product.span)
+
+
+def _parts(s: Statement) -> Iterator[Expr]:
+    return walk_expr(s.store.value)
+
+
+def _close(buffers: set[Buffer], statements: Collection[Statement]) -> None:
+    """Add the buffers that take values from these, until there are no more."""
+    before = -1
+    while len(buffers) != before:
+        before = len(buffers)
+        buffers |= {s.buffer for s in statements if any(load.buffer in buffers for load in loads(s.store.value))}
+
+
+def _spoils(e: Expr, undefined: Collection[Buffer] | None, floats: Floats) -> bool:
+    """Whether an operation may make no number of undef, which `undefined` buffers hold; with None, of all loads."""
+    match e:
+        case Binary(op="div", rhs=divisor):
+            decide: tuple[Expr, ...] = (divisor,)
+        case Binary(op="pow") | Call() if e.dtype.is_float:
+            decide = children(e)
+        case Unary(op=op) if e.dtype.is_float and op not in _TAME:
+            decide = children(e)
+        case Binary() | Unary() if e.dtype.is_float and Floats.FINITE not in floats:
+            decide = children(e)  # with what is no number to begin with
+        case _:
+            return False
+    return any(_is_undef(leaf, undefined) for part in decide for leaf in walk_expr(part))
+
+
+def _is_undef(e: Expr, undefined: Collection[Buffer] | None) -> bool:
+    return isinstance(e, Undef) or (isinstance(e, Load) and (undefined is None or e.buffer in undefined))
+
+
+def _with_value(program: Program, s: Statement, value: Expr) -> Statement:
+    if value is s.store.value:
+        return s
+    store = replace(s.store, value=value)
+    return replace(s, store=store, update=update_of(store, s.guards, s.loops, program.policy))
