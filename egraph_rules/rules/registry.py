@@ -39,17 +39,29 @@ def registered_rules() -> tuple[Rule, ...]:
     return tuple(_registered.values())
 
 
+def known_rules() -> tuple[str, ...]:
+    """Families and names of the rules that a search may use, families first."""
+    rules = (*search_rules(), *registered_rules())
+    return (*dict.fromkeys((*FAMILIES, *(r.family for r in rules))), *(r.name for r in rules))
+
+
+def is_rule(name: str) -> bool:
+    """Whether a family or a rule of searches is called so."""
+    return name in known_rules()
+
+
 def active_rules(without: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """The rules of a search: the built-in ones and those registered, except some families.
+    """The rules of a search: the built-in ones and those registered, except some by family or name.
 
     Raises:
-        RuleError: there is no such family.
+        RuleError: there is no such family or rule.
     """
-    rules = (*search_rules(), *registered_rules())
-    families = {*FAMILIES, *(r.family for r in rules)}
+    known = known_rules()
     excluded = (without,) if isinstance(without, str) else tuple(without)
     for name in excluded:
-        if name not in families:
-            help = suggest(name, families) or f"the families are {', '.join(sorted(families))}"
-            raise RuleError("rule", f"there is no family of rules `{name}`", help=help)
-    return tuple(r for r in rules if r.family not in excluded)
+        if name not in known:
+            families = sorted(name for name in known if "." not in name)
+            help = suggest(name, known) or f"the families are {', '.join(families)}"
+            raise RuleError("rule", f"there is no family of rules `{name}`, nor a rule", help=help)
+    rules = (*search_rules(), *registered_rules())
+    return tuple(r for r in rules if r.family not in excluded and r.name not in excluded)

@@ -15,7 +15,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
 from ir.presburger.sets import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
-from lower.analysis.freedoms import HIGHEST, Policy, Precision
+from lower.analysis.freedoms import HIGHEST, Form, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr
 from lower.array.access import ZERO, Bounds
 from lower.array.calls import without_bodies
@@ -52,22 +52,22 @@ from lower.nest.nodes import (
     own_bounds,
 )
 from lower.nest.normalize import Program, normalize
-from lower.restructure.full_unrolling import in_one_go
-from lower.restructure.index_set_splitting import phased
+from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
+from lower.restructure.index_set_splitting import PHASES, phased
 from lower.restructure.plan import plan, users_of
-from lower.restructure.stage_unrolling import with_stages
+from lower.restructure.stage_unrolling import STAGES, with_stages
 from lower.restructure.statement_fusion import merged
-from lower.restructure.triangular_blocking import in_tiles
+from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING, in_tiles
 from lower.storage.array_expansion import depends_on
-from lower.storage.delinearization import unflatten
-from lower.storage.dimension_order import laid_out
-from lower.storage.forward_substitution import inline_values
-from lower.storage.invariant_code_motion import hoist_invariants
-from lower.storage.linearization import blocks_in_a_row
-from lower.storage.producer_inlining import inline_windows
-from lower.storage.scalar_promotion import work_in_place
-from lower.storage.scalar_recurrences import read_past_values
-from lower.storage.transposed_copy import with_transposed_copies
+from lower.storage.delinearization import DELINEARIZATION, unflatten
+from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
+from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
+from lower.storage.invariant_code_motion import CODE_MOTION, hoist_invariants
+from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
+from lower.storage.producer_inlining import PRODUCER_INLINING, inline_windows
+from lower.storage.scalar_promotion import DELICM, work_in_place
+from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
+from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copies
 
 _LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 
@@ -81,13 +81,15 @@ def emit_function(
     keep_nan: bool = False,
     floats: Floats = DEFAULT_FLOATS,
     precision: Precision = HIGHEST,
+    without: frozenset[str] = frozenset(),
 ) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
 
     Where the function refines another, checks are those of that one, and so are derivatives, for which it is lowered
     besides if they may be others.
 
-    `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays.
+    `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays, and `without` are
+    names and families of forms (`lower/runtime/switches.py`) that are switched off.
     `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
@@ -97,7 +99,7 @@ def emit_function(
     refined = written is not func
 
     def lowered(form: PrimFunc, checks: bool) -> _Emitter:
-        return _lowered(form, checks, target, Policy(floats, precision), keep_nan)
+        return _lowered(form, checks, target, Policy(floats, precision, without), keep_nan)
 
     asked = demanded(func)
     main = lowered(asked if checks and not refined else func, checks and not refined)
@@ -127,6 +129,7 @@ def emit_function(
         precision,
         assumptions,
         frozenset(main.extents),
+        without,
     )
 
 
@@ -135,19 +138,35 @@ def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOA
     return _lowered(func, False, target, Policy(floats), keep_nan=False).piece()
 
 
+# What is tried on statements before they are planned, and on plans, in this order: places before what needs them to be
+# linear, updates in place before what moves statements, past values before locals that hold them are gone.
+_BEFORE: tuple[tuple[Form, Callable[[Program], None]], ...] = (
+    (DELINEARIZATION, unflatten),
+    (LINEARIZATION, blocks_in_a_row),
+    (DELICM, work_in_place),
+    (CODE_MOTION, hoist_invariants),
+    (PAST_VALUES, read_past_values),
+    (FORWARD_SUBSTITUTION, inline_values),
+    (PRODUCER_INLINING, inline_windows),
+)
+_AFTER: tuple[tuple[Form, Callable[[Program, Plan, Target], Plan]], ...] = (
+    (DIMENSION_ORDER, laid_out),
+    (TRANSPOSED_COPY, with_transposed_copies),
+    (PHASES, phased),
+    (TRIANGULAR_BLOCKING, in_tiles),
+)
+
+
 def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
-    plain = with_stages(without_bodies(func, policy.floats), target)
-    program = normalize(plain, checks, policy.floats, policy.precision)
-    unflatten(program)
-    blocks_in_a_row(program)
-    work_in_place(program)
-    hoist_invariants(program)
-    read_past_values(program)
-    inline_values(program)
-    inline_windows(program)
-    schedule = laid_out(program, plan(program, target), target)
-    schedule = phased(program, with_transposed_copies(program, schedule, target), target)
-    schedule = in_tiles(program, schedule, target)
+    plain = without_bodies(func, policy.floats)
+    program = normalize(with_stages(plain, target) if policy.takes(STAGES) else plain, checks, policy)
+    for form, change in _BEFORE:
+        if policy.takes(form):
+            change(program)
+    schedule = plan(program, target)
+    for form, replan in _AFTER:
+        if policy.takes(form):
+            schedule = replan(program, schedule, target)
     return _Emitter(program, schedule, target, keep_nan, Facts(func, policy.floats))
 
 
@@ -227,7 +246,7 @@ class _Emitter:
     def about_floats(self) -> list[str]:
         """What a caller's words on floats have led to."""
         policy = self.program.policy
-        notes = [f"withheld by the policy on floats: {form.what}" for form in policy.withheld]
+        notes = [f"withheld by the policy on floats: {form.name}, {form.law}" for form in policy.withheld]
         forms = ("contraction", "convolution", "banded product")
         products = any(form in line for line in self.report for form in forms)
         if products and any(b.dtype is DType.FLOAT32 for b in self.func.buffers):
@@ -541,7 +560,8 @@ class _Emitter:
         scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
         result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
         first = first if single else f"({first})"
-        together = self.phase is None and in_one_go(node, self.plan, self.target)
+        unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)
+        together = unrolls and in_one_go(node, self.plan, self.target)
         if together:
             self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
             scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first}, unroll=True)")

@@ -12,7 +12,7 @@ from lower.array.values import TRUNCDIV, WITH_NAN
 from lower.emission.in_place_conditional import BETWEEN, CHOSEN, GIVEN
 from lower.instructions.argmax import FIRST_BEST, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
-from lower.instructions.convolution import BANDED
+from lower.instructions.convolution import BANDED_SOURCE
 from lower.instructions.filters import FILTER_HELPERS
 from lower.instructions.scans import HELPERS
 from lower.instructions.segmented_reduction import REDUCE_RANGES, REDUCE_ROWS
@@ -24,7 +24,7 @@ _HELPERS = {
     "truncdiv": TRUNCDIV,
     "with_nan": WITH_NAN,
     "windows": WINDOWS,
-    "banded": BANDED,
+    "banded": BANDED_SOURCE,
     **HELPERS,
     **FILTER_HELPERS,
     **EXACT_HELPERS,

@@ -26,8 +26,16 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Unary, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, has_load, loads, map_expr, substitute_expr
+from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, Solve, array_over, own_bounds
+
+DELAYED = Form(
+    "instructions.deferred_updates",
+    "for k: S(k); A -= u(k) * v(k)  =  for blocks: S(k) on what it reads; A -= U * V",
+    "updates add up, and steps read what they need with the updates due (compact WY)",
+    ORDER,
+)
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 

@@ -20,10 +20,10 @@ from ir.presburger import sets as presburger
 from ir.traverse import substitute_expr
 from lower.analysis.components import components
 from lower.analysis.deciding import cheaper, cheapest
-from lower.analysis.freedoms import DELAYED, SYSTEMS, Form, Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, tidy, to_expr
-from lower.instructions.deferred_updates import delayed, may_delay
-from lower.instructions.triangular_solve import solve
+from lower.instructions.deferred_updates import DELAYED, delayed, may_delay
+from lower.instructions.triangular_solve import SYSTEMS, solve
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -36,8 +36,19 @@ from lower.nest.nodes import (
     own_bounds,
 )
 from lower.nest.normalize import mapped
-from lower.restructure.blocking import LEAST, Block, Part, in_blocks, width
+from lower.restructure.blocking import BLOCKING, LEAST, Block, Part, in_blocks, width
 from lower.restructure.estimate import estimate
+
+PERMUTATION = Form(
+    "structure.permutation",
+    "for i: for j: S  =  for j: for i: S, and loops around only some of the statements",
+    "every dependence points forward in the new order",
+)
+INDEX_SET_SPLITTING = Form(
+    "structure.index_set_splitting",
+    "for i, k: S  =  S where i < k; S where i == k; S where i > k",
+    "the parts are all of the iterations (Griebl, Feautrier and Lengauer 2000)",
+)
 
 _OPERATIONS = 2_000_000  # isl's steps for one nest; factorizations take some ten thousand
 _CHOICES = 12  # ways to give loops away that are priced
@@ -61,7 +72,7 @@ def rescheduled(
     """
     if any(loop not in boxes for s in statements for loop in s.loops[level:]):
         return None
-    builder = _Builder(boxes, taken, pending, target, policy, new, blocks)
+    builder = _Builder(boxes, taken, pending, target, policy, new, blocks and policy.takes(BLOCKING))
 
     def question() -> tuple[Node, ...] | None:
         order = relations(statements, level)

@@ -50,8 +50,15 @@ from ir.traverse import (
     with_children,
 )
 from lower.analysis.deciding import cheaper
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
 from lower.nest.if_conversion import conjuncts
+
+STAGES = Form(
+    "structure.stage_unrolling",
+    "for s in stages: X[.. 1 << s ..]  =  a copy of the body for each s, with digits of k for k",
+    "with numbers for s, places are linear in the digits",
+)
 
 MAX_STEPS = 32  # of one loop that are written out
 MAX_STORES = 300  # that are compiled one by one in place of loops over stages

@@ -9,10 +9,18 @@ product with zero stands for a mask only where the other factor is `finite`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from ir.floats import Floats
+from lower.analysis.freedoms import Form
+
+EINSUM = Form(
+    "instructions.einsum",
+    "sum of x * y over k  =  einsum(x, y)",
+    "that is its definition",
+    Floats.REASSOCIATE,
+)
 
 Needs = frozenset[str]  # facts that bind names, as egglog text
 
@@ -160,6 +168,7 @@ def rounds(x: Pattern) -> Condition:
     return Condition(f"(rounds {x.text})", f"{x.shown} is rounded")
 
 
+FAMILY = "tensor"
 RULES: list[TensorRule] = []
 
 _ORDER = Floats.REASSOCIATE
@@ -171,6 +180,22 @@ _HIDDEN = Floats.FINITE | Floats.NO_SIGNED_ZEROS  # 0.0 for what a mask hides: n
 def tensor_rules() -> tuple[TensorRule, ...]:
     """All rules that there are, those of users included."""
     return tuple(RULES)
+
+
+def switchable(without: Iterable[str]) -> frozenset[str]:
+    """Those of some names that switch rules off: of rules, of their family, and of the instruction that they find."""
+    names = {FAMILY, EINSUM.name, EINSUM.family, *(r.name for r in RULES)}
+    return frozenset(without) & names
+
+
+def active_rules(without: Collection[str] = ()) -> tuple[TensorRule, ...]:
+    """The rules but those whose family, name or instruction is switched off."""
+    einsum = EINSUM.name in without or EINSUM.family in without
+    return tuple(
+        r
+        for r in (() if FAMILY in without else RULES)
+        if r.name not in without and not (einsum and r in (contraction, sum_as_contraction))
+    )
 
 
 def tensor_rule(

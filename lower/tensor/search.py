@@ -11,7 +11,7 @@ from egraph_rules.engine.engine import Engine, Row, kept
 from egraph_rules.engine.rounds import Program, Rounds
 from ir.floats import Floats
 from lower.analysis.deciding import cheapest as cheapest_of
-from lower.tensor.rules import RULES
+from lower.tensor.rules import active_rules, switchable, tensor_rules
 from lower.tensor.terms import ARITY, NUMBERED, Term
 
 _ROUNDS = 6
@@ -24,8 +24,8 @@ _OPEN = "(set (axes e) (& (| x y) (^ -1 k)))"
 _BINARY = ("Add", "Sub", "Mul", "Div", "Where")
 
 
-def _program(granted: Floats | None) -> Program:
-    """Terms, their facts, and the rules; over floats only those whose freedoms are granted."""
+def _program(granted: Floats | None, without: frozenset[str]) -> Program:
+    """Terms, their facts, and the rules but for some; over floats only those whose freedoms are granted."""
     constructors = " ".join(f"({op}{' i64' * (op in NUMBERED)}{' T' * arity})" for op, arity in ARITY.items())
     analysis = [
         "(function axes (T) i64 :merge (& old new))",
@@ -47,13 +47,13 @@ def _program(granted: Floats | None) -> Program:
         "(rule ((= e (Neg a)) (rounds a)) ((rounds e)) :ruleset facts)",
         "(rule ((= e (Where m a)) (rounds a)) ((rounds e)) :ruleset facts)",
     ]
-    rules = (r.program for r in RULES if granted is None or r.floats in granted)
+    rules = (r.program for r in active_rules(without) if granted is None or r.floats in granted)
     return Program.of((f"(datatype T {constructors})", *analysis), rules)
 
 
-def _engine_of(key: tuple[int, Floats | None]) -> Engine:
-    """An engine that knows the rules, of which there were so many, as far as freedoms are granted."""
-    program = _program(key[1])
+def _engine_of(key: tuple[int, Floats | None, frozenset[str]]) -> Engine:
+    """An engine that knows the rules, of which there were so many, as far as freedoms are granted and but for some."""
+    program = _program(key[1], key[2])
     return Engine(program.texts, program.growth)
 
 
@@ -65,7 +65,7 @@ class Facts:
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
     others; where a product with ones is as fast as a sum; which leaves equal other terms, and which of these would be
-    made for this term only."""
+    made for this term only; which rules are switched off."""
 
     axes: tuple[int, ...]
     finite: tuple[bool, ...]
@@ -74,13 +74,14 @@ class Facts:
     rows: Callable[[int], bool]
     equal: Mapping[int, Term] = field(default_factory=dict[int, Term])
     only: frozenset[int] = frozenset()
+    without: frozenset[str] = frozenset()
 
 
 def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
     if sum(t.op == "Leaf" for whole in (term, *facts.equal.values()) for t in whole.walk()) > _LEAVES:
         return term
-    with _engine((len(RULES), facts.floats)) as engine, engine.scratch():
+    with _engine((len(tensor_rules()), facts.floats, switchable(facts.without))) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")
