@@ -7,15 +7,15 @@ import argparse
 from rich.console import Console
 from rich.syntax import Syntax
 
-from egraph_rules import optimize
 from egraph_rules.explain.derivation import Step
 from ir.semantics.verify import verify
 from lower.commands.cli import floats_of, load_kernel
 from lower.commands.console import console as page_console
 from lower.commands.console import waiting
 from lower.commands.scripts import register_rules
-from lower.price.program import pricing
+from lower.price.search import optimize_function
 from lower.runtime.calibration import price_line, stored
+from lower.runtime.switches import switched_off
 
 
 def run(options: argparse.Namespace) -> None:
@@ -29,9 +29,9 @@ def run(options: argparse.Namespace) -> None:
     register_rules(options.rules)
     floats = floats_of(options)
     prices = stored(options.target)
-    whole = pricing(func, prices.target, floats)
+    off = switched_off(options.without)
     with waiting("searching"):
-        result = optimize(func, target=prices.target, floats=floats, without=options.without, whole=whole)
+        result = optimize_function(func, prices.target, floats=floats, without=off.rules, off=off.forms)
     console = page_console()
     if options.why_not is not None:
         with waiting("searching for what is missing"):

@@ -11,6 +11,7 @@ from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.candidates import Maps
 from egraph_rules.modules.result import ModuleResult
+from ir.floats import DEFAULT_FLOATS
 from ir.nodes import Module, PrimFunc
 from ir.program.calls import without_calls
 from ir.program.modules import entry_of
@@ -23,14 +24,14 @@ Whole = Callable[[PrimFunc], float] | Literal["lowered"] | None
 def optimize_function(
     func: PrimFunc,
     target: Target,
-    k: int,
-    budget: Budget | None,
-    floats: Floats,
-    rules: Iterable[Rule] | None,
-    without: tuple[str, ...],
-    off: frozenset[str],
-    verify: bool,
-    whole: Whole,
+    k: int = 1,
+    budget: Budget | None = None,
+    floats: Floats = DEFAULT_FLOATS,
+    rules: Iterable[Rule] | None = None,
+    without: tuple[str, ...] = (),
+    off: frozenset[str] = frozenset(),
+    verify: bool = True,
+    whole: Whole = "lowered",
 ) -> Result:
     """`egraph_rules.optimize` of a function, priced as a whole by what lowering makes, unless the caller says how.
 
