@@ -474,11 +474,6 @@ def _literal(expr: Const) -> str:
     return repr(float(expr.value)) if expr.dtype.is_float else str(int(expr.value))
 
 
-def statement_rule(name: str, law: str, because: str, query: str, action: str) -> Rule:
-    """A rule over statements in a context, written against the tables of `language.py`."""
-    return Rule(name, law, because, Floats.STRICT, f'(rule ({query}) ({action}) :name "{name}")')
-
-
 def kind_rows() -> list[tuple[str, str]]:
     """Rows of the table `kind`."""
     names = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
