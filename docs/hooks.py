@@ -16,7 +16,6 @@ from loopsat import testing
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.commands.cli import command_parsers
 from lower.runtime.switches import FORMS
-from lower.tensor.rules import tensor_rules
 
 ROOT = Path(__file__).parent.parent
 MORE = {  # public names that are not in `loopsat` itself
@@ -56,12 +55,9 @@ def rules() -> str:
             lines += [f"### `{rule.name}`", "", *_law(rule.law), f"Because {rule.reason}."]
             if rule.floats:
                 lines.append(f"Needs the float freedoms {', '.join(freedom_names(rule.floats))}.")
-            if rule.name not in default:
+            if rule.name not in default and rule.terms is None:
                 lines.append("Not in the default search.")
             lines += [f"Checked: {verdict_on(rule) or 'not since it was changed'}.", ""]
-    lines += ["## tensor", "", "What a sum over array axes may be instead, when a program is lowered.", ""]
-    for idiom in tensor_rules():
-        lines += [f"### `{idiom.name}`", "", *_law(idiom.law), f"Because {idiom.reason}.", ""]
     for family, about in FORM_FAMILIES.items():
         lines += [f"## {family}", "", f"{about[0].upper()}{about[1:]}. Chosen by price when a program is lowered.", ""]
         for form in (f for f in FORMS if f.family == family):

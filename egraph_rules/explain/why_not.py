@@ -160,6 +160,8 @@ class _Asker:
             return f"{what} is left out by `without`"
         if search.given:
             return "other rules were given with `rules`"
+        if rule.terms is not None:
+            return "it is about sums over array axes, which lowering takes apart; no search uses it"
         if all(r.name != rule.name for r in search_rules()):
             return (
                 "it serves directed steps (egraph_rules.transforms) and single expressions (`simplify`) only; "

@@ -2,9 +2,8 @@
 
 Whatever lowering may choose is a `Form` with a name, a law, a reason and the float freedoms that it takes, declared
 where it is implemented; `lower/runtime/switches.py` has the table of all. It asks the `Policy` before it is taken; no
-other place decides by what was granted. Rules declare theirs where they are written: those of the search
-(`egraph_rules/rules`), of tensor terms (`lower/tensor/rules.py`) and of statements that change nothing
-(`lower/nest/silent_stores.py`).
+other place decides by what was granted. Rules declare theirs where they are written (`egraph_rules/rules`), and so do
+those of statements that change nothing (`lower/nest/silent_stores.py`).
 """
 
 from __future__ import annotations

@@ -17,12 +17,10 @@ from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.analysis.freedoms import Form
 from lower.commands.console import console as page_console
 from lower.runtime.switches import FORMS
-from lower.tensor.rules import FAMILY, TensorRule, tensor_rules
 
-Listed = Rule | TensorRule | Form
+Listed = Rule | Form
 _ABOUT = {
     **RULE_FAMILIES,
-    FAMILY: "what a sum over array axes may be instead, when a program is lowered; tested on random tensors",
     **{name: f"{about}; chosen by price when a program is lowered" for name, about in FORM_FAMILIES.items()},
 }
 
@@ -33,13 +31,13 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         RuleError: there is no such family.
     """
-    listed: tuple[Listed, ...] = (*all_rules(), *registered_rules(), *tensor_rules(), *FORMS)
+    listed: tuple[Listed, ...] = (*all_rules(), *registered_rules(), *FORMS)
     family: str | None = options.family
-    families = dict.fromkeys(map(family_of, listed))
+    families = dict.fromkeys(one.family for one in listed)
     if family is not None and family not in families:
         help = suggest(family, families) or f"the families are {', '.join(families)}"
         raise RuleError("unknown-family", f"there is no family of rules `{family}`", help=help)
-    shown = [one for one in listed if family in (None, family_of(one))]
+    shown = [one for one in listed if family in (None, one.family)]
     if options.json:
         print(json.dumps([_fields(one) for one in shown], indent=1))
         return
@@ -48,25 +46,21 @@ def run(options: argparse.Namespace) -> None:
     for name in families if family is None else (family,):
         title = f"{name}: {_ABOUT.get(name, 'rules of users')}"
         console.print(f"\n[bold]{title}[/bold]" if console.is_terminal else f"\n{title}")
-        for one in (o for o in shown if family_of(o) == name):
+        for one in (o for o in shown if o.family == name):
             freedoms = f"  [needs {freedom_names(one.floats)}]" if one.floats else ""
-            use = "  (not in the default search)" if isinstance(one, Rule) and one.name not in default else ""
+            beside = isinstance(one, Rule) and one.terms is None and one.name not in default
+            use = "  (not in the default search)" if beside else ""
             console.print(f"  {one.name}: {one.law}{freedoms}{use}", markup=False)
             console.print(f"      because {one.reason}", markup=False)
             if isinstance(one, Rule):
                 console.print(f"      {verdict_on(one) or 'not checked since it was changed'}", markup=False)
 
 
-def family_of(one: Listed) -> str:
-    """The family of a rule or form."""
-    return FAMILY if isinstance(one, TensorRule) else one.family
-
-
 def _fields(one: Listed) -> dict[str, object]:
     verdict = verdict_on(one) if isinstance(one, Rule) else None
     return {
         "name": one.name,
-        "family": family_of(one),
+        "family": one.family,
         "law": one.law,
         "reason": one.reason,
         "floats": freedom_names(one.floats),

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from egraph_rules.authoring.tensor import FAMILY
 from egraph_rules.rules import FAMILIES as RULE_FAMILIES
-from egraph_rules.rules.registry import is_rule, known_rules
+from egraph_rules.rules.registry import active_tensor_rules, is_rule, known_rules
 from ir.errors import OptionError, suggest
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.array.domain_extension import EXTENSION
@@ -52,7 +53,7 @@ from lower.storage.producer_inlining import PRODUCER_INLINING
 from lower.storage.scalar_promotion import DELICM
 from lower.storage.scalar_recurrences import PAST_VALUES
 from lower.storage.transposed_copy import TRANSPOSED_COPY
-from lower.tensor.rules import EINSUM, FAMILY, tensor_rules
+from lower.tensor.search import EINSUM
 
 STRUCTURE = (
     AXES, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, SILENT_STORES, PERMUTATION, INDEX_SET_SPLITTING, PHASES,
@@ -89,10 +90,10 @@ def switched_off(without: Iterable[str]) -> Switches:
         OptionError: there is no such family, rule or form.
     """
     given = (without,) if isinstance(without, str) else tuple(dict.fromkeys(without))
-    forms = {*FORM_FAMILIES, *(f.name for f in FORMS), FAMILY, *(r.name for r in tensor_rules())}
+    forms = {*FORM_FAMILIES, *(f.name for f in FORMS), FAMILY, *(r.name for r in active_tensor_rules())}
     for name in given:
         if name not in forms and not is_rule(name):
-            families = [*RULE_FAMILIES, FAMILY, *FORM_FAMILIES]
+            families = [*RULE_FAMILIES, *FORM_FAMILIES]
             help = suggest(name, [*forms, *known_rules()]) or f"the families are {', '.join(families)}"
             raise OptionError("rule", f"there is no family, rule or form `{name}`", help=help)
     return Switches(tuple(n for n in given if n not in forms), frozenset(n for n in given if n in forms))

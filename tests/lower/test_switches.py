@@ -15,6 +15,7 @@ import pytest
 
 import lower
 from egraph_rules.cost.target import CPU, TPU, Target
+from egraph_rules.rules.tensor import TENSOR_RULES
 from ir import PrimFunc, parse, specialize
 from ir.errors import LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
@@ -28,7 +29,6 @@ from lower.price.program import program_price
 from lower.restructure.wavefront import SKEWING
 from lower.runtime.searched import optimize
 from lower.runtime.switches import FORMS, INSTRUCTIONS, STRUCTURE, VALUES, switched_off
-from lower.tensor.rules import tensor_rules
 from lowered import assert_agrees, read
 from profiles import some
 
@@ -260,7 +260,7 @@ def test_results_stay_right(name: str, without: list[str]) -> None:
 
 def test_tensor_rules_are_switched_like_others() -> None:
     func = kernel("gemm")
-    everything, names = emit(func), [r.name for r in tensor_rules()]
+    everything, names = emit(func), [r.name for r in TENSOR_RULES]
     assert emit(func, without=["tensor"]) == emit(func, without=names) != everything
 
 
