@@ -27,6 +27,7 @@ from lower.commands.report import panels
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
 from lower.price.search import optimize_function
+from lower.restructure.pipeline import form_of, structure_steps
 from lower.runtime.calibration import Stored, price_line, stored
 from lower.runtime.switches import switched_off
 from lower.tpu.compiler import CANDIDATES, INSTALL, choose, describe, tpu_available
@@ -130,6 +131,8 @@ def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimF
     match form:
         case "ir":
             text = to_script(best, header=True)
+        case "form":
+            text = to_script(_form(options, best, prices), header=True)
         case "jax":
             text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options), **how)
         case _:
@@ -152,6 +155,7 @@ def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: 
         "chosen": rank,
         "variants": [{"cost": cost, "program": to_script(func)} for func, cost in result.variants],
         "decisions": [{"rule": d.rule, "place": d.place, "fact": d.fact} for d in report.decisions],
+        "form": to_script(_form(options, best, prices)),
         "source": kernel.source,
         "forms": kernel.report,
         "assumptions": list(kernel.assumptions),
@@ -163,6 +167,11 @@ def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: 
 def _how(options: argparse.Namespace) -> dict[str, Any]:
     """What of the options says how a program is lowered, whatever it becomes."""
     return {"floats": floats_of(options), "precision": options.precision, "without": options.without}
+
+
+def _form(options: argparse.Namespace, best: PrimFunc, prices: Target) -> PrimFunc:
+    """The program in the form in which it will run."""
+    return form_of(best, prices, floats_of(options), switched_off(options.without).forms)
 
 
 def _pallas(options: argparse.Namespace) -> bool:
@@ -219,7 +228,8 @@ class _Presenter:
             calibration = self.prices.calibration
             machine = None if calibration is None else calibration.machine
             with waiting("writing the page"):
-                text = self.result.to_html(panels(kernel, self.checked, self.profiles, machine))
+                structure = structure_steps(best, self.target, how["floats"], switched_off(options.without).forms)
+                text = self.result.to_html(panels(kernel, structure, self.checked, self.profiles, machine))
             write_atomically(options.html, text.encode(), Path(options.script))
             page.line(f"\nwritten: {options.html}")
 

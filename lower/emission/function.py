@@ -15,10 +15,9 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
 from ir.presburger.sets import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
-from lower.analysis.freedoms import HIGHEST, Form, Policy, Precision
+from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr
 from lower.array.access import ZERO, Bounds
-from lower.array.calls import without_bodies
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
 from lower.array.integer_facts import Facts
@@ -51,23 +50,12 @@ from lower.nest.nodes import (
     mapped_scan,
     own_bounds,
 )
-from lower.nest.normalize import Program, normalize
+from lower.nest.normalize import Program
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
-from lower.restructure.index_set_splitting import PHASES, phased
-from lower.restructure.plan import plan, users_of
-from lower.restructure.stage_unrolling import STAGES, with_stages
+from lower.restructure.pipeline import as_it_will_run
+from lower.restructure.plan import users_of
 from lower.restructure.statement_fusion import merged
-from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING, in_tiles
 from lower.storage.array_expansion import depends_on
-from lower.storage.delinearization import DELINEARIZATION, unflatten
-from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
-from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
-from lower.storage.invariant_code_motion import CODE_MOTION, hoist_invariants
-from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
-from lower.storage.producer_inlining import PRODUCER_INLINING, inline_windows
-from lower.storage.scalar_promotion import DELICM, work_in_place
-from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
-from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copies
 
 _LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 
@@ -138,36 +126,9 @@ def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOA
     return _lowered(func, False, target, Policy(floats), keep_nan=False).piece()
 
 
-# What is tried on statements before they are planned, and on plans, in this order: places before what needs them to be
-# linear, updates in place before what moves statements, past values before locals that hold them are gone.
-_BEFORE: tuple[tuple[Form, Callable[[Program], None]], ...] = (
-    (DELINEARIZATION, unflatten),
-    (LINEARIZATION, blocks_in_a_row),
-    (DELICM, work_in_place),
-    (CODE_MOTION, hoist_invariants),
-    (PAST_VALUES, read_past_values),
-    (FORWARD_SUBSTITUTION, inline_values),
-    (PRODUCER_INLINING, inline_windows),
-)
-_AFTER: tuple[tuple[Form, Callable[[Program, Plan, Target], Plan]], ...] = (
-    (DIMENSION_ORDER, laid_out),
-    (TRANSPOSED_COPY, with_transposed_copies),
-    (PHASES, phased),
-    (TRIANGULAR_BLOCKING, in_tiles),
-)
-
-
 def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
-    plain = without_bodies(func, policy.floats)
-    program = normalize(with_stages(plain, target) if policy.takes(STAGES) else plain, checks, policy)
-    for form, change in _BEFORE:
-        if policy.takes(form):
-            change(program)
-    schedule = plan(program, target)
-    for form, replan in _AFTER:
-        if policy.takes(form):
-            schedule = replan(program, schedule, target)
-    return _Emitter(program, schedule, target, keep_nan, Facts(func, policy.floats))
+    form = as_it_will_run(func, target, policy, checks)
+    return _Emitter(form.program, form.planned, target, keep_nan, Facts(func, policy.floats))
 
 
 class _Emitter:
@@ -656,7 +617,7 @@ class _Emitter:
         positions = {s.position for s in inside}
         own: set[Buffer] = set()
         for buffer, depth in self.program.depth.items():
-            users = users_of(buffer, self.program, self.plan)
+            users = users_of(buffer, self.plan)
             if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
                 own.add(self.expanded.get(buffer, buffer))
         return own

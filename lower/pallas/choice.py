@@ -25,7 +25,7 @@ from lower.nest.normalize import normalize
 from lower.pallas.forms import MARGIN, PALLAS_TARGETS, PallasForm, find_form, xla_bytes
 from lower.pallas.programs import flatten
 from lower.restructure.estimate import estimate
-from lower.restructure.plan import AXES, plan
+from lower.restructure.plan import PLANNING, plan
 
 PALLAS = Form(
     "instructions.pallas_kernel",
@@ -46,7 +46,7 @@ def preferred(func: PrimFunc, target: Target, policy: Policy | None = None) -> t
     The reason is empty for targets that have no such forms.
     """
     policy = Policy() if policy is None else policy
-    missing = next((form for form in (PALLAS, AXES) if not policy.takes(form)), None)
+    missing = next((form for form in (PALLAS, PLANNING) if not policy.takes(form)), None)
     if missing is not None:
         return None, f"no Pallas kernel: {missing.name} is switched off" if target.name in PALLAS_TARGETS else ""
     if target.name in PALLAS_TARGETS and not policy.may(PALLAS, DType.FLOAT32):

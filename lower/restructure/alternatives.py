@@ -40,7 +40,7 @@ from lower.nest.normalize import Program, moved, read_by_bounds
 from lower.restructure.blocking import follows
 from lower.restructure.coalescing import Ranges, flattened
 from lower.restructure.estimate import estimate
-from lower.restructure.reschedule import INDEX_SET_SPLITTING, PERMUTATION, rescheduled, split_at
+from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS, rescheduled, split_at
 from lower.restructure.strip_mining import STRIP_MINING, in_strips
 from lower.restructure.versioning import VERSIONING, WORTH, assumptions, test
 from lower.restructure.wavefront import SKEWING, Nest, Wavefront, wavefronts
@@ -209,7 +209,7 @@ class Forms(ABC):
         group, arrays = shared
         names = self._taken(group, level)
         forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.policy, self.new)]
-        splits = self.policy.takes(INDEX_SET_SPLITTING)
+        splits = self.policy.takes(SPLITTING_AT_STEPS)
         cut = split_at(group, level, self.new.position) if splits else None
         if cut is not None:
             forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.policy, self.new))

@@ -46,9 +46,9 @@ from lower.nest.nodes import (
 from lower.nest.normalize import Program, read_by_bounds
 from lower.restructure.estimate import estimate
 
-PHASES = Form(
-    "structure.phases",
-    "for i in n: S(i)  =  for each phase of i: S(i) over the extents of that phase",
+INDEX_SET_SPLITTING = Form(
+    "structure.index_set_splitting",
+    "for i in a..c: s  =  for i in a..b: s; for i in b..c: s",
     "phases are the steps in their order, and what a mask hid is left out",
 )
 

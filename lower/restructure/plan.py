@@ -33,9 +33,9 @@ from lower.restructure.alternatives import Edge, Forms
 from lower.restructure.coalescing import COALESCING, price
 from lower.restructure.coalescing import ranges as flat_ranges
 
-AXES = Form(
-    "structure.array_axes",
-    "for i: S(i)  =  S over all i at once, where no iteration waits for another",
+PLANNING = Form(
+    "structure.planning",
+    "loops that carry no dependence are axes; the order of the others is any that no dependence contradicts",
     "what no dependence orders may run together (loop distribution, Allen and Kennedy 1987)",
 )
 
@@ -44,7 +44,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     """Schedule a program for a target."""
     static = static_names(program)
     boxes = loop_boxes(program, static)
-    if not program.policy.takes(AXES):
+    if not program.policy.takes(PLANNING):
         return _with_expanded_locals(program, Plan(tuple(_as_written(program.statements)), boxes, static))
     deps = dependences(program.statements, program.depth, always_unchanged(program.statements, program.policy))
     flat = flat_ranges(program.statements, boxes, static, program.depth)
@@ -65,7 +65,7 @@ def _as_written(statements: Iterable[Statement], level: int = 0) -> Iterator[Nod
     """Loops in their order around statements that store single elements."""
     for first, inside in groupby(statements, key=lambda s: s.loops[level] if len(s.loops) > level else s):
         if isinstance(first, Loop):
-            yield SequentialLoop(first, tuple(_as_written(inside, level + 1)), f"{AXES.name} is switched off")
+            yield SequentialLoop(first, tuple(_as_written(inside, level + 1)), f"{PLANNING.name} is switched off")
         else:
             yield ArrayStatement(first, ())
 
@@ -206,10 +206,9 @@ def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
     return f"the store to {sink.buffer.name}{where} {kinds[dep.kind]}: {dep.kind} dependence on {dep.buffer.name}"
 
 
-def users_of(buffer: Buffer, program: Program, plan: Plan) -> list[Statement]:
-    """Statements that access a local, as they were written, or as they were planned if that introduced it."""
-    written = [s for s in program.statements if buffer in s.buffers()]
-    return written or [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
+def users_of(buffer: Buffer, plan: Plan) -> list[Statement]:
+    """Statements that access a local, as they were planned."""
+    return [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
 
 
 def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
@@ -226,7 +225,7 @@ def _with_expanded_locals(program: Program, result: Plan) -> Plan:
     """Give each local buffer an axis for each loop that was distributed over its users."""
     kept = [(n.loop, {m.statement.position for m in inner_statements((n,))}) for n in sequential_loops(result.nodes)]
     for buffer, depth in program.depth.items():
-        users = users_of(buffer, program, result)
+        users = users_of(buffer, result)
         if not users:
             continue
         positions = {s.position for s in users}

@@ -44,8 +44,8 @@ PERMUTATION = Form(
     "for i: for j: S  =  for j: for i: S, and loops around only some of the statements",
     "every dependence points forward in the new order",
 )
-INDEX_SET_SPLITTING = Form(
-    "structure.index_set_splitting",
+SPLITTING_AT_STEPS = Form(
+    "structure.splitting_at_steps",
     "for i, k: S  =  S where i < k; S where i == k; S where i > k",
     "the parts are all of the iterations (Griebl, Feautrier and Lengauer 2000)",
 )

@@ -40,7 +40,7 @@ from lower.tensor.triangular_blocks import MAX_BLOCKS
 
 TRIANGULAR_BLOCKING = Form(
     "structure.triangular_blocking",
-    "a product of which a triangle counts  =  its tiles, of which those outside are left out",
+    "for i, j <= i: s  =  for tiles at or below the diagonal: for i, j in the tile: s",
     "nothing reads the other triangle",
 )
 

@@ -22,7 +22,7 @@ from lower.nest.normalize import Program, read_by_bounds, relocated
 
 DELINEARIZATION = Form(
     "structure.delinearization",
-    "B[i * n + j]  =  B[i, j], with 0 <= j < n",
+    "A[n * i + j]  =  A[i, j]   where 0 <= j < n",
     "the places are the same (Grosser et al. 2015)",
 )
 

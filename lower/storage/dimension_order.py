@@ -23,7 +23,7 @@ from lower.nest.normalize import Program, read_by_bounds, relocated
 
 DIMENSION_ORDER = Form(
     "structure.dimension_order",
-    "a local [i, j]  =  a local [j, i]",
+    "A[i, j]  =  A[j, i]   for all accesses to a local",
     "nobody sees how a local lies in memory",
 )
 

@@ -21,7 +21,7 @@ from lower.nest.silent_stores import always_unchanged
 
 FORWARD_SUBSTITUTION = Form(
     "structure.forward_substitution",
-    "v = e; S(v)  =  S(e), where nothing that is stored on the way changes e",
+    "t = e; s(t)  =  s(e)   where nothing between changes e",
     "a value may be worked out where it is used",
 )
 

@@ -19,7 +19,7 @@ from lower.nest.normalize import Program, read_by_bounds, relocated
 
 CODE_MOTION = Form(
     "structure.invariant_code_motion",
-    "for i: a = e; S(a)  =  a = e; for i: S(a), where e is the same for all i",
+    "for i: t = e; s  =  t = e; for i: s   where e is the same for all i",
     "each iteration works out the same",
 )
 

@@ -18,7 +18,7 @@ from lower.nest.normalize import Program, read_by_bounds, relocated
 
 LINEARIZATION = Form(
     "structure.linearization",
-    "A[c // 4, i, c % 4]  =  B[c, i], with B the blocks of A in a row",
+    "A[p // b, p % b]  =  A[p]",
     "the places are the same",
 )
 

@@ -20,7 +20,7 @@ from lower.storage.forward_substitution import having, writer_of
 
 PRODUCER_INLINING = Form(
     "structure.producer_inlining",
-    "v = e(window); s += f(v)  =  s += f(e(window))",
+    "t = e; sum += f(t)  =  sum += f(e)   within a window",
     "a value may be worked out where it is used",
 )
 

@@ -16,8 +16,8 @@ from lower.analysis.freedoms import Form, Policy
 from lower.nest.normalize import Program, read_by_bounds, relocated, update_of
 
 DELICM = Form(
-    "structure.work_in_place",
-    "w = A[i]; w += ...; A[i] = w  =  A[i] += ...",
+    "structure.scalar_promotion_undone",
+    "w = A[i]; w += e; A[i] = w  =  A[i] += e   where nothing between reads or stores A[i]",
     "nothing else looks at A[i] meanwhile (DeLICM, Kruse and Grosser 2018)",
 )
 

@@ -19,7 +19,7 @@ from lower.nest.normalize import Program, mapped, moved, read_by_bounds, update_
 
 PAST_VALUES = Form(
     "structure.past_values",
-    "y = X[i - 1] kept in a variable  =  X[i - 1], with the first iterations apart",
+    "for i: s(y); y = Y[i]  =  s(y); Y[0]; for i >= 1: s(Y[i - 1])",
     "the variable holds what the array held then",
 )
 

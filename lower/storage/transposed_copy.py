@@ -37,7 +37,7 @@ from lower.storage.dimension_order import GAIN, costs, ordered
 
 TRANSPOSED_COPY = Form(
     "structure.transposed_copy",
-    "loop along the rows of A  =  loop along the columns of a transposed copy",
+    "for i: s(A[:, i])  =  B = transpose(A); for i: s(B[i]); A = transpose(B)",
     "the elements are the same, and what is stored is put back",
 )
 

@@ -60,7 +60,7 @@ WINDOW = 'A: T.Buffer((90, 90), "float32"), B: T.Buffer((70, 60), "float32"), C:
 # Of each form a program in which it is taken, by the name of a kernel in examples/ or as parameters and statements, and
 # a target or freedoms under which it pays.
 TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
-    "structure.array_axes": ("gemm", CPU),
+    "structure.planning": ("gemm", CPU),
     "structure.sums": ("gemm", CPU),
     "structure.extremes": ("max_pool", CPU),
     "structure.privatization": ("durbin", CPU),
@@ -76,8 +76,8 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     ),
     "structure.silent_stores": ("floyd_warshall", CPU),
     "structure.permutation": ("lu", CPU),
-    "structure.index_set_splitting": ("floyd_warshall", CPU),
-    "structure.phases": ("durbin", CPU),
+    "structure.splitting_at_steps": ("floyd_warshall", CPU),
+    "structure.index_set_splitting": ("durbin", CPU),
     "structure.blocking": ("lu", CPU),
     "structure.triangular_blocking": ("syrk", CPU),
     "structure.strip_mining": ("floyd_warshall", CPU),
@@ -130,7 +130,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
         CPU,
     ),
     "structure.invariant_code_motion": ("adi", CPU),
-    "structure.work_in_place": ("ludcmp", CPU),
+    "structure.scalar_promotion_undone": ("ludcmp", CPU),
     "structure.past_values": ("deriche", CPU),
     "structure.contraction": ("adi", CPU),
     "structure.copy_in_out": ("lu", CPU),
