@@ -13,6 +13,7 @@ from typing import assert_never, cast
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
 from ir.dtypes import DType
 from ir.floats import Floats
+from ir.naming import fresh
 from ir.nodes import (
     NEGATED,
     TRUE,
@@ -124,12 +125,7 @@ class Program:
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
-        fresh, count = name, 1
-        while fresh in self.names:
-            count += 1
-            fresh = f"{name}_{count}"
-        self.names.add(fresh)
-        return fresh
+        return fresh(name, self.names, first=2)
 
     def copied(self) -> tuple[dict[Buffer, int], set[Buffer], set[Buffer]]:
         """What plans change, to be restored."""

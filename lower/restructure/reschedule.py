@@ -15,6 +15,7 @@ from itertools import product
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, relations
+from ir.naming import lengthened
 from ir.nodes import Binary, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import substitute_expr
@@ -292,9 +293,7 @@ class _Builder:
     def _free(self, name: str, parts: Sequence[Part]) -> str:
         """A name that no loop of these parts has."""
         used = self.taken | {loop.var.name for p in parts for loop in (*p.time, *p.open, *p.statement.loops)}
-        while name in used:
-            name += "_"
-        return name
+        return lengthened(name, used)
 
     def _leaf(self, part: Part) -> ArrayStatement:
         """The statement over what is left of its loops, with their bounds as guards where they are no box."""

@@ -14,6 +14,7 @@ from itertools import pairwise
 from egraph_rules.cost.target import Target
 from ir.arith import fold_binary
 from ir.fold import fold
+from ir.naming import lengthened
 from ir.nodes import (
     NEGATED,
     Alloc,
@@ -262,7 +263,7 @@ def _in_digits(stmt: Stmt, names: set[str]) -> Stmt:
             return s
         strides = [*reversed(units), 1]
         radices = [a // b for a, b in pairwise([size, *strides])]
-        digits = [Var(_fresh(f"{s.var.name}_{k}", names), s.var.dtype) for k in range(len(strides))]
+        digits = [Var(lengthened(f"{s.var.name}_{k}", names), s.var.dtype) for k in range(len(strides))]
 
         def total(low: int, high: int) -> Expr:
             """The digits with units from `low` to below `high`, in units of `low`."""
@@ -349,10 +350,3 @@ def _units(e: Binary, var: Var) -> tuple[int, ...]:
     """Between which digits of a variable a quotient or rest cuts."""
     found = _quotient_or_rest(e, var)
     return () if found is None else tuple(u for u in found if u is not None)
-
-
-def _fresh(name: str, names: set[str]) -> str:
-    """A name that the program does not have; digits of loops one after the other may share it."""
-    while name in names:
-        name += "_"
-    return name

@@ -16,6 +16,7 @@ from math import prod
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
+from ir.naming import lengthened
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.presburger import sets as presburger
 from ir.traverse import map_expr, substitute_expr
@@ -359,9 +360,7 @@ class _Skewer:
 
     def _name(self, name: str) -> str:
         used = {loop.var.name for s in self.nest.statements for loop in s.loops} | self.nest.taken
-        while name in used:
-            name += "_"
-        return name
+        return lengthened(name, used)
 
     def _span(self) -> tuple[Linear, Linear]:
         """The first time and how many there are, by the boxes of both loops."""
