@@ -168,10 +168,11 @@ class _Scheduler(Forms):
             for group in components(statements, ((e.source, e.sink) for e in edges)):
                 inside = {s.position for s in group}
                 own = [e for e in edges if e.source in inside and e.sink in inside]
-                if len(group[0].loops) <= level or not self._stays(group, level, own):
+                stays = self._first_that_stays(group, level, own)
+                if stays is None:
                     continue
                 for buffer, users in self.users.items():
-                    if self.program.depth[buffer] <= level or buffer in tied:
+                    if self.program.depth[buffer] <= stays or buffer in tied:
                         continue
                     here = users & present
                     if here & inside and len(here) > 1:
@@ -179,9 +180,14 @@ class _Scheduler(Forms):
                         changed = changed or not here <= inside
                         first = min(here)
                         for other in here - {first}:
-                            edges += [Edge(first, other, level, None), Edge(other, first, level, None)]
+                            edges += [Edge(first, other, stays, None), Edge(other, first, stays, None)]
             if not changed:
                 return edges
+
+    def _first_that_stays(self, group: list[Statement], level: int, edges: list[Edge]) -> int | None:
+        """The first level from one on whose loop stays sequential around a group; None if all become axes."""
+        shared = min(common_loops(group[0], s) for s in group)
+        return next((k for k in range(level, shared) if self._stays(group, k, edges)), None)
 
     def _stays(self, group: list[Statement], level: int, edges: list[Edge]) -> bool:
         if self.ranges_of(group, level) is not None:
