@@ -13,8 +13,9 @@ from egraph_rules.check.record import verdict_on
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from ir.floats import freedom_names
 from loopsat import testing
+from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.commands.cli import command_parsers
-from lower.tensor.rules import tensor_rules
+from lower.runtime.switches import FORMS
 
 ROOT = Path(__file__).parent.parent
 MORE = {  # public names that are not in `loopsat` itself
@@ -40,21 +41,30 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def rules() -> str:
-    """Every rule with its law, reason, freedoms and how it was checked, by family."""
+    """Every rule and form with its law, reason, freedoms and how it was checked, by family."""
     default = {rule.name for rule in search_rules()}
-    lines = ["# Rules", "", "Those of the search, by family; `loopsat rules` prints the same.", ""]
+    lines = [
+        "# Rules",
+        "",
+        "Those of the search, and forms of lowering; `loopsat rules` prints the same.",
+        "",
+    ]
     for family in dict.fromkeys(rule.family for rule in all_rules()):
         lines += [f"## {family}", "", FAMILIES[family], ""]
         for rule in (r for r in all_rules() if r.family == family):
             lines += [f"### `{rule.name}`", "", *_law(rule.law), f"Because {rule.reason}."]
             if rule.floats:
                 lines.append(f"Needs the float freedoms {', '.join(freedom_names(rule.floats))}.")
-            if rule.name not in default:
+            if rule.name not in default and rule.terms is None:
                 lines.append("Not in the default search.")
             lines += [f"Checked: {verdict_on(rule) or 'not since it was changed'}.", ""]
-    lines += ["## tensor", "", "What a sum over array axes may be instead, when a program is lowered.", ""]
-    for idiom in tensor_rules():
-        lines += [f"### `{idiom.name}`", "", *_law(idiom.law), f"Because {idiom.reason}.", ""]
+    for family, about in FORM_FAMILIES.items():
+        lines += [f"## {family}", "", f"{about[0].upper()}{about[1:]}. Chosen by price when a program is lowered.", ""]
+        for form in (f for f in FORMS if f.family == family):
+            lines += [f"### `{form.name}`", "", *_law(form.law), f"Because {form.reason}."]
+            if form.floats:
+                lines.append(f"Needs the float freedoms {', '.join(freedom_names(form.floats))}.")
+            lines.append("")
     return "\n".join(lines)
 
 

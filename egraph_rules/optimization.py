@@ -33,7 +33,7 @@ from egraph_rules.search.language import engine_with
 from egraph_rules.search.saturate import Outcome, saturate
 from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis
-from ir.errors import ScheduleError, suggest
+from ir.errors import RuleError, ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
@@ -261,6 +261,10 @@ def optimize(
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
     active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)
+    refused = next((r.name for r in active if r.terms is not None), None)
+    if refused is not None:
+        help = "register it: lowering uses rules over tensor terms"
+        raise RuleError("rule", f"rule {refused} is about tensor terms, of which a search has none", help=help)
     check_names(func, (r.replacement for r in active if r.replacement is not None))
     report = Report()
     patience = Patience(limits.seconds, work=limits.work)

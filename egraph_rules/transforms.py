@@ -56,7 +56,7 @@ _NO_NAMES = replace(CPU, name="no names", arith=0.0, division=0.0, special=0.0, 
 _BRANCHES = (statements.branch_true, statements.branch_false, statements.branch_identical, statements.branch_noop)
 _NOTHING = (
     statements.seq_noop, statements.loop_noop, statements.block_noop, statements.let_noop, statements.alloc_noop,
-    statements.store_back, statements.store_known_int, statements.store_known_float, statements.without_effect,
+    statements.store_back, statements.store_known_int, statements.store_known_float, statements.leaf_without_effect,
     statements.skip,
 )  # fmt: skip
 _OVERCOMPUTE = (

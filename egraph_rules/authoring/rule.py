@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
 from itertools import product
+from typing import TYPE_CHECKING
 
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number, operand_dtype
@@ -36,6 +37,9 @@ from ir.operators import OWN, Named, number
 from ir.page import Section
 from ir.shown import Shown
 from ir.traverse import children, walk_expr, with_children
+
+if TYPE_CHECKING:
+    from egraph_rules.authoring.tensor import TensorTerms
 
 
 class Kinds(Enum):
@@ -99,7 +103,8 @@ class Rule(Shown):
     `dtype` is the one that operands must have, where functions that the rule calls fix it. `question` is the
     conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are the
     functions of rules written as in `egraph_rules.authoring.proposal`, which run in Python. Statements that a rule
-    `settles` are worse than what it makes of them in any program: nothing else is tried on them.
+    `settles` are worse than what it makes of them in any program: nothing else is tried on them. `terms` are the two
+    sides of a rule over tensor terms, which lowering uses and no search.
     """
 
     name: str
@@ -117,6 +122,7 @@ class Rule(Shown):
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
     settles: Callable[[Stmt, Stmt], bool] | None = None
+    terms: TensorTerms | None = None
 
     def brief(self) -> str:
         """Its name and law."""
@@ -129,8 +135,8 @@ class Rule(Shown):
 
     @property
     def in_engine(self) -> bool:
-        """Whether egglog runs the rule."""
-        return self.propose is None and self.propose_expr is None
+        """Whether egglog runs the rule in a search."""
+        return self.propose is None and self.propose_expr is None and self.terms is None
 
     @property
     def family(self) -> str:
@@ -472,11 +478,6 @@ def _list(items: list[str]) -> str:
 
 def _literal(expr: Const) -> str:
     return repr(float(expr.value)) if expr.dtype.is_float else str(int(expr.value))
-
-
-def statement_rule(name: str, law: str, because: str, query: str, action: str) -> Rule:
-    """A rule over statements in a context, written against the tables of `language.py`."""
-    return Rule(name, law, because, Floats.STRICT, f'(rule ({query}) ({action}) :name "{name}")')
 
 
 def kind_rows() -> list[tuple[str, str]]:

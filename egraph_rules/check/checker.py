@@ -13,6 +13,7 @@ from egraph_rules.check.proposals import Proposals
 from egraph_rules.check.repairs import forgotten_condition
 from egraph_rules.check.searched import Searched
 from egraph_rules.check.shrink import Retest, simpler_values
+from egraph_rules.check.tensors import check_terms
 from egraph_rules.check.trial import Tally, Trial, refutation, run_trials, search_instances
 from egraph_rules.check.verdict import Verdict, refuse
 from ir.presburger.sets import exclusive
@@ -44,6 +45,8 @@ def check_rule(rule: Rule, *, examples: int = 500, seed: int = 0, smallest: bool
     Raises:
         RuleError: the rule's function fails on a program.
     """
+    if rule.terms is not None:
+        return check_terms(rule, rule.terms, examples, seed)
     proof = attempt(rule)
     done: list[str] = []
     matched = 0

@@ -65,6 +65,9 @@ class Verdict(Shown):
 
 def refuse(verdict: Verdict) -> RuleError:
     """The error for a rule that may not be relied on: refuted, or not checked."""
+    if verdict.refuted and verdict.counterexample is None:
+        help = "add the side condition that excludes this; or register it with `unchecked=True` if you know better"
+        return RuleError("rule-refuted", f"rule {verdict.rule} does not hold", notes=[verdict.how], help=help)
     if verdict.counterexample is None:
         message = f"rule {verdict.rule} could not be checked: {verdict.how}"
         help = "register it with `unchecked=True` if you know that it holds"

@@ -31,7 +31,6 @@ from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.effects import EffectAnalysis, LoopSets, before
-from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
     Alloc,
@@ -53,6 +52,7 @@ from ir.nodes import (
     Var,
 )
 from ir.presburger import sets as pb
+from ir.presburger.facts import bound_to
 from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
 
 Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
@@ -586,16 +586,6 @@ class Contexts:
 
 def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
     return one if other is None else one.union(other)
-
-
-def bound_to(var: Var, value: Expr) -> isl.Set:
-    """What a binding says of its variable, as a params set."""
-    if var.dtype is DType.BOOL:
-        cond = pb.condition(value)
-        yes, no = (pb.symbol(var.name).eq_set(pb.number(k)) for k in (1, 0))
-        return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
-    meaning = pb.affine(value) if var.dtype.is_integer else None
-    return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
 
 
 def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:

@@ -155,10 +155,13 @@ class _Asker:
             if Floats.FINITE in missing and reads is not None:
                 hint = f"; or say with T.assume what `{reads}` is where that is known, as in padding"
             return f"it needs the float freedom {needs}, which is withdrawn; grant it with `floats`{hint}"
-        if rule.family in search.without:
-            return f"the family {rule.family} is left out by `without`"
+        if rule.family in search.without or rule.name in search.without:
+            what = f"the family {rule.family}" if rule.family in search.without else "it"
+            return f"{what} is left out by `without`"
         if search.given:
             return "other rules were given with `rules`"
+        if rule.terms is not None:
+            return "it is about sums over array axes, which lowering takes apart; no search uses it"
         if all(r.name != rule.name for r in search_rules()):
             return (
                 "it serves directed steps (egraph_rules.transforms) and single expressions (`simplify`) only; "

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from egraph_rules.modules.choice import Choice, Conversion
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.variants import Pricer, Variant, copying
+from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, CallStmt, Let, PrimFunc, Seq, Stmt, seq
-from ir.program.calls import fresh
 from ir.program.edit import names_in
 from ir.schedule.storage import Storage, entry_claim
 from ir.sections import Section

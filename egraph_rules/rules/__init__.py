@@ -19,6 +19,7 @@ from egraph_rules.rules.operands import OPERAND_RULES
 from egraph_rules.rules.padding import PADDING_RULES
 from egraph_rules.rules.splitting import SPLITTING_RULES
 from egraph_rules.rules.statements import STATEMENT_RULES
+from egraph_rules.rules.tensor import TENSOR_RULES
 from egraph_rules.rules.wrapping import WRAPPING_RULES, symbolic_terms
 
 # What each family is for.
@@ -38,14 +39,16 @@ FAMILIES: dict[str, str] = {
     "let": "names for values, taken out and brought in",
     "conditionals": "branches beside or inside each other",
     "guard": "branches around work that does nothing visible for some iterations",
+    "tensor": "what a sum over array axes may be instead, when a program is lowered",
 }
 
 EXPRESSION_RULES = (*OPERAND_RULES, *INTEGER_RULES, *FLOAT_RULES, *BOOLEAN_RULES, *FUNCTION_RULES)
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """Every built-in rule; some serve directed steps and `simplify` only."""
+    """Every built-in rule; some serve directed steps and `simplify` only, some lowering."""
     more = (*AFFINE_RULES, *ALGEBRA_RULES, *CASE_RULES, binding, *LET_RULES, *TERM_RULES, *WRAPPING_RULES)
+    more += TENSOR_RULES
     return tuple(dict.fromkeys((*search_rules(), *more)))
 
 

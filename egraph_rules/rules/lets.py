@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
-from egraph_rules.contexts.context import bound_to
 from ir.dtypes import DType
+from ir.naming import fresh
 from ir.nodes import (
     Alloc,
     Assert,
@@ -39,6 +39,7 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger import sets as pb
+from ir.presburger.facts import bound_to
 from ir.traverse import (
     bound_var,
     children,
@@ -228,12 +229,7 @@ class Names:
     def new(self, stem: str, dtype: DType, near: str = "") -> Var:
         """A variable, named after a loop's if that belongs to the statement: `i_term`."""
         stem = f"{near}._{stem}" if near in self.own else stem
-        name, count = stem, 1
-        while name in self.taken:
-            count += 1
-            name = f"{stem}_{count}"
-        self.taken.add(name)
-        return Var(name, dtype)
+        return Var(fresh(stem, self.taken, first=2), dtype)
 
 
 # Putting values in place of names ------------------------------------------------------------------------------------

@@ -9,9 +9,7 @@ from typing import assert_never, cast
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite
-from egraph_rules.contexts.context import bound_to
 from ir.analysis.effects import meeting
-from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -20,8 +18,6 @@ from ir.nodes import (
     Assume,
     Binary,
     Block,
-    Cast,
-    Const,
     Evaluate,
     Expr,
     For,
@@ -35,6 +31,8 @@ from ir.nodes import (
 )
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.presburger.facts import bound_to
+from ir.program.calls import of_dtype
 from ir.traverse import all_exprs, free_vars, has_loads, substitute, walk
 
 _MAX_PIECES = 1  # bounds of more cases cost more than the iterations they save
@@ -105,7 +103,7 @@ def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
     if first is None or last is None or not first.is_equal(last) or first.n_piece() > _MAX_PIECES:
         return None
     when = readback.condition(line.params(), scope, here.domain)
-    return when, _typed(readback.expression(first.coalesce(), scope, line.params()), loop.var.dtype)
+    return when, of_dtype(readback.expression(first.coalesce(), scope, line.params()), loop.var.dtype)
 
 
 def _shortened(loop: For, here: Here, iterations: Callable[[], isl.Set]) -> Iterator[Stmt]:
@@ -179,19 +177,13 @@ def _bounds(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:
         return None
     scope = {v.name: v for v in (*here.scope, *(v for e in all_exprs(loop) for v in free_vars(e)))}
     first, count = (readback.expression(f.coalesce(), scope, outer) for f in (low, extent))
-    return _typed(first, loop.var.dtype), _typed(count, loop.var.dtype)
+    return of_dtype(first, loop.var.dtype), of_dtype(count, loop.var.dtype)
 
 
 def _everywhere(function: isl.PwAff) -> isl.PwAff | None:
     """A function of one piece, also where it was not defined."""
     pieces = function.coalesce().get_pieces()
     return isl.PwAff.from_aff(pieces[0][1]) if len(pieces) == 1 else None
-
-
-def _typed(expr: Expr, dtype: DType) -> Expr:
-    if isinstance(expr, Const):
-        return const(int(expr.value), dtype)
-    return expr if expr.dtype is dtype else Cast(dtype, expr)
 
 
 @rewrite(law="for i in 1: s  =  s with i = 0", because="the one iteration is the first")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
+from egraph_rules.rules.tensor import TENSOR_RULES
 from ir.errors import RuleError, suggest
 
 _registered: dict[str, Rule] = {}
@@ -39,17 +40,35 @@ def registered_rules() -> tuple[Rule, ...]:
     return tuple(_registered.values())
 
 
+def known_rules() -> tuple[str, ...]:
+    """Families and names of the rules that a search or lowering may use, families first."""
+    rules = (*search_rules(), *TENSOR_RULES, *registered_rules())
+    return (*dict.fromkeys((*FAMILIES, *(r.family for r in rules))), *(r.name for r in rules))
+
+
+def is_rule(name: str) -> bool:
+    """Whether a family or a rule is called so."""
+    return name in known_rules()
+
+
 def active_rules(without: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """The rules of a search: the built-in ones and those registered, except some families.
+    """The rules of a search: the built-in ones and those registered, except some by family or name.
 
     Raises:
-        RuleError: there is no such family.
+        RuleError: there is no such family or rule.
     """
-    rules = (*search_rules(), *registered_rules())
-    families = {*FAMILIES, *(r.family for r in rules)}
+    known = known_rules()
     excluded = (without,) if isinstance(without, str) else tuple(without)
     for name in excluded:
-        if name not in families:
-            help = suggest(name, families) or f"the families are {', '.join(sorted(families))}"
-            raise RuleError("rule", f"there is no family of rules `{name}`", help=help)
-    return tuple(r for r in rules if r.family not in excluded)
+        if name not in known:
+            families = sorted(name for name in known if "." not in name)
+            help = suggest(name, known) or f"the families are {', '.join(families)}"
+            raise RuleError("rule", f"there is no family of rules `{name}`, nor a rule", help=help)
+    rules = (*search_rules(), *(r for r in registered_rules() if r.terms is None))
+    return tuple(r for r in rules if r.family not in excluded and r.name not in excluded)
+
+
+def active_tensor_rules(without: Collection[str] = ()) -> tuple[Rule, ...]:
+    """The rules over tensor terms, built-in and registered, except some by family or name."""
+    rules = (*TENSOR_RULES, *(r for r in registered_rules() if r.terms is not None))
+    return tuple(r for r in rules if r.family not in without and r.name not in without)

@@ -22,7 +22,6 @@ from ir.fold import fold
 from ir.nodes import (
     SKIP,
     Binary,
-    Cast,
     Const,
     Expr,
     For,
@@ -39,6 +38,7 @@ from ir.nodes import (
 from ir.operators import LIBRARY
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.program.calls import of_dtype
 from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
 from ir.traverse import (
@@ -142,7 +142,7 @@ def _grouped(loop: For, position: Expr, factor: int, here: Here) -> Stmt | None:
     scope: dict[str, Expr] = {v.name: v for e in (loop.start, loop.extent, shift) for v in free_vars(e)}
     low = _quotient(first.add(offset), factor)
     groups = _quotient(first.add(count).add(offset).sub(pb.number(1)), factor).sub(low).add(pb.number(1))
-    start, extent = (_typed(readback.expression(f, scope, here.domain), dtype) for f in (low, groups))
+    start, extent = (of_dtype(readback.expression(f, scope, here.domain), dtype) for f in (low, groups))
     outer, inner = Var(f"{loop.var.name}.o", dtype), Var(f"{loop.var.name}.i", dtype)
     nest = For(inner, const(0, dtype), const(factor, dtype), loop.body, span=loop.span)
     whole = For(outer, start, extent, nest, span=loop.span)
@@ -172,12 +172,6 @@ def _stays_within(dtype: DType, exprs: Sequence[Expr], place: Here) -> bool:
 
 def _quotient(value: isl.PwAff, factor: int) -> isl.PwAff:
     return value.scale_down_val(isl.Val.int_from_si(isl.DEFAULT_CONTEXT, factor)).floor()
-
-
-def _typed(expr: Expr, dtype: DType) -> Expr:
-    if isinstance(expr, Const):
-        return const(int(expr.value), dtype)
-    return expr if expr.dtype is dtype else Cast(dtype, expr)
 
 
 def _tidied(stmt: Stmt, new: set[Var], place: Here) -> Stmt:
@@ -369,7 +363,7 @@ def _split(loop: For, cond: Expr, here: Here) -> Stmt | None:
         count = end.sub(begin)
         if not here.domain.is_subset(count.eq_set(pb.number(0))):
             bounds = (readback.expression(f.coalesce(), scope, here.domain) for f in (begin, count))
-            start, extent = (_typed(e, loop.var.dtype) for e in bounds)
+            start, extent = (of_dtype(e, loop.var.dtype) for e in bounds)
             parts.append(replace(loop, start=start, extent=extent))
     return seq(*parts)
 

@@ -13,6 +13,7 @@ from functools import reduce
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.algebra import Atoms, Monomial, Polynomial
 from ir.dtypes import DType
+from ir.naming import unused
 from ir.nodes import Binary, Cast, Const, Expr, For, Let, Load, Select, Stmt, Store, Undef, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, map_stmt, walk_expr
@@ -148,7 +149,7 @@ class _Hoisting:
             if known.same(value):
                 return name
         taken = {name.name for names in self.bindings.values() for name, _ in names}
-        name = next(n for n in (stem, *(f"{stem}_{k}" for k in range(2, len(taken) + 3))) if n not in taken)
+        name = unused(stem, taken, first=2)
         bound.append((Var(name, dtype), value))
         return bound[-1][0]
 

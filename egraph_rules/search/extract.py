@@ -21,6 +21,7 @@ from egraph_rules.engine.engine import Row
 from egraph_rules.engine.functions import function_numbered
 from egraph_rules.search.encode import Numbering
 from ir.dtypes import DType
+from ir.naming import unused
 from ir.nodes import (
     COMPARE_OPS,
     LOGICAL_OPS,
@@ -381,11 +382,7 @@ class Rebuilder:
     def _bind(self, facts: int, number: int, level: Var, scope: dict[Var, Expr]) -> tuple[Var, dict[Var, Expr]]:
         wanted = self.names.get((facts, number), "v")
         taken = self.reserved | {v.name for v in scope.values() if isinstance(v, Var)}
-        name, count = wanted, 0
-        while name in taken:
-            count += 1
-            name = f"{wanted}_{count}"
-        var = Var(name, level.dtype)
+        var = Var(unused(wanted, taken), level.dtype)
         return var, {**scope, level: var}
 
 

@@ -98,9 +98,9 @@ def _stop(loop: For) -> Expr:
 
 def _column(region: isl.Set, name: str) -> isl.Set:
     """The values that one variable takes in a params set, as a set of rank one."""
-    region = isl.Set.from_params(pb.forget(region, pb.variables(region) - {name}))
-    position = region.find_dim_by_name(isl.dim_type.param, name)
-    return region.move_dims(isl.dim_type.set, 0, isl.dim_type.param, position, 1)
+    values = pb.line(pb.forget(region, pb.variables(region) - {name}), name)
+    assert values is not None, f"the set says something of {name}"
+    return values
 
 
 def _least(region: isl.Set, name: str) -> int | None:

@@ -13,6 +13,7 @@ from typing import assert_never, cast
 import islpy as isl
 
 from ir.errors import Span
+from ir.naming import fresh
 from ir.nodes import (
     Alloc,
     AnyStmt,
@@ -198,12 +199,7 @@ class _Finder:
         self.visit(block.body, inside)
 
     def _name(self, wanted: str) -> str:
-        name, count = wanted, 0
-        while name in self.names:
-            count += 1
-            name = f"{wanted}_{count}"
-        self.names.add(name)
-        return name
+        return fresh(wanted, self.names)
 
     def _store(self, store: Store, scope: _Scope) -> None:
         stage = scope.stage

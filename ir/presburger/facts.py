@@ -44,21 +44,24 @@ def _learned(parent: Stmt, child: Stmt) -> isl.Set:
         case For() as loop:
             return pb.loop_domain(loop.var, loop.start, loop.extent).may
         case Let(var=var, value=value):
-            return _equals(var, value)
+            return bound_to(var, value)
         case Block(axes=axes, predicate=predicate):
             known = pb.condition(predicate).may
             for axis in axes:
-                known = known.intersect(_equals(axis.var, axis.value))
+                known = known.intersect(bound_to(axis.var, axis.value))
             return known
         case _:
             return pb.always()
 
 
-def _equals(var: Var, value: Expr) -> isl.Set:
+def bound_to(var: Var, value: Expr) -> isl.Set:
+    """What a binding says of its variable, as a params set."""
     if var.dtype is DType.BOOL:
-        return pb.always()
-    amount = pb.affine(value)
-    return pb.always() if amount is None else pb.symbol(var.name).eq_set(amount)
+        cond = pb.condition(value)
+        yes, no = (pb.symbol(var.name).eq_set(pb.number(k)) for k in (1, 0))
+        return yes.intersect(cond.may).union(no.intersect(cond.must.complement()))
+    meaning = pb.affine(value) if var.dtype.is_integer else None
+    return pb.always() if meaning is None else pb.symbol(var.name).eq_set(meaning)
 
 
 def proven(cond: Expr, known: isl.Set) -> bool:

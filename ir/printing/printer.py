@@ -12,6 +12,7 @@ from typing import assert_never, cast
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.functions import functions_in
+from ir.naming import lengthened
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -159,9 +160,7 @@ def _handle_names(func: PrimFunc, buffers: list[Buffer]) -> list[str]:
             taken.add(stmt.buffer.name)
     names: list[str] = []
     for buffer in buffers:
-        name = f"{buffer.name}_handle"
-        while name in taken:
-            name += "_"
+        name = lengthened(f"{buffer.name}_handle", taken)
         taken.add(name)
         names.append(name)
     return names

@@ -14,6 +14,7 @@ from functools import partial
 from typing import assert_never, cast
 
 from ir.dtypes import DType
+from ir.naming import fresh
 from ir.nodes import (
     Alloc,
     AnyStmt,
@@ -327,13 +328,3 @@ class Copy:
             return self.buffers.get(buffer.name, buffer), indices
         own = iter(indices)
         return section.buffer, tuple(a if n is None else plus(a, next(own)) for a, n in section.ranges)
-
-
-def fresh(name: str, taken: set[str]) -> str:
-    """`name` or a variation that is not taken; it is taken afterwards."""
-    candidate, count = name, 0
-    while candidate in taken:
-        count += 1
-        candidate = f"{name}_{count}"
-    taken.add(candidate)
-    return candidate

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
+from ir.naming import fresh
 from ir.nodes import Buffer, Expr, PrimFunc, Var
-from ir.program.calls import Copy, fresh
+from ir.program.calls import Copy
 from ir.sections import Section
 from ir.traverse import shape_vars
 

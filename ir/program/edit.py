@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from ir.errors import ScheduleError, Span, suggest
 from ir.functions import functions_in
+from ir.naming import fresh
 from ir.nodes import (
     Alloc,
     Binary,
@@ -30,7 +31,6 @@ from ir.nodes import (
     const,
     seq,
 )
-from ir.program.calls import fresh
 from ir.sections import passed
 from ir.traverse import (
     bound_var,

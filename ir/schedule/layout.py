@@ -14,13 +14,13 @@ from ir.analysis.effects import EffectAnalysis, get
 from ir.dtypes import DType
 from ir.errors import LoopsatError, suggest
 from ir.functions import inlined
+from ir.naming import fresh
 from ir.nodes import Binary, Buffer, Call, Cast, Const, Expr, PrimFunc, Select, Unary, Var
 from ir.presburger import sets as pb
 from ir.presburger.geometry import Geometry, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
-from ir.program.edit import fresh
 from ir.schedule.storage import Storage
 from ir.transform.dimension_order import record_of
 from ir.transform.padding import index_names

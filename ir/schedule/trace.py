@@ -13,6 +13,7 @@ from typing import Protocol, cast
 from ir.dtypes import DType
 from ir.errors import LoopsatError, ScheduleError
 from ir.functions import inline_calls
+from ir.naming import unused
 from ir.nodes import (
     Binary,
     BinaryOp,
@@ -215,11 +216,7 @@ class _Writer:
             return known
         stem = re.sub(r"\W", "_", f"{ref.name}_block" if isinstance(ref, BlockRef) else ref.name)
         stem = stem if stem.isidentifier() else f"_{stem}"
-        name, count = stem, 0
-        while name in _RESERVED or keyword.iskeyword(name) or name in self.names.values():
-            count += 1
-            name = f"{stem}_{count}"
-        self.names[ref] = name
+        name = self.names[ref] = unused(stem, {*_RESERVED, *keyword.kwlist, *self.names.values()})
         return name
 
     def _python(self, value: object) -> str:

@@ -16,6 +16,7 @@ import ast
 from collections.abc import Sequence
 
 from ir.dtypes import DType
+from ir.naming import unused
 from ir.nodes import Alloc, Buffer, CallStmt, Expr, PrimFunc, Stmt, Var, const, seq
 from ir.script.expressions import ExprParser, dialect_name
 from ir.script.kernels import Kernels
@@ -117,10 +118,7 @@ class _Graph:
         extents = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else [shape]
         dtype = parser.dtype_of(given["dtype"]) if "dtype" in given else DType.FLOAT32
         sizes = tuple(self._extent(e, parser) for e in extents)
-        new, count = name, 0
-        while new in self.taken or new in self.sizes:
-            count += 1
-            new = f"{name}_{count}"
+        new = unused(name, {*self.taken, *self.sizes})
         self.taken.add(new)
         return Buffer(new, sizes, dtype, span=self.source.span(note))
 

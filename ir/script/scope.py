@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ir.errors import ParseError, Span, suggest
+from ir.naming import unused
 from ir.nodes import Binary, Buffer, Const, Expr, Function, Var
 from ir.script.hints import CONTAINS
 
@@ -97,11 +98,7 @@ class Scope:
 
     def fresh(self, name: str) -> str:
         """`name`, or a variation of it that nothing on this path uses."""
-        candidate, count = name, 0
-        while candidate in self.taken:
-            count += 1
-            candidate = f"{name}_{count}"
-        return candidate
+        return unused(name, self.taken)
 
     def look_up(self, name: str, node: ast.AST, source: Source) -> Binding:
         """What a name means.

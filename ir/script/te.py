@@ -19,6 +19,7 @@ from typing import Literal, NoReturn, cast, overload
 
 from ir.dtypes import DType, from_name
 from ir.errors import Span, VerifyError, suggest
+from ir.naming import fresh
 from ir.nodes import (
     Alloc,
     Binary,
@@ -395,19 +396,10 @@ class _Builder:
         return tuple(params)
 
     def _buffer(self, tensor: Tensor) -> Buffer:
-        name = self._fresh(tensor.name or ("placeholder" if tensor.stage is None else "compute"), self.taken)
+        name = fresh(tensor.name or ("placeholder" if tensor.stage is None else "compute"), self.taken)
         buffer = Buffer(name, tensor.shape, tensor.dtype, span=tensor.span)
         self.buffers[tensor] = buffer
         return buffer
-
-    @staticmethod
-    def _fresh(name: str, taken: set[str]) -> str:
-        candidate, count = name, 0
-        while candidate in taken:
-            count += 1
-            candidate = f"{name}_{count}"
-        taken.add(candidate)
-        return candidate
 
     def _stage(self, stage: Stage, sizes: set[str]) -> Stmt:
         """The loops and the block of a stage."""
@@ -416,8 +408,8 @@ class _Builder:
         bounds = [*zip(zeros, stage.shape, strict=True), *((a.start, a.extent) for a in stage.reduced)]
         loops: list[tuple[Var, Expr, Expr]] = []
         for axis, (start, extent) in zip((*stage.axes, *stage.reduced), bounds, strict=True):
-            loops.append((Var(self._fresh(axis.name, taken), axis.dtype, stage.span), start, extent))
-        names = [Var(self._fresh(f"v_{v.name}", taken), v.dtype, stage.span) for v, _, _ in loops]
+            loops.append((Var(fresh(axis.name, taken), axis.dtype, stage.span), start, extent))
+        names = [Var(fresh(f"v_{v.name}", taken), v.dtype, stage.span) for v, _, _ in loops]
         axes = tuple(
             IterVar(n, "spatial" if k < len(stage.axes) else "reduce", start, extent, v)
             for k, (n, (v, start, extent)) in enumerate(zip(names, loops, strict=True))
@@ -433,7 +425,7 @@ class _Builder:
 
     def _block_name(self, stage: Stage) -> str:
         own = stage.name if len(stage.values) > 1 else ""
-        return self._fresh(own if own else self.outputs[stage, 0].name, self.blocks)
+        return fresh(own if own else self.outputs[stage, 0].name, self.blocks)
 
     def _statements(
         self, stage: Stage, values: Mapping[Var, Expr], place: tuple[Var, ...], sizes: set[str]

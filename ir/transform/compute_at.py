@@ -34,6 +34,7 @@ from ir.analysis.stages import (
     with_allocations_first,
 )
 from ir.dtypes import DType
+from ir.naming import fresh
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -62,7 +63,6 @@ from ir.presburger.facts import facts_at, proven
 from ir.program.blocks import lower_statement
 from ir.program.edit import (
     Changed,
-    fresh,
     loop_path,
     loops_around,
     names_in,

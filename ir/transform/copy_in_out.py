@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from ir.analysis.effects import EffectAnalysis, get
+from ir.naming import fresh
 from ir.nodes import Alloc, Assume, Block, Buffer, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, seq
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts, facts_at
@@ -20,7 +21,6 @@ from ir.program.edit import (
     blocks_of,
     find_buffer,
     forget_regions,
-    fresh,
     names_in,
     nest,
     path_to,

@@ -14,6 +14,7 @@ import islpy as isl
 
 from ir.dtypes import DType
 from ir.errors import LoopsatError
+from ir.naming import fresh
 from ir.nodes import Alloc, Buffer, Expr, Load, Module, PrimFunc, Stmt, Store, Var, seq
 from ir.presburger import sets as pb
 from ir.presburger.geometry import Geometry, apply, geometry
@@ -25,7 +26,6 @@ from ir.program.edit import (
     block_path,
     blocks_of,
     find_buffer,
-    fresh,
     names_in,
     path_to,
     refuse,

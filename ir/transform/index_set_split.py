@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import islpy as isl
 
+from ir.naming import fresh
 from ir.nodes import FALSE, TRUE, Binary, Block, Const, Expr, For, If, PrimFunc, Select, Stmt, Unary, const, seq
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, proven
 from ir.printing.printer import to_script
-from ir.program.edit import Changed, fresh, loop_path, names_in, plus, refuse, scope_of, with_body, with_children
+from ir.program.edit import Changed, loop_path, names_in, plus, refuse, scope_of, with_body, with_children
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute, walk_expr
 
 _MAX_CUTS = 4  # each part is a copy of the body

@@ -10,11 +10,12 @@ import islpy as isl
 
 from ir.analysis.defined import is_defined
 from ir.analysis.legality import carried, check_order
+from ir.naming import fresh
 from ir.nodes import SKIP, Binary, Const, Expr, For, If, LoopKind, PrimFunc, Stmt, Var, const
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at, guarded, proven
 from ir.printing.printer import to_script
-from ir.program.edit import Changed, fresh, loop_path, names_in, nest, plus, refuse, scope_of, times, with_body
+from ir.program.edit import Changed, loop_path, names_in, nest, plus, refuse, scope_of, times, with_body
 from ir.traverse import buffers_written, free_vars, has_loads, loads, substitute
 
 _MAX_PARTS = 16  # more loops than that are a mistake

@@ -9,6 +9,7 @@ from typing import NoReturn
 from ir.analysis.effects import EffectAnalysis, get, read_regions
 from ir.arith import rounded
 from ir.dtypes import DType
+from ir.naming import fresh
 from ir.nodes import (
     FALSE,
     SKIP,
@@ -37,7 +38,7 @@ from ir.presburger.geometry import Geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
-from ir.program.edit import fresh, nest, refuse
+from ir.program.edit import nest, refuse
 from ir.traverse import buffers_written, free_vars, loads, map_expr, substitute_expr
 
 Filler = Callable[[Sequence[Expr]], Expr]  # the value at physical indices

@@ -11,6 +11,7 @@ import islpy as isl
 from ir.analysis.defined import is_defined
 from ir.analysis.legality import check_order, domain_of, events
 from ir.analysis.stages import conflict
+from ir.naming import fresh
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -38,7 +39,6 @@ from ir.program.edit import (
     Changed,
     block_path,
     folded,
-    fresh,
     loop_path,
     names_in,
     nest,

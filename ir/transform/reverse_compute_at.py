@@ -21,6 +21,7 @@ from ir.analysis.stages import (
     with_allocations_first,
     without_tails,
 )
+from ir.naming import fresh
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -37,7 +38,7 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.program.blocks import lower_statement
-from ir.program.edit import Changed, fresh, loops_around, names_in, path_to, refuse, replace_at, scope_of
+from ir.program.edit import Changed, loops_around, names_in, path_to, refuse, replace_at, scope_of
 from ir.transform.compute_at import OPERATIONS, too_many_steps
 from ir.transform.restrict import Kept, Restriction, renamed
 

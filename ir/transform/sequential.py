@@ -17,6 +17,7 @@ import islpy as isl
 from ir.analysis.accesses import accesses_in, nests_with, plain, refuse_two, same_place, separate_loops, touches
 from ir.analysis.legality import Violation, check_order
 from ir.dtypes import DType
+from ir.naming import fresh
 from ir.nodes import (
     SKIP,
     TRUE,
@@ -47,7 +48,6 @@ from ir.program.edit import (
     block_path,
     blocks_of,
     find_buffer,
-    fresh,
     loop_path,
     names_in,
     path_to,

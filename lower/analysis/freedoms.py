@@ -1,8 +1,9 @@
-"""Which freedoms of the float policy each form of the lowering takes. A form that rounds otherwise than the program, or
-counts on finite numbers, is declared here and asks before it is taken; no other place decides by the policy.
+"""What a form of the lowering declares of itself, and what callers grant: freedoms of floats, and what is switched off.
 
-Rules declare theirs where they are written: those of the search (`egraph_rules/rules`), of tensor terms
-(`lower/tensor/rules.py`) and of statements that change nothing (`lower/nest/silent_stores.py`).
+Whatever lowering may choose is a `Form` with a name, a law, a reason and the float freedoms that it takes, declared
+where it is implemented; `lower/runtime/switches.py` has the table of all. It asks the `Policy` before it is taken; no
+other place decides by what was granted. Rules declare theirs where they are written (`egraph_rules/rules`), and so do
+those of statements that change nothing (`lower/nest/silent_stores.py`).
 """
 
 from __future__ import annotations
@@ -14,40 +15,31 @@ from ir.dtypes import DType
 from ir.errors import OptionError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 
-_ORDER = Floats.REASSOCIATE
-_APART = Floats.DISTRIBUTE
-_SIGNS = Floats.NO_SIGNED_ZEROS
-_FINITE = Floats.FINITE
-_NUMBERS = _FINITE | _SIGNS
+ORDER = Floats.REASSOCIATE | Floats.FINITE  # sums in another order, of which no part may overflow
+NUMBERS = Floats.FINITE | Floats.NO_SIGNED_ZEROS
+_ROUNDED = Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS
+
+FAMILIES: dict[str, str] = {
+    "structure": "forms of loops and places of values; without any of it, loops run as they are written",
+    "instructions": "loop nests that are one operation of a library or of our own",
+    "values": "forms of single values and of the code for one statement",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Something that lowering may do with floats, by what it does, and the freedoms that it takes then."""
+    """Something that lowering may choose: `family.name`, what becomes of what, why that is the same, and the freedoms
+    that it takes where elements are floats."""
 
-    what: str
-    floats: Floats
+    name: str
+    law: str
+    reason: str
+    floats: Floats = Floats.STRICT
 
-
-UPDATES = Form("sums and products in any order from a zero or one, by array operations and libraries", _ORDER | _SIGNS)
-EXTREMES = Form("minima and maxima in any order", _SIGNS)
-COLLECTED = Form("like terms of linear combinations collected", _ORDER | _FINITE)
-EXPANDED = Form("products of sums and differences taken apart though terms may cancel", _ORDER | _FINITE | _APART)
-CHOICE_AS_EXTREME = Form("a choice between two numbers that are compared as their minimum or maximum", _NUMBERS)
-SCANS = Form("recurrences by composing steps, in blocks or by sums over windows that double", _ORDER | _FINITE)
-FILTERS = Form("filters by responses to single terms within blocks", _ORDER | _FINITE)
-DELAYED = Form("updates of a block of steps in one product", _ORDER | _FINITE)
-FACTORS = Form("a library's factorization", _ORDER | _FINITE)
-SYSTEMS = Form("a library's solution of triangular systems", _ORDER | _FINITE)
-SEARCHES = Form("the place of the largest or smallest by its value", _NUMBERS)
-MERGED = Form("updates of one place in one statement, zero where a guard does not hold", _ORDER | _NUMBERS)
-MASKED = Form("padding with zeros in place of a guard", _NUMBERS)
-PALLAS = Form("kernels by Pallas, with sums by tiles", _ORDER | _NUMBERS)
-
-FORMS = (
-    UPDATES, EXTREMES, COLLECTED, EXPANDED, CHOICE_AS_EXTREME, SCANS, FILTERS, DELAYED, FACTORS, SYSTEMS, SEARCHES,
-    MERGED, MASKED, PALLAS,
-)  # fmt: skip
+    @property
+    def family(self) -> str:
+        """The part of the name before the point."""
+        return self.name.partition(".")[0]
 
 
 Precision = Literal["highest", "high", "default"]  # of products of float32 arrays, as `jax.lax.Precision` has them
@@ -70,14 +62,22 @@ def precision_named(name: str) -> Precision:
 
 @dataclass(slots=True)
 class Policy:
-    """What a caller grants. `withheld` are the forms that were asked for and not granted."""
+    """What a caller grants. `without` are names and families of forms that are switched off; `withheld` are the forms
+    that were asked for and for whose freedoms there was no leave."""
 
     floats: Floats = DEFAULT_FLOATS
     precision: Precision = HIGHEST
+    without: frozenset[str] = frozenset()
     withheld: dict[Form, None] = field(default_factory=dict[Form, None])
+
+    def takes(self, form: Form) -> bool:
+        """Whether a form is switched on."""
+        return form.name not in self.without and form.family not in self.without
 
     def may(self, form: Form, dtype: DType) -> bool:
         """Whether a form may be taken with elements of a dtype."""
+        if not self.takes(form):
+            return False
         if not dtype.is_float or form.floats in self.floats:
             return True
         self.withheld[form] = None
@@ -86,4 +86,4 @@ class Policy:
     @property
     def exact(self) -> bool:
         """Whether each result of an operation over floats is rounded as the program says, and has its sign."""
-        return (_ORDER | _SIGNS) not in self.floats
+        return _ROUNDED not in self.floats

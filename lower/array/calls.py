@@ -10,23 +10,30 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import numpy.typing as npt
-from jax import lax
 
 from ir.arith import Scalar, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError, LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.functions import functions_in, inlined, placeholder, size, template, template_problem
+from ir.later import later
 from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
 from ir.semantics.machine import Machine, Undefined
 from ir.syntax import python_code, python_syntax
 from ir.traverse import children, map_stmt, walk, with_children
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+    from jax import lax
+else:  # rules and forms are listed without it
+    jax = later("jax")
+    jnp = later("jax.numpy")
+    lax = later("jax.lax")
 
 MAX_SIZE = 100_000  # nodes of an expression with its calls expanded; XLA would take minutes for more
 _FLOATS = (-100.0, -6.5, -2.0, -1.0, -0.3, 0.0, 0.25, 0.5, 1.0, 2.5, 6.0, 7.75, 300.0)

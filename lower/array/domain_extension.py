@@ -10,10 +10,17 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ir.traverse import free_vars
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, number
 from lower.array.access import Bounds
 from lower.array.job import Job, accesses, verdict
 from lower.array.views import Axis
+
+EXTENSION = Form(
+    "values.domain_extension",
+    "a statement over a part of a dimension, under a mask  =  over all of it",
+    "the mask hides what is read besides",
+)
 
 _PART = 16  # an axis may grow by its own size over this number
 

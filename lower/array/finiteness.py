@@ -12,10 +12,17 @@ from math import isfinite
 from ir.analysis.dependence import Statement, first_read
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as presburger
-from lower.analysis.freedoms import MASKED, Policy
+from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.analysis.linear_forms import to_expr
 from lower.array.views import Axis
 from lower.nest.nodes import Box
+
+MASKED = Form(
+    "values.mask_as_padding",
+    "if c: s += A[i]  =  s += A[i] with zeros where A ends",
+    "what the guard hides is zero in the padding",
+    NUMBERS,
+)
 
 
 class Finite:

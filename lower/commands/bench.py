@@ -6,7 +6,6 @@ import argparse
 
 import numpy as np
 
-from egraph_rules import optimize
 from ir.semantics.inputs import require_memory
 from ir.semantics.verify import verify
 from lower import compile
@@ -17,8 +16,9 @@ from lower.commands.optimize import check, time_forms
 from lower.commands.page import Page
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
-from lower.price.program import pricing
+from lower.price.search import optimize_function
 from lower.runtime.calibration import Stored, price_line, stored
+from lower.runtime.switches import switched_off
 from lower.tune.measure import Form
 
 
@@ -42,16 +42,16 @@ def _bench(page: Page, options: argparse.Namespace, program: Sized, prices: Stor
     require_memory(func)
     verify(func)
     floats = floats_of(options)
-    whole = pricing(func, prices.target, floats)
+    off = switched_off(options.without)
     with waiting(f"searching for {func.name}"):
-        result = optimize(
-            func, target=prices.target, k=options.variants, floats=floats, without=options.without, whole=whole
+        result = optimize_function(
+            func, prices.target, options.variants, floats=floats, without=off.rules, off=off.forms
         )
     inputs = program.inputs(np.random.default_rng(options.seed))
-    forms = [Form("as written", func, compile(func, prices.target, floats=floats))]
+    forms = [Form("as written", func, compile(func, prices.target, floats=floats, without=off.forms))]
     for rank, (variant, _) in enumerate(result.variants):
         name = f"variant {rank + 1}" if rank else "cheapest"
-        forms.append(Form(name, variant, compile(variant, prices.target, floats=floats)))
+        forms.append(Form(name, variant, compile(variant, prices.target, floats=floats, without=off.forms)))
     sizes = f", sizes {program.text}" if program.sizes else ""
     page.title(f"kernel {func.name}{sizes}, target {options.target}")
     if result.report.overruled:

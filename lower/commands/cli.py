@@ -248,7 +248,11 @@ def _add_rule_options(parser: argparse.ArgumentParser) -> None:
         "--rules", type=Path, action="append", default=[], metavar="FILE", help="run a Python file that registers rules"
     )
     parser.add_argument(
-        "--without", action="append", default=[], metavar="FAMILY", help="leave out a family of rules (see `rules`)"
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="leave out a family of rules or of forms of lowering, or one of them (see `rules`)",
     )
 
 

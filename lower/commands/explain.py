@@ -7,16 +7,16 @@ import argparse
 from rich.console import Console
 from rich.syntax import Syntax
 
-from egraph_rules import optimize
 from egraph_rules.explain.derivation import Step
 from ir.semantics.verify import verify
 from lower.commands.cli import floats_of, load_kernel
 from lower.commands.console import console as page_console
 from lower.commands.console import waiting
 from lower.commands.scripts import register_rules
-from lower.price.program import pricing
+from lower.price.search import optimize_function
 from lower.restructure.pipeline import structure_steps
 from lower.runtime.calibration import price_line, stored
+from lower.runtime.switches import switched_off
 
 
 def run(options: argparse.Namespace) -> None:
@@ -30,9 +30,9 @@ def run(options: argparse.Namespace) -> None:
     register_rules(options.rules)
     floats = floats_of(options)
     prices = stored(options.target)
-    whole = pricing(func, prices.target, floats)
+    off = switched_off(options.without)
     with waiting("searching"):
-        result = optimize(func, target=prices.target, floats=floats, without=options.without, whole=whole)
+        result = optimize_function(func, prices.target, floats=floats, without=off.rules, off=off.forms)
     console = page_console()
     if options.why_not is not None:
         with waiting("searching for what is missing"):
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> None:
     if not (steps or result.report.overruled):
         console.print("no rule found anything cheaper", markup=False)
     with waiting("working out how it will run"):
-        passes = structure_steps(result.best, prices.target, floats)
+        passes = structure_steps(result.best, prices.target, floats, off.forms)
     count = "1 pass" if len(passes) == 1 else f"{len(passes)} passes"
     console.print(f"\nhow it will run: {count} of lowering", markup=False)
     for number, step in enumerate(passes, len(steps) + 1):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from egraph_rules import Result, optimize
+from egraph_rules import Result
 from egraph_rules.cost.target import Target
 from ir.errors import LoopsatError
 from ir.nodes import PrimFunc
@@ -26,9 +26,10 @@ from lower.commands.page import Page, progress
 from lower.commands.report import panels
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
-from lower.price.program import pricing
+from lower.price.search import optimize_function
 from lower.restructure.pipeline import form_of, structure_steps
 from lower.runtime.calibration import Stored, price_line, stored
+from lower.runtime.switches import switched_off
 from lower.tpu.compiler import CANDIDATES, INSTALL, choose, describe, tpu_available
 from lower.tune.measure import Form, Profile, milliseconds, profiles, sizes_of
 from lower.tune.tuning import REPEAT, Tuned, count_steps, needed_sizes, tune
@@ -62,9 +63,9 @@ def run(options: argparse.Namespace) -> None:
     ask = options.target == "tpu" and not options.tune  # what is measured needs no estimate
     count = max(count, CANDIDATES) if ask and tpu_available() else count
     budget = budget_of(options)
-    whole = pricing(program.func, prices.target, floats)
+    off = switched_off(options.without)
     with waiting("searching"):
-        result = optimize(program.func, prices.target, count, budget, floats, without=options.without, whole=whole)
+        result = optimize_function(program.func, prices.target, count, budget, floats, without=off.rules, off=off.forms)
     tuned = _tune(options, program, result) if options.tune else None
     choice = by_compiler(result) if ask else Choice(0 if tuned is None else tuned.rank)
     form = options.emit or ("jax" if options.output else None)
@@ -123,20 +124,19 @@ def _remark(options: argparse.Namespace, prices: Stored, tuned: Tuned | None, ch
 
 def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimFunc, form: str) -> None:
     output: Path | None = options.output
-    floats = floats_of(options)
+    how = _how(options)
     if form == "stablehlo" and output is not None and output.suffix in (".bin", ".jaxexport"):
-        write_atomically(output, export(best, floats=floats, precision=options.precision), script)
+        write_atomically(output, export(best, **how), script)
         return
     match form:
         case "ir":
             text = to_script(best, header=True)
         case "form":
-            text = to_script(form_of(best, prices, floats), header=True)
+            text = to_script(_form(options, best, prices), header=True)
         case "jax":
-            donate, digits = donation_of(options), options.precision
-            text = emit(best, prices, donate=donate, pallas=_pallas(options), floats=floats, precision=digits)
+            text = emit(best, prices, donate=donation_of(options), pallas=_pallas(options), **how)
         case _:
-            text = stablehlo_text(best, floats=floats, precision=options.precision)
+            text = stablehlo_text(best, **how)
     if output is None:
         print(text, end="" if text.endswith("\n") else "\n")
     else:
@@ -146,8 +146,8 @@ def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimF
 def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: Target) -> None:
     """All that was found, but nothing that takes a run of the kernel."""
     report = result.report
-    how: dict[str, Any] = {"floats": floats_of(options), "pallas": _pallas(options), "donate": donation_of(options)}
-    kernel = compile(result.variants[rank][0], prices, precision=options.precision, **how)
+    best = result.variants[rank][0]
+    kernel = compile(best, prices, pallas=_pallas(options), donate=donation_of(options), **_how(options))
     found = {
         "kernel": result.source.name,
         "target": options.target,
@@ -155,13 +155,23 @@ def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: 
         "chosen": rank,
         "variants": [{"cost": cost, "program": to_script(func)} for func, cost in result.variants],
         "decisions": [{"rule": d.rule, "place": d.place, "fact": d.fact} for d in report.decisions],
-        "form": to_script(form_of(result.variants[rank][0], prices, how["floats"])),
+        "form": to_script(_form(options, best, prices)),
         "source": kernel.source,
         "forms": kernel.report,
         "assumptions": list(kernel.assumptions),
         "search": {"seconds": report.seconds, "terms": report.nodes, "stopped": report.stopped},
     }
     print(json.dumps(found, indent=1))
+
+
+def _how(options: argparse.Namespace) -> dict[str, Any]:
+    """What of the options says how a program is lowered, whatever it becomes."""
+    return {"floats": floats_of(options), "precision": options.precision, "without": options.without}
+
+
+def _form(options: argparse.Namespace, best: PrimFunc, prices: Target) -> PrimFunc:
+    """The program in the form in which it will run."""
+    return form_of(best, prices, floats_of(options), switched_off(options.without).forms)
 
 
 def _pallas(options: argparse.Namespace) -> bool:
@@ -208,8 +218,7 @@ class _Presenter:
             for line in self.choice.said:
                 page.line(f"- {line}")
         best, _ = self.result.variants[self.chosen]
-        floats = self.result.settings.floats
-        how: dict[str, Any] = {"floats": floats, "precision": options.precision}
+        how = _how(options)
         with waiting("lowering"):
             kernel = compile(best, target=self.target, donate=donation_of(options), pallas=_pallas(options), **how)
         page.section(kernel.made)
@@ -219,7 +228,7 @@ class _Presenter:
             calibration = self.prices.calibration
             machine = None if calibration is None else calibration.machine
             with waiting("writing the page"):
-                structure = structure_steps(best, self.target, floats)
+                structure = structure_steps(best, self.target, how["floats"], switched_off(options.without).forms)
                 text = self.result.to_html(panels(kernel, structure, self.checked, self.profiles, machine))
             write_atomically(options.html, text.encode(), Path(options.script))
             page.line(f"\nwritten: {options.html}")
@@ -261,8 +270,7 @@ class _Presenter:
         forms = [Form("as written", self.func, before), Form(self._name(self.chosen), best, after)]
         seen = {after.source}
         for rank, (variant, _) in enumerate(self.result.variants):
-            floats, digits = self.result.settings.floats, self.options.precision
-            kernel = compile(variant, target=self.prices.target, floats=floats, precision=digits)
+            kernel = compile(variant, target=self.prices.target, **_how(self.options))
             shown = self.tuned is not None or rank < (self.options.variants or 1)
             if shown and rank != self.chosen and kernel.source not in seen:
                 forms.append(Form(self._name(rank), variant, kernel))

@@ -1,4 +1,5 @@
-"""`loopsat rules`: every rule with its law, its reason, the float freedoms it takes, and how it was checked."""
+"""`loopsat rules`: every rule, of the search and on tensor terms, and every form of lowering, with law, reason and the
+float freedoms it takes; of rules besides how they were checked."""
 
 from __future__ import annotations
 
@@ -7,61 +8,62 @@ import json
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.record import verdict_on
-from egraph_rules.rules import FAMILIES, all_rules, search_rules
+from egraph_rules.rules import FAMILIES as RULE_FAMILIES
+from egraph_rules.rules import all_rules, search_rules
 from egraph_rules.rules.registry import registered_rules
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
+from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
+from lower.analysis.freedoms import Form
 from lower.commands.console import console as page_console
-from lower.tensor.rules import TensorRule, tensor_rules
+from lower.runtime.switches import FORMS
 
-TENSOR = "tensor"
-_ABOUT_TENSORS = "what a sum over array axes may be instead, when a program is lowered; tested on random tensors"
+Listed = Rule | Form
+_ABOUT = {
+    **RULE_FAMILIES,
+    **{name: f"{about}; chosen by price when a program is lowered" for name, about in FORM_FAMILIES.items()},
+}
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print the rules, family by family.
+    """Print rules and forms, family by family.
 
     Raises:
         RuleError: there is no such family.
     """
-    rules = (*all_rules(), *registered_rules())
+    listed: tuple[Listed, ...] = (*all_rules(), *registered_rules(), *FORMS)
     family: str | None = options.family
-    families = dict.fromkeys((*(r.family for r in rules), TENSOR))
+    families = dict.fromkeys(one.family for one in listed)
     if family is not None and family not in families:
         help = suggest(family, families) or f"the families are {', '.join(families)}"
         raise RuleError("unknown-family", f"there is no family of rules `{family}`", help=help)
+    shown = [one for one in listed if family in (None, one.family)]
     if options.json:
-        shown = [
-            *(r for r in rules if family in (None, r.family)),
-            *(tensor_rules() if family in (None, TENSOR) else ()),
-        ]
-        print(json.dumps([_fields(rule) for rule in shown], indent=1))
+        print(json.dumps([_fields(one) for one in shown], indent=1))
         return
     console = page_console()
     default = {r.name for r in search_rules()}
     for name in families if family is None else (family,):
-        title = f"{name}: {_ABOUT_TENSORS if name == TENSOR else FAMILIES.get(name, 'rules of users')}"
+        title = f"{name}: {_ABOUT.get(name, 'rules of users')}"
         console.print(f"\n[bold]{title}[/bold]" if console.is_terminal else f"\n{title}")
-        for rule in (r for r in rules if r.family == name):
-            freedoms = f"  [needs {freedom_names(rule.floats)}]" if rule.floats else ""
-            use = "" if rule.name in default else "  (not in the default search)"
-            console.print(f"  {rule.name}: {rule.law}{freedoms}{use}", markup=False)
-            console.print(f"      because {rule.reason}", markup=False)
-            console.print(f"      {verdict_on(rule) or 'not checked since it was changed'}", markup=False)
-        for idiom in tensor_rules() if name == TENSOR else ():
-            freedoms = f"  [needs {freedom_names(idiom.floats)}]" if idiom.floats else ""
-            console.print(f"  {idiom.name}: {idiom.law}{freedoms}", markup=False)
-            console.print(f"      because {idiom.reason}", markup=False)
+        for one in (o for o in shown if o.family == name):
+            freedoms = f"  [needs {freedom_names(one.floats)}]" if one.floats else ""
+            beside = isinstance(one, Rule) and one.terms is None and one.name not in default
+            use = "  (not in the default search)" if beside else ""
+            console.print(f"  {one.name}: {one.law}{freedoms}{use}", markup=False)
+            console.print(f"      because {one.reason}", markup=False)
+            if isinstance(one, Rule):
+                console.print(f"      {verdict_on(one) or 'not checked since it was changed'}", markup=False)
 
 
-def _fields(rule: Rule | TensorRule) -> dict[str, object]:
-    verdict = verdict_on(rule) if isinstance(rule, Rule) else None
+def _fields(one: Listed) -> dict[str, object]:
+    verdict = verdict_on(one) if isinstance(one, Rule) else None
     return {
-        "name": rule.name,
-        "family": rule.family if isinstance(rule, Rule) else TENSOR,
-        "law": rule.law,
-        "reason": rule.reason,
-        "floats": freedom_names(rule.floats),
+        "name": one.name,
+        "family": one.family,
+        "law": one.law,
+        "reason": one.reason,
+        "floats": freedom_names(one.floats),
         "checked": None if verdict is None else str(verdict),
     }
 

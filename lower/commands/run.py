@@ -10,7 +10,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from egraph_rules import optimize
 from ir.nodes import PrimFunc
 from ir.semantics.inputs import Inputs, require_memory
 from ir.semantics.verify import verify
@@ -21,8 +20,9 @@ from lower.commands.console import console as page_console
 from lower.commands.console import waiting
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
-from lower.price.program import pricing
+from lower.price.search import optimize_function
 from lower.runtime.calibration import stored
+from lower.runtime.switches import switched_off
 
 _CALLS, _SECONDS = 30, 1.0  # at most so many calls, for about so long, are timed
 
@@ -42,13 +42,12 @@ def run(options: argparse.Namespace) -> int:
     floats = floats_of(options)
     prices = stored(options.target)
     limits = budget_of(options)
-    whole = pricing(func, prices.target, floats)
+    off = switched_off(options.without)
     with waiting("searching"):
-        result = optimize(
-            func, target=prices.target, budget=limits, floats=floats, without=options.without, whole=whole
-        )
+        result = optimize_function(func, prices.target, budget=limits, floats=floats, without=off.rules, off=off.forms)
     with waiting("compiling and running"):
-        kernel = compile(result.best, target=prices.target, floats=floats, precision=options.precision)
+        how: dict[str, Any] = {"floats": floats, "precision": options.precision, "without": off.forms}
+        kernel = compile(result.best, target=prices.target, **how)
         inputs = program.inputs(np.random.default_rng(options.seed))
         outputs = kernel_results(kernel, inputs)
     console = page_console()

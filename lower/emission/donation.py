@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
-
-import jax
+from typing import TYPE_CHECKING, Any
 
 from ir.errors import LowerError, suggest
+from ir.later import later
 from ir.nodes import Buffer, PrimFunc
+
+if TYPE_CHECKING:
+    import jax
+else:  # rules and forms are listed without it
+    jax = later("jax")
 
 Donate = bool | str | Iterable[str]
 

@@ -32,3 +32,4 @@ class Emitted:
     precision: Precision = HIGHEST
     assumptions: tuple[str, ...] = ()  # what it rests on, in words
     extents: frozenset[Expr] = frozenset()  # of array axes: where one is empty, sizes need source of their own
+    without: frozenset[str] = frozenset()  # names and families of forms that it was not to take

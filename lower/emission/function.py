@@ -51,7 +51,7 @@ from lower.nest.nodes import (
     own_bounds,
 )
 from lower.nest.normalize import Program
-from lower.restructure.full_unrolling import in_one_go
+from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import users_of
 from lower.restructure.statement_fusion import merged
@@ -69,13 +69,15 @@ def emit_function(
     keep_nan: bool = False,
     floats: Floats = DEFAULT_FLOATS,
     precision: Precision = HIGHEST,
+    without: frozenset[str] = frozenset(),
 ) -> Emitted:
     """Translate a function; `report` tells for each statement the form it took, and why loops stayed loops.
 
     Where the function refines another, checks are those of that one, and so are derivatives, for which it is lowered
     besides if they may be others.
 
-    `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays.
+    `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays, and `without` are
+    names and families of forms (`lower/runtime/switches.py`) that are switched off.
     `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
@@ -85,7 +87,7 @@ def emit_function(
     refined = written is not func
 
     def lowered(form: PrimFunc, checks: bool) -> _Emitter:
-        return _lowered(form, checks, target, Policy(floats, precision), keep_nan)
+        return _lowered(form, checks, target, Policy(floats, precision, without), keep_nan)
 
     asked = demanded(func)
     main = lowered(asked if checks and not refined else func, checks and not refined)
@@ -115,6 +117,7 @@ def emit_function(
         precision,
         assumptions,
         frozenset(main.extents),
+        without,
     )
 
 
@@ -205,7 +208,7 @@ class _Emitter:
     def about_floats(self) -> list[str]:
         """What a caller's words on floats have led to."""
         policy = self.program.policy
-        notes = [f"withheld by the policy on floats: {form.what}" for form in policy.withheld]
+        notes = [f"withheld by the policy on floats: {form.name}, {form.law}" for form in policy.withheld]
         forms = ("contraction", "convolution", "banded product")
         products = any(form in line for line in self.report for form in forms)
         if products and any(b.dtype is DType.FLOAT32 for b in self.func.buffers):
@@ -519,7 +522,8 @@ class _Emitter:
         scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
         result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
         first = first if single else f"({first})"
-        together = self.phase is None and in_one_go(node, self.plan, self.target)
+        unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)
+        together = unrolls and in_one_go(node, self.plan, self.target)
         if together:
             self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
             scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first}, unroll=True)")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ir.naming import fresh
 from ir.nodes import Buffer, Var
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.job import Job
@@ -86,12 +87,7 @@ class Names:
             base = "_" + base
         if base in RESERVED:
             base += "_"
-        name, count = base, 1
-        while name in self._used:
-            count += 1
-            name = f"{base}_{count}"
-        self._used.add(name)
-        return name
+        return fresh(base, self._used, first=2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from ruff_api import FormatOptions, format_string
 
+from ir.naming import lengthened
 from lower.array.exact_values import EXACT_HELPERS
 from lower.array.values import TRUNCDIV, WITH_NAN
 from lower.emission.in_place_conditional import BETWEEN, CHOSEN, GIVEN
 from lower.instructions.argmax import FIRST_BEST, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
-from lower.instructions.convolution import BANDED
+from lower.instructions.convolution import BANDED_SOURCE
 from lower.instructions.filters import FILTER_HELPERS
 from lower.instructions.scans import HELPERS
 from lower.instructions.segmented_reduction import REDUCE_RANGES, REDUCE_ROWS
@@ -24,7 +25,7 @@ _HELPERS = {
     "truncdiv": TRUNCDIV,
     "with_nan": WITH_NAN,
     "windows": WINDOWS,
-    "banded": BANDED,
+    "banded": BANDED_SOURCE,
     **HELPERS,
     **FILTER_HELPERS,
     **EXACT_HELPERS,
@@ -135,10 +136,7 @@ class Module:
 
     def _own(self, what: str) -> str:
         """A name for another function of the module, which no parameter has."""
-        name = f"_{self.main.name}_{what}"
-        while name in self.main.params:
-            name += "_"
-        return name
+        return lengthened(f"_{self.main.name}_{what}", self.main.params)
 
     def _parts(self) -> list[str]:
         """The results of the functions that share the work."""

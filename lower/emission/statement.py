@@ -10,7 +10,7 @@ from ir.nodes import Const, Expr, Load
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.analysis.linear_forms import atom, to_expr
 from lower.array.access import Bounds, buffer_shape, find_view
-from lower.array.domain_extension import widened
+from lower.array.domain_extension import EXTENSION, widened
 from lower.array.job import (
     Job,
     fuse_reductions,
@@ -81,7 +81,7 @@ class StatementWriter(StoreWriter):
 
     def _wide(self, job: Job) -> Job:
         """A job over whole dimensions, unless that parts it from a store in a loop that is held back for it."""
-        wide = widened(job, self.around)
+        wide = widened(job, self.around) if self.policy.takes(EXTENSION) else job
         if wide is job or not self.scope.loop_vars:
             return wide
         parted: list[set[Load]] = []

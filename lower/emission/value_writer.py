@@ -12,11 +12,11 @@ from ir.dtypes import DType
 from ir.nodes import Buffer, Const, Expr, Load, Select, Var, const
 from ir.traverse import factors, free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
-from lower.analysis.freedoms import HIGHEST, MASKED, Policy
+from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
 from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view
 from lower.array.exact_values import ExactTranslator
-from lower.array.finiteness import Finite, outside_unless
+from lower.array.finiteness import MASKED, Finite, outside_unless
 from lower.array.integer_facts import Facts
 from lower.array.job import (
     MAX_SLICES,
@@ -32,8 +32,8 @@ from lower.array.values import ATOM, POSTFIX, Translator, Value, dtype_code, ord
 from lower.array.views import Axis, contiguous, reads_data
 from lower.emission.available_expressions import Recall
 from lower.emission.scope import Held, Names, Scope
-from lower.instructions.convolution import Convolution, Form, convolution, leading
-from lower.instructions.sliding_windows import Separated, separated
+from lower.instructions.convolution import BANDED, CONVOLUTION, Convolution, Form, convolution, leading
+from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Box
 from lower.restructure.statement_fusion import vanishes
@@ -257,14 +257,16 @@ class ValueWriter:
         """What is stored, or combined with the old content, over the kept axes; None when it never is."""
         op = None if self.job.op is None else update_class(self.job.op)
         apart = None
-        if op is not None and chosen:
+        if op is not None and chosen and self.policy.takes(WINDOWED):
             job = replace(self.job, guards=tuple(guards))
             apart = separated(job, chosen, self.bounds, self.target)
         if apart is not None:
             return self._separated(op, apart, reduced, chosen)
         found = convolution(self.job, chosen, self.bounds) if op == "add" and chosen else None
         if found is not None and self._open(guards, hidden_in=self.job.value) == []:
-            form = found.form(self.target, banded=found.one_filter and self._numbers_throughout(found))
+            dtype = self.job.buffer.dtype
+            banded = self.policy.may(BANDED, dtype) and found.one_filter and self._numbers_throughout(found)
+            form = found.form(self.target, banded=banded, library=self.policy.may(CONVOLUTION, dtype))
             if form is Form.BANDED:
                 return self._banded(found, chosen)
             if form is Form.LIBRARY:
@@ -482,7 +484,7 @@ class ValueWriter:
             self._known,
             self.names.fresh,
             self.outside,
-            self.policy.floats,
+            self.policy,
         )
         if op is None:
             inlined = (self._known(load) for load in loads(expr)) if sums_as_terms("add", expr.dtype) else ()

@@ -16,10 +16,18 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Var, const
 from ir.traverse import free_vars, has_loads, loads, substitute_expr
+from lower.analysis.freedoms import NUMBERS, Form
 from lower.analysis.linear_forms import to_expr
 from lower.nest.if_conversion import are_apart, conjuncts
 from lower.nest.nodes import Box, Fresh, Pick
 from lower.storage.array_expansion import recorded
+
+SEARCHES = Form(
+    "instructions.argmax",
+    "if e(i) > best: best = e(i); at = i  =  at = argmax(e); best = e(at)",
+    "the first or last of the best is where the loop stops to change it",
+    NUMBERS,
+)
 
 _OF: dict[str, tuple[UpdateOp, bool]] = {
     "gt": ("max", False), "ge": ("max", True), "lt": ("min", False), "le": ("min", True),

@@ -13,8 +13,16 @@ from dataclasses import dataclass, replace
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType, float_max
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var
+from lower.analysis.freedoms import ORDER, Form
 from lower.instructions.cholesky_recognition import Factorization
 from lower.nest.nodes import ArrayStatement, Box, Factor, Fresh, Node, Versions, array_over, loop_over
+
+FACTORS = Form(
+    "instructions.cholesky",
+    "a loop that takes roots on the diagonal of A  =  cholesky(A), and the loop where that fails",
+    "the factor with a positive diagonal is unique",
+    ORDER,
+)
 
 CHOLESKY = '''
 @jax.custom_jvp

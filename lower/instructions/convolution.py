@@ -12,14 +12,30 @@ from enum import Enum
 from math import prod
 
 from egraph_rules.cost.target import Target
+from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load
 from ir.traverse import free_vars, substitute_expr
+from lower.analysis import freedoms
 from lower.analysis.deciding import cheapest
+from lower.analysis.freedoms import NUMBERS
 from lower.analysis.linear_forms import to_expr
 from lower.array.access import Bounds
 from lower.array.job import MAX_SLICES, Job
 from lower.array.views import Axis
 from lower.instructions.sliding_windows import Sliding, joined, sliding_tap
+
+CONVOLUTION = freedoms.Form(
+    "instructions.convolution",
+    "sum of X[s * y + d * r, c] * W[r, c, k] over r, c  =  conv_general_dilated(X, W)",
+    "that is its definition",
+    Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS,
+)
+BANDED = freedoms.Form(
+    "instructions.banded_product",
+    "sum of X[y + r] * w[r] over r  =  blocks of X times a band of w",
+    "each position meets its own taps, and zeros else",
+    Floats.REASSOCIATE | NUMBERS,
+)
 
 
 class Form(Enum):
@@ -31,7 +47,7 @@ class Form(Enum):
     BANDED = "banded product"  # blocks of the image times a matrix with the filter along its diagonal
 
 
-BANDED = '''
+BANDED_SOURCE = '''
 def banded(x, w, width, precision="highest"):
     """Sums of w[k] * x[..., i + k] over k: blocks of x times matrices with w along their diagonals."""
     size, last = w.shape[0], x.shape[-1] - w.shape[0] + 1
@@ -82,11 +98,14 @@ class Convolution:
         """Of the blocks of a banded product: a quarter of the filter makes little waste and few products."""
         return min(max(1 << (self.windows[0].tap.extent.const // 4).bit_length(), 32), 256)
 
-    def form(self, target: Target, banded: bool) -> Form:
-        """The cheapest form on a target; `banded` says whether zeros may be multiplied with the image."""
+    def form(self, target: Target, banded: bool, library: bool = True) -> Form:
+        """The cheapest form on a target; `banded` says whether zeros may be multiplied with the image, `library`
+        whether the library's function may be called."""
         prices = self.prices(target)
         if not banded:
             prices.pop(Form.BANDED, None)
+        if not library:
+            prices.pop(Form.LIBRARY, None)
         return cheapest("convolution", prices)
 
     def prices(self, target: Target) -> dict[Form, float]:

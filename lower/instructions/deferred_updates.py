@@ -23,11 +23,20 @@ from dataclasses import dataclass, replace
 
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
+from ir.naming import lengthened
 from ir.nodes import Binary, Buffer, Expr, Load, Store, Unary, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, has_load, loads, map_expr, substitute_expr
+from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, Solve, array_over, own_bounds
+
+DELAYED = Form(
+    "instructions.deferred_updates",
+    "for k: S(k); A -= u(k) * v(k)  =  for blocks: S(k) on what it reads; A -= U * V",
+    "updates add up, and steps read what they need with the updates due (compact WY)",
+    ORDER,
+)
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 
@@ -357,10 +366,7 @@ class _Delay:
     def _free(self, var: Var) -> Var:
         """Another variable, which no loop has."""
         taken = {o.var.name for n in (*self.results, *self.updates) for o in n.statement.loops}
-        name = var.name
-        while name in taken:
-            name += "_"
-        return Var(name, var.dtype)
+        return Var(lengthened(var.name, taken), var.dtype)
 
     def _over(self, node: ArrayStatement, statement: Statement) -> ArrayStatement:
         """A statement for all steps at once."""

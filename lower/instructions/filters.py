@@ -13,10 +13,18 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Load, Var, const
 from ir.traverse import has_loads, loads, substitute_expr
+from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, to_expr
 from lower.instructions.recurrence import continues_besides, line, moves, same_place, steps_alike
 from lower.nest.nodes import Filter
 from lower.storage.array_expansion import depends_on
+
+FILTERS = Form(
+    "instructions.filter",
+    "X[i] = a * X[i - 1] + b * X[i - 2] + e(i)  =  blocks by responses to single terms",
+    "the recurrence is linear",
+    ORDER,
+)
 
 LONGEST = 4  # how far back filters look
 WIDTH = 32  # positions of a block

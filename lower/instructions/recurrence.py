@@ -12,14 +12,29 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ir.analysis.dependence import Loop, Statement, common_loops, dependences
+from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Unary, Var, const
 from ir.traverse import free_vars, has_load, has_loads, loads, map_expr, substitute_expr
+from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.array.reduce import neutral_number
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import Box, Fresh, Recurrence
 from lower.nest.normalize import read_by_bounds, split_update
 from lower.storage.array_expansion import depends_on
+
+SCANS = Form(
+    "instructions.scan",
+    "X[i] = a(i) * X[i - 1] + e(i)  =  associative scan, or sums over windows that double",
+    "composing steps is associative (Blelloch 1990)",
+    ORDER,
+)
+RUNNING_EXTREMES = Form(
+    "instructions.running_extreme",
+    "X[i] = max(X[i - 1], e(i))  =  cumulative maximum",
+    "minima and maxima are associative",
+    Floats.NO_SIGNED_ZEROS,
+)
 
 
 def recurrence(statement: Statement, loop: Loop, private: Mapping[Buffer, int]) -> Recurrence | None:

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log2
-from typing import Literal
-
-import jax.numpy as jnp
+from typing import TYPE_CHECKING, Literal
 
 from egraph_rules.cost.target import Target
+from ir.later import later
 from ir.nodes import Const
 from lower.analysis.deciding import cheapest
 from lower.nest.nodes import Recurrence
+
+if TYPE_CHECKING:
+    import jax.numpy as jnp
+else:  # rules and forms are listed without it
+    jnp = later("jax.numpy")
 
 Form = Literal["associative", "blocks", "doubling", "in turn"]
 

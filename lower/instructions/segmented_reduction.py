@@ -19,10 +19,17 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Var
 from ir.traverse import children, factors, free_vars, loads
 from lower.analysis.deciding import cheapest
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, to_expr
 from lower.nest.element_prices import element, extent
 from lower.nest.nodes import Box, Span
 from lower.storage.array_expansion import depends_on
+
+SEGMENTS = Form(
+    "instructions.segmented_reduction",
+    "for i: for k in row[i]..row[i + 1]: y[i] += e(k)  =  reduce_ranges(e, row)",
+    "each range is put together from its own blocks of 2**k neighbours",
+)
 
 REDUCE_RANGES = '''
 def reduce_ranges(op, x, first, stop, nothing):
@@ -241,10 +248,11 @@ def bounded(
     depth: Mapping[Buffer, int],
     flat: Mapping[Loop, float],
     target: Target,
+    segments: bool = True,
 ) -> tuple[dict[Loop, Box], dict[Loop, Box], set[Loop]]:
     """Loops without static bounds that are cheaper otherwise: as axes under masks, as axes over ranges (`span`), and
-    made one with the loop around, which `flat` has the prices of."""
-    over = ranges(statements, boxes, deps, static, depth)
+    made one with the loop around, which `flat` has the prices of. Ranges are combined as such if `segments` may be."""
+    over = ranges(statements, boxes, deps, static, depth) if segments else {}
     masked: dict[Loop, Box] = {}
     one: set[Loop] = set()
     for loop, box in padded(statements, boxes, static).items():

@@ -14,10 +14,17 @@ from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, to_expr
 from lower.array.access import Bounds
 from lower.array.job import Job
 from lower.array.views import Axis
+
+WINDOWED = Form(
+    "instructions.sliding_window",
+    "max of e(s * x + d * r) over r  =  windows(max, e), an axis after the other",
+    "a long window is put together from shorter ones",
+)
 
 WINDOWS = '''
 def windows(combine, x, size, axis, dilation=1, stride=1):

@@ -15,10 +15,18 @@ from ir.dtypes import DType
 from ir.nodes import Binary, Expr, Load, Unary, Var
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, loads, substitute_expr
+from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.values import POSTFIX, Value, ordered
 from lower.array.views import Axis
 from lower.nest.nodes import ArrayStatement, SequentialLoop, Solve
+
+SYSTEMS = Form(
+    "instructions.triangular_solve",
+    "for t: X[t] = (X[t] - sum of M[t, k] * X[k] over k < t) / M[t, t]  =  solve_triangular(M, X)",
+    "the solution of a triangular system is unique",
+    ORDER,
+)
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 

@@ -13,8 +13,20 @@ from typing import Literal
 
 from ir.nodes import Binary, Buffer, Const, Expr, If, Let, Load, Select, Seq, Stmt, Store, Undef
 from ir.traverse import has_load, has_loads, loads, map_expr, nesting, node_count, substitute, walk_expr
-from lower.analysis.freedoms import CHOICE_AS_EXTREME, Policy
+from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.analysis.linear_forms import linear
+
+IF_CONVERSION = Form(
+    "structure.if_conversion",
+    "if c: X = a else: X = b  =  X = select(c, a, b)",
+    "the condition is evaluated before the store in both",
+)
+CHOICE_AS_EXTREME = Form(
+    "values.extreme",
+    "select(a < b, a, b)  =  min(a, b)",
+    "of two numbers that are compared the smaller one is taken",
+    NUMBERS,
+)
 
 _LARGE, _DEEP = 256, 48  # expressions in one that has a name of its own, and how deeply they are nested
 

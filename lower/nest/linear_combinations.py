@@ -17,10 +17,24 @@ from functools import reduce
 
 from ir.arith import rounded
 from ir.dtypes import DType
+from ir.floats import Floats
 from ir.nodes import Binary, Expr, Unary, const
 from ir.traverse import children, with_children
 from lower.analysis.digits import keeps_digits, number
-from lower.analysis.freedoms import COLLECTED, EXPANDED, Policy
+from lower.analysis.freedoms import ORDER, Form, Policy
+
+COLLECTED = Form(
+    "values.collected",
+    "2 * a + 3 * a  =  5 * a",
+    "like terms have the sum of their factors",
+    ORDER,
+)
+EXPANDED = Form(
+    "values.expanded",
+    "x * (a - b)  =  x * a - x * b, though terms may cancel",
+    "multiplication distributes",
+    ORDER | Floats.DISTRIBUTE,
+)
 
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 

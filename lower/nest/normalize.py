@@ -12,7 +12,8 @@ from typing import assert_never, cast
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
 from ir.dtypes import DType
-from ir.floats import DEFAULT_FLOATS, Floats
+from ir.floats import Floats
+from ir.naming import fresh
 from ir.nodes import (
     NEGATED,
     TRUE,
@@ -51,9 +52,35 @@ from ir.traverse import (
     shape_vars,
     walk_expr,
 )
-from lower.analysis.freedoms import EXTREMES, HIGHEST, UPDATES, Policy, Precision
-from lower.nest.if_conversion import as_choices, as_extreme, as_one_store, conjuncts, is_large, overwritten
+from lower.analysis.freedoms import Form, Policy
+from lower.nest.if_conversion import (
+    IF_CONVERSION,
+    as_choices,
+    as_extreme,
+    as_one_store,
+    conjuncts,
+    is_large,
+    overwritten,
+)
 from lower.nest.linear_combinations import collected
+
+UPDATES = Form(
+    "structure.sums",
+    "B[f] = B[f] + e in any order of the iterations",
+    "sums and products commute, from a zero or one on",
+    Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS,
+)
+EXTREMES = Form(
+    "structure.extremes",
+    "B[f] = max(B[f], e) in any order of the iterations",
+    "minima and maxima commute",
+    Floats.NO_SIGNED_ZEROS,
+)
+PRIVATIZATION = Form(
+    "structure.privatization",
+    "one local for several lives of it  =  a local for each life and each iteration",
+    "nothing reads in one life what was written in another",
+)
 
 _DEEPEST = 120  # levels of a value that is one expression in source; sums of 100 terms are
 
@@ -100,12 +127,7 @@ class Program:
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
-        fresh, count = name, 1
-        while fresh in self.names:
-            count += 1
-            fresh = f"{name}_{count}"
-        self.names.add(fresh)
-        return fresh
+        return fresh(name, self.names, first=2)
 
     def copied(self) -> tuple[dict[Buffer, int], set[Buffer], set[Buffer]]:
         """What plans change, to be restored."""
@@ -138,21 +160,21 @@ class Program:
         return tuple(b for b in self.func.buffers if b.name in names)
 
 
-def normalize(
-    func: PrimFunc, checks: bool = False, floats: Floats = DEFAULT_FLOATS, precision: Precision = HIGHEST
-) -> Program:
+def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None) -> Program:
     """Bring `func` into normal form; with `checks`, asserts and assumptions are evaluated too."""
-    source = None if func.origin is None else normalize(func.origin, floats=floats)
-    program = Program(func, Policy(floats, precision), source=source)
+    policy = Policy() if policy is None else policy
+    source = None if func.origin is None else normalize(func.origin, policy=Policy(policy.floats))
+    program = Program(func, policy, source=source)
     body = _without_loads_of_nothing(lower_blocks(func).body)
     _Builder(program, checks).visit(body, (), (), {}, {})
     _drop_single_positions(program)
-    while True:  # a copy for each iteration may have several lives in it
+    while policy.takes(PRIVATIZATION):  # a copy for each iteration may have several lives in it
         before = dict(program.depth)
         _split_lifetimes(program)
         _privatise(program)
         if program.depth == before:
-            return program
+            break
+    return program
 
 
 class _Builder:
@@ -178,7 +200,8 @@ class _Builder:
         def go(s: Stmt) -> None:
             self.visit(s, loops, guards, values, buffers)
 
-        choices = as_choices(stmt, self.program.policy)
+        converts = self.program.policy.takes(IF_CONVERSION)
+        choices = as_choices(stmt, self.program.policy) if converts else None
         if choices is not None:
             for choice in choices:
                 go(choice)
@@ -187,10 +210,10 @@ class _Builder:
             case Store() as s:
                 self._store(s, loops, guards, tuple(map(expr, s.indices)), expr(s.value), buffers)
             case Seq(stmts=stmts):
-                for s in _joined(stmts):
+                for s in _joined(stmts) if converts else stmts:
                     go(s)
             case If() as s:
-                one = as_one_store(s)
+                one = as_one_store(s) if converts else s
                 if one is not s:
                     go(one)
                 else:

@@ -33,8 +33,14 @@ from ir.floats import Floats
 from ir.nodes import TRUE, Binary, Const, Expr, Load, Select, binary
 from ir.presburger import sets as presburger
 from ir.traverse import has_loads, loads, map_expr
-from lower.analysis.freedoms import Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.nest.if_conversion import as_extreme, conjunction
+
+SILENT_STORES = Form(
+    "structure.silent_stores",
+    "a store of what is there already orders nothing",
+    "what a statement leaves as it is nobody waits for",
+)
 
 _FINITE = Floats.FINITE | Floats.NO_SIGNED_ZEROS
 _COMMUTING = {"add", "mul", "min", "max", "and", "or", "bitand", "bitor"}
@@ -193,6 +199,8 @@ def unchanged(statement: Statement, policy: Policy) -> list[Unchanged]:
 
     A statement that runs under a condition on data stores what was there where that is false.
     """
+    if not policy.takes(SILENT_STORES):
+        return []
     store = statement.store
     own = Load(store.buffer, store.indices)
     data = [g for g in statement.guards if has_loads(g)]

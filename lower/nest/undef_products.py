@@ -15,8 +15,14 @@ from ir.dtypes import DType, float_max
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
 from ir.traverse import children, loads, map_expr, walk_expr
+from lower.analysis.freedoms import Form
 from lower.nest.normalize import Program, update_of
 
+UNDEF_PRODUCTS = Form(
+    "meaning.undef_products",
+    "x * y  =  y if y == 0 else x * y   where undef may have made x infinite or no number",
+    "zero annihilates undef, which an infinity in its place would not let it do",
+)
 # Finite wherever their arguments are.
 _TAME = ("neg", "abs", "floor", "ceil", "round", "trunc", "tanh", "sigmoid", "sin", "cos", "erf", "atan")
 

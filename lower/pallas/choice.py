@@ -13,10 +13,10 @@ from math import prod
 from egraph_rules.cost.target import TPU, Target
 from ir.analysis.dependence import Loop
 from ir.dtypes import DType
-from ir.floats import DEFAULT_FLOATS, Floats
+from ir.floats import Floats
 from ir.nodes import PrimFunc
 from ir.traverse import free_vars
-from lower.analysis.freedoms import PALLAS, Policy
+from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.analysis.linear_forms import linear
 from lower.array.calls import without_bodies
 from lower.nest.element_prices import extent
@@ -25,7 +25,14 @@ from lower.nest.normalize import normalize
 from lower.pallas.forms import MARGIN, PALLAS_TARGETS, PallasForm, find_form, xla_bytes
 from lower.pallas.programs import flatten
 from lower.restructure.estimate import estimate
-from lower.restructure.plan import plan
+from lower.restructure.plan import PLANNING, plan
+
+PALLAS = Form(
+    "instructions.pallas_kernel",
+    "a masked reduction, or stages of a stencil  =  a Pallas kernel over blocks",
+    "blocks are the positions, and masks hide what pads them",
+    Floats.REASSOCIATE | NUMBERS,
+)
 
 ELEMENT = 4  # bytes of the elements in whose units prices are
 # Of an operation in a kernel of ours, where shifted reads keep the units busy that XLA's fusions leave to arithmetic:
@@ -33,12 +40,16 @@ ELEMENT = 4  # bytes of the elements in whose units prices are
 OPERATION = {TPU.name: 0.105}
 
 
-def preferred(func: PrimFunc, target: Target, floats: Floats = DEFAULT_FLOATS) -> tuple[PallasForm | None, str]:
+def preferred(func: PrimFunc, target: Target, policy: Policy | None = None) -> tuple[PallasForm | None, str]:
     """The Pallas form of a program where that is much cheaper on a target, and why it is or is not taken.
 
     The reason is empty for targets that have no such forms.
     """
-    if target.name in PALLAS_TARGETS and not Policy(floats).may(PALLAS, DType.FLOAT32):
+    policy = Policy() if policy is None else policy
+    missing = next((form for form in (PALLAS, PLANNING) if not policy.takes(form)), None)
+    if missing is not None:
+        return None, f"no Pallas kernel: {missing.name} is switched off" if target.name in PALLAS_TARGETS else ""
+    if target.name in PALLAS_TARGETS and not policy.may(PALLAS, DType.FLOAT32):
         return None, "no Pallas kernel: the policy on floats withholds freedoms that it takes"
     form = find_form(func, target)
     if isinstance(form, str):

@@ -35,10 +35,12 @@ def program_price(
     target: Target = CPU,
     floats: Floats = DEFAULT_FLOATS,
     sizes: Mapping[str, int] | None = None,
+    without: frozenset[str] = frozenset(),
 ) -> float:
     """The price of one run of a program on a target, in the units of its table, launches and temporaries included.
 
     `sizes` are values of symbolic sizes; those that are not given are a few hundred each, as assumptions leave room.
+    `without` are names and families of forms that lowering does not take.
 
     Raises:
         LowerError: the program cannot be lowered.
@@ -46,7 +48,7 @@ def program_price(
     known = usual_sizes(func) if sizes is None else sizes
     alone = replace(func)  # without what it refines, which kernels keep for derivatives and checks
     bound = specialize(alone, {name: n for name, n in known.items() if name in _sizes(func)})
-    emitted = emit_function(bound, target=target, floats=floats)
+    emitted = emit_function(bound, target=target, floats=floats, without=without)
     namespace: dict[str, Any] = {}
     exec(emitted.source, namespace)  # our own text, made above
     jitted = namespace[f"_{emitted.name}" if emitted.wide else emitted.name]
@@ -61,7 +63,9 @@ def program_price(
     return ArrayPrices(target).program(closed)
 
 
-def pricing(source: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Callable[[PrimFunc], float]:
+def pricing(
+    source: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS, without: frozenset[str] = frozenset()
+) -> Callable[[PrimFunc], float]:
     """The price of programs that equal `source`, all for the same sizes: what `optimize` takes as `whole`.
 
     A program that cannot be lowered has an infinite price.
@@ -70,7 +74,7 @@ def pricing(source: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLO
 
     def price(func: PrimFunc) -> float:
         try:
-            return program_price(func, target, floats, sizes)
+            return program_price(func, target, floats, sizes, without)
         except LoopsatError:
             return float("inf")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Literal
 
 from egraph_rules import Floats, Result, Rule, optimize
@@ -10,6 +11,7 @@ from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.candidates import Maps
 from egraph_rules.modules.result import ModuleResult
+from ir.floats import DEFAULT_FLOATS
 from ir.nodes import Module, PrimFunc
 from ir.program.calls import without_calls
 from ir.program.modules import entry_of
@@ -22,18 +24,23 @@ Whole = Callable[[PrimFunc], float] | Literal["lowered"] | None
 def optimize_function(
     func: PrimFunc,
     target: Target,
-    k: int,
-    budget: Budget | None,
-    floats: Floats,
-    rules: Iterable[Rule] | None,
-    without: tuple[str, ...],
-    verify: bool,
-    whole: Whole,
+    k: int = 1,
+    budget: Budget | None = None,
+    floats: Floats = DEFAULT_FLOATS,
+    rules: Iterable[Rule] | None = None,
+    without: tuple[str, ...] = (),
+    off: frozenset[str] = frozenset(),
+    verify: bool = True,
+    whole: Whole = "lowered",
 ) -> Result:
-    """`egraph_rules.optimize` of a function, priced as a whole by what lowering makes, unless the caller says how."""
+    """`egraph_rules.optimize` of a function, priced as a whole by what lowering makes, unless the caller says how.
+
+    `without` are families and names of rules, `off` those of forms of lowering.
+    """
     func = entered(func, verified=verify)
-    price = pricing(func, target, floats) if whole == "lowered" else whole
-    return optimize(func, target, k, budget, floats, rules, without, verify, price)
+    price = pricing(func, target, floats, off) if whole == "lowered" else whole
+    found = optimize(func, target, k, budget, floats, rules, without, verify, price)
+    return replace(found, settings=replace(found.settings, without=(*without, *sorted(off)))) if off else found
 
 
 def optimize_module(
@@ -43,14 +50,18 @@ def optimize_module(
     floats: Floats,
     rules: Iterable[Rule] | None,
     without: tuple[str, ...],
+    off: frozenset[str],
     verify: bool,
     whole: Whole,
     entry: str,
     free: Iterable[str],
     maps: Maps | None,
 ) -> ModuleResult:
-    """`egraph_rules.optimize` of a module, priced as a whole by what lowering makes, unless the caller says how."""
-    price = pricing(without_calls(entry_of(module, entry)), target, floats) if whole == "lowered" else whole
+    """`egraph_rules.optimize` of a module, priced as a whole by what lowering makes, unless the caller says how.
+
+    `without` are families and names of rules, `off` those of forms of lowering.
+    """
+    price = pricing(without_calls(entry_of(module, entry)), target, floats, off) if whole == "lowered" else whole
     return optimize(
         module, target, budget=budget, floats=floats, rules=rules, without=without, verify=verify, whole=price,
         entry=entry, free=free, maps=maps,

@@ -13,13 +13,14 @@ from ir.traverse import free_vars, map_expr, shape_vars
 from lower.analysis.components import components
 from lower.analysis.deciding import cheaper, cheapest
 from lower.analysis.digits import keeps_digits
-from lower.analysis.freedoms import EXPANDED, EXTREMES, FACTORS, FILTERS, SCANS, SEARCHES, Form
-from lower.instructions.argmax import Selected, selection
-from lower.instructions.cholesky import factored
+from lower.analysis.freedoms import Form
+from lower.instructions.argmax import SEARCHES, Selected, selection
+from lower.instructions.cholesky import FACTORS, factored
 from lower.instructions.cholesky_recognition import factorization, takes_roots
 from lower.instructions.deferred_updates import may_delay
-from lower.instructions.filters import WIDTH, filtering
-from lower.instructions.recurrence import Unrolled, recurrence, same_place, with_history
+from lower.instructions.filters import FILTERS, WIDTH, filtering
+from lower.instructions.recurrence import RUNNING_EXTREMES, SCANS, Unrolled, recurrence, same_place, with_history
+from lower.nest.linear_combinations import EXPANDED
 from lower.nest.loop_bounds import static_names
 from lower.nest.nodes import (
     ArrayStatement,
@@ -39,13 +40,13 @@ from lower.nest.normalize import Program, moved, read_by_bounds
 from lower.restructure.blocking import follows
 from lower.restructure.coalescing import Ranges, flattened
 from lower.restructure.estimate import estimate
-from lower.restructure.reschedule import rescheduled, split_at
-from lower.restructure.strip_mining import in_strips
-from lower.restructure.versioning import WORTH, assumptions, test
-from lower.restructure.wavefront import Nest, Wavefront, wavefronts
+from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS, rescheduled, split_at
+from lower.restructure.strip_mining import STRIP_MINING, in_strips
+from lower.restructure.versioning import VERSIONING, WORTH, assumptions, test
+from lower.restructure.wavefront import SKEWING, Nest, Wavefront, wavefronts
 from lower.storage.array_expansion import depends_on
-from lower.storage.contraction import contracted
-from lower.storage.copy_in_out import Tiler
+from lower.storage.contraction import CONTRACTION, contracted
+from lower.storage.copy_in_out import COPY_IN_OUT, Tiler
 from lower.storage.forward_substitution import all_inlined, inlined
 
 
@@ -142,7 +143,7 @@ class Forms(ABC):
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]
     ) -> tuple[Node, ...] | None:
         """Two versions of loops that must stay loops unless the data are within bounds, where that is cheaper."""
-        if self.assuming:
+        if self.assuming or not self.policy.takes(VERSIONING):
             return None
         used = {b for s in group for b in s.buffers()}
         inside = dict.fromkeys(b for b, depth in self.program.depth.items() if depth > level and b in used)
@@ -187,7 +188,7 @@ class Forms(ABC):
 
     def _in_strips(self, node: SequentialLoop) -> tuple[Node, ...] | None:
         """Several steps of a loop in one pass, where that is cheaper."""
-        found = in_strips(node, self.boxes, self.target, self.new)
+        found = in_strips(node, self.boxes, self.target, self.new) if self.policy.takes(STRIP_MINING) else None
         if found is None:
             return None
         self.program.depth.update(found.depth)
@@ -200,7 +201,7 @@ class Forms(ABC):
         """Another order for a nest of loops that must stay loops, where that is cheaper."""
         nested = any(isinstance(n, SequentialLoop) for n in in_order.body)
         orders = nested or follows(group, group[0].loops[level])
-        if not orders and not may_delay(group):
+        if not self.policy.takes(PERMUTATION) or not (orders or may_delay(group)):
             return None
         shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
@@ -208,7 +209,8 @@ class Forms(ABC):
         group, arrays = shared
         names = self._taken(group, level)
         forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.policy, self.new)]
-        cut = split_at(group, level, self.new.position)
+        splits = self.policy.takes(SPLITTING_AT_STEPS)
+        cut = split_at(group, level, self.new.position) if splits else None
         if cut is not None:
             forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.policy, self.new))
         orders_found = [f for f in forms if f is not None]
@@ -273,15 +275,21 @@ class Forms(ABC):
     ) -> tuple[Node, ...]:
         """Nodes in another order as a part of the plan, with the arrays that they need, as small as may be."""
         arrays = [*arrays, *self._made(found, arrays)]
-        found, arrays = contracted(found, arrays, self.boxes, self.target)
+        found, arrays = self._contracted(found, arrays)
         # an array with an axis for a loop that became an axis needs no further copies
         self.program.depth.update(dict.fromkeys(arrays, 0 if pending else level))
         tiler = Tiler(self.boxes, self.new)
-        found = found if pending else tiler.nodes(found)
+        found = tiler.nodes(found) if not pending and self.policy.takes(COPY_IN_OUT) else found
         self.program.depth.update(tiler.depth)
         self.program.tiles.update(tiler.depth)
         self.program.raw.update(tiler.depth)
         return found
+
+    def _contracted(self, nodes: tuple[Node, ...], arrays: list[Buffer]) -> tuple[tuple[Node, ...], list[Buffer]]:
+        """Nodes with arrays without the dimensions that loops around all their users make needless."""
+        if not self.policy.takes(CONTRACTION):
+            return nodes, arrays
+        return contracted(nodes, arrays, self.boxes, self.target)
 
     def _skewed(
         self,
@@ -293,7 +301,7 @@ class Forms(ABC):
     ) -> tuple[Node, ...] | None:
         """Wavefronts in place of loops that all carry dependences, where that is cheaper."""
         shared = None
-        if any(isinstance(n, SequentialLoop) for n in in_order.body):
+        if self.policy.takes(SKEWING) and any(isinstance(n, SequentialLoop) for n in in_order.body):
             shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
             return None
@@ -315,7 +323,7 @@ class Forms(ABC):
             return None
         wave, nodes = found
         locals_ = [*shared[1], *(b for b, filled in wave.copies.items() if not filled)]
-        nodes, locals_ = contracted(nodes, locals_, self.boxes, self.target)
+        nodes, locals_ = self._contracted(nodes, locals_)
         copies = [b for b, filled in wave.copies.items() if filled]
         self.program.depth.update(dict.fromkeys([*copies, *locals_], 0 if pending else level))
         self.program.depth.update(wave.rows)
@@ -407,7 +415,7 @@ class Forms(ABC):
         dtype = s.buffer.dtype
         found = recurrence(s, loop, depth)
         if found is not None:
-            form = EXTREMES if found.op in ("min", "max") else SCANS
+            form = RUNNING_EXTREMES if found.op in ("min", "max") else SCANS
             return found if self.policy.may(form, dtype) and self._expandable(s, found) else None
         if axes is None or (found := filtering(s, loop, axes, depth)) is None:
             return None

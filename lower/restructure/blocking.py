@@ -17,9 +17,16 @@ from ir.analysis.dependence import Loop, Relation, Statement, primed_loops
 from ir.nodes import Binary, Expr, Var
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, substitute_expr
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.array.views import Axis, split_terms
 from lower.nest.nodes import Box, loop_over, own_bounds
+
+BLOCKING = Form(
+    "structure.blocking",
+    "for i in n: S(i)  =  for blocks of i: what earlier blocks give, then the steps of the block",
+    "what a block reads of earlier ones is finished before it begins",
+)
 
 LEAST = 64  # iterations below which a loop is not cut
 _ROOTS = 1.5  # times the root of the iterations is the size of a block

@@ -16,12 +16,19 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Expr, Load, Select, Store, Var, const
 from ir.traverse import free_vars, loads, substitute_expr
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, to_expr
 from lower.instructions.segmented_reduction import padded
 from lower.nest.element_prices import element, extent
 from lower.nest.nodes import Box, Fresh, loop_over
 from lower.nest.normalize import mapped, moved, read_by_bounds
 from lower.storage.array_expansion import recorded
+
+COALESCING = Form(
+    "structure.coalescing",
+    "for i: for k in row[i]..row[i + 1]: S  =  for k: S, where ranges are in order and apart",
+    "ranges in order visit each position once, and in rising order",
+)
 
 _LAUNCHES = 8  # to test the ranges, to find the row of each position, and to do what is to be done
 

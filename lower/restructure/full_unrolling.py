@@ -12,8 +12,15 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr
 from ir.traverse import free_vars
+from lower.analysis.freedoms import Form
 from lower.nest.element_prices import extent
 from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop
+
+FULL_UNROLLING = Form(
+    "structure.full_unrolling",
+    "for i in n: S(i)  =  S(0); ...; S(n - 1), compiled as one, where elements are independent",
+    "the steps are the same and in the same order",
+)
 
 MAX_STEPS = 16
 MAX_STATEMENTS = 128  # that are compiled in place of those of one step

@@ -18,6 +18,7 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Var, const
 from ir.traverse import free_vars, shape_vars
 from lower.analysis.deciding import cheapest
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, number, to_expr
 from lower.array.access import Bounds
 from lower.array.job import inequalities, restrict
@@ -44,6 +45,12 @@ from lower.nest.nodes import (
 )
 from lower.nest.normalize import Program, read_by_bounds
 from lower.restructure.estimate import estimate
+
+INDEX_SET_SPLITTING = Form(
+    "structure.index_set_splitting",
+    "for i in a..c: s  =  for i in a..b: s; for i in b..c: s",
+    "phases are the steps in their order, and what a mask hid is left out",
+)
 
 _COUNTS = (2, 3, 4)  # of phases, that are priced: each is compiled by itself
 _LEAST = 0.02  # of the price of a loop that each further phase must save, since prices are rough and compiling slow

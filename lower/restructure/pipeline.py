@@ -14,26 +14,27 @@ from egraph_rules.explain.derivation import Step
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
+from lower.analysis import freedoms
 from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Policy
 from lower.array.calls import without_bodies
 from lower.nest.as_loops import as_loops
 from lower.nest.nodes import Plan
 from lower.nest.normalize import Program, normalize
-from lower.nest.undef_products import absorb_undef
-from lower.restructure.index_set_splitting import phased
-from lower.restructure.plan import plan
-from lower.restructure.stage_unrolling import with_stages
-from lower.restructure.triangular_blocking import in_tiles
-from lower.storage.delinearization import unflatten
-from lower.storage.dimension_order import laid_out
-from lower.storage.forward_substitution import inline_values
-from lower.storage.invariant_code_motion import hoist_invariants
-from lower.storage.linearization import blocks_in_a_row
-from lower.storage.producer_inlining import inline_windows
-from lower.storage.scalar_promotion import work_in_place
-from lower.storage.scalar_recurrences import read_past_values
-from lower.storage.transposed_copy import with_transposed_copies
+from lower.nest.undef_products import UNDEF_PRODUCTS, absorb_undef
+from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING, phased
+from lower.restructure.plan import PLANNING, plan
+from lower.restructure.stage_unrolling import STAGES, with_stages
+from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING, in_tiles
+from lower.storage.delinearization import DELINEARIZATION, unflatten
+from lower.storage.dimension_order import DIMENSION_ORDER, laid_out
+from lower.storage.forward_substitution import FORWARD_SUBSTITUTION, inline_values
+from lower.storage.invariant_code_motion import CODE_MOTION, hoist_invariants
+from lower.storage.linearization import LINEARIZATION, blocks_in_a_row
+from lower.storage.producer_inlining import PRODUCER_INLINING, inline_windows
+from lower.storage.scalar_promotion import DELICM, work_in_place
+from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
+from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,7 @@ class Form:
 class Pass:
     """A pass: what it may do, by the law that makes it right, and why it stands where it stands."""
 
-    name: str
-    law: str
+    does: freedoms.Form
     because: str
     run: Callable[[Form], Form]
 
@@ -89,80 +89,67 @@ def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Form]
 
 PASSES = (
     Pass(
-        "products with undef",
-        "x * y  =  y if y == 0 else x * y   where undef may have made x infinite or no number",
+        UNDEF_PRODUCTS,
         "first, while it is known what is undef: a kernel has zeros there",
         _on_program(absorb_undef),
     ),
     Pass(
-        "delinearization",
-        "A[n * i + j]  =  A[i, j]   where 0 <= j < n",
+        DELINEARIZATION,
         "before all that knows more of indices in two dimensions than of a sum",
         _on_program(unflatten),
     ),
     Pass(
-        "linearization",
-        "A[p // b, p % b]  =  A[p]",
+        LINEARIZATION,
         "before anything is said of loops, which then go along slices",
         _on_program(blocks_in_a_row),
     ),
     Pass(
-        "scalar promotion undone",
-        "w = A[i]; w += e; A[i] = w  =  A[i] += e   where nothing between reads or stores A[i]",
+        DELICM,
         "before the order of loops is asked for: a local makes each statement wait for it",
         _on_program(work_in_place),
     ),
     Pass(
-        "loop-invariant code motion",
-        "for i: t = e; s  =  t = e; for i: s   where e is the same for all i",
+        CODE_MOTION,
         "after promotion, which needs locals inside, and before values are put in their place",
         _on_program(hoist_invariants),
     ),
     Pass(
-        "scalar recurrences as array reads",
-        "for i: s(y); y = Y[i]  =  s(y); Y[0]; for i >= 1: s(Y[i - 1])",
+        PAST_VALUES,
         "before substitution, for which the variable would be a value of each iteration",
         _on_program(read_past_values),
     ),
     Pass(
-        "forward substitution",
-        "t = e; s(t)  =  s(e)   where nothing between changes e",
+        FORWARD_SUBSTITUTION,
         "before planning, for which each local is a dependence",
         _on_program(inline_values),
     ),
     Pass(
-        "stencil producer inlining",
-        "t = e; sum += f(t)  =  sum += f(e)   within a window",
+        PRODUCER_INLINING,
         "after substitution, which leaves those whose value is used more than once",
         _on_program(inline_windows),
     ),
     Pass(
-        "planning",
-        "loops that carry no dependence are axes; the order of the others is any that no dependence contradicts",
+        PLANNING,
         "where all is known of statements; each alternative is taken where its price is lower",
         lambda form: Form(form.program, form.target, plan(form.program, form.target)),
     ),
     Pass(
-        "dimension order",
-        "A[i, j]  =  A[j, i]   for all accesses to a local",
+        DIMENSION_ORDER,
         "as soon as it is known what is taken at once",
         _on_plan(laid_out),
     ),
     Pass(
-        "transposed copies",
-        "for i: s(A[:, i])  =  B = transpose(A); for i: s(B[i]); A = transpose(B)",
+        TRANSPOSED_COPY,
         "after dimension order, which does without a copy where it can",
         _on_plan(with_transposed_copies),
     ),
     Pass(
-        "index-set splitting",
-        "for i in a..c: s  =  for i in a..b: s; for i in b..c: s",
+        INDEX_SET_SPLITTING,
         "after all copies are known, which phases take sections of",
         _on_plan(phased),
     ),
     Pass(
-        "triangular blocking",
-        "for i, j <= i: s  =  for tiles at or below the diagonal: for i, j in the tile: s",
+        TRIANGULAR_BLOCKING,
         "last: it takes whole products that no loop is around",
         _on_plan(in_tiles),
     ),
@@ -172,23 +159,31 @@ PASSES = (
 def as_it_will_run(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Form:
     """The form of a function that emission writes."""
     form = _normal(func, target, policy, checks)
-    for step in PASSES:
+    for step in _taken(policy):
         form = step.run(form)
     return form
 
 
+def _taken(policy: Policy) -> Iterator[Pass]:
+    """The passes that are not switched off; without planning, the plan is the loops as they are written."""
+    return (p for p in PASSES if p.does in (UNDEF_PRODUCTS, PLANNING) or policy.takes(p.does))
+
+
 @exclusive
-def structure_steps(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> list[Step]:
+def structure_steps(
+    func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS, without: frozenset[str] = frozenset()
+) -> list[Step]:
     """The passes that change a function on its way to the form in which it will run, with the programs around each.
 
     Raises:
         LowerError: the function cannot be lowered.
     """
-    form = _normal(func, target, Policy(floats), checks=False)
+    policy = Policy(floats, without=without)
+    form = _normal(func, target, policy, checks=False)
     before = form.loops()
     found: list[Step] = []
     seen: list[str] = []
-    for step in PASSES:
+    for step in _taken(policy):
         with noted() as decisions:
             form = step.run(form)
         after = form.loops()
@@ -197,22 +192,25 @@ def structure_steps(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAU
             seen += views
             taken = (str(d) for d in decisions if d.form > 0)
             fact = "; ".join([*views, *taken]) or "whatever the data are"
-            found.append(Step(f"structure.{step.name}", step.law, func.name, fact, before, after))
+            found.append(Step(step.does.name, step.does.law, func.name, fact, before, after))
         before = after
     return found
 
 
 @exclusive
-def form_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> PrimFunc:
+def form_of(
+    func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS, without: frozenset[str] = frozenset()
+) -> PrimFunc:
     """The loop program in the form in which a function will run: axes are parallel loops, steps are serial ones.
 
     Raises:
         LowerError: the function cannot be lowered.
     """
-    return as_it_will_run(func, target, Policy(floats)).loops()
+    return as_it_will_run(func, target, Policy(floats, without=without)).loops()
 
 
 def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Form:
     """A function as guarded stores, stages written out."""
-    plain = with_stages(without_bodies(func, policy.floats), target)
-    return Form(normalize(plain, checks, policy.floats, policy.precision), target)
+    plain = without_bodies(func, policy.floats)
+    staged = with_stages(plain, target) if policy.takes(STAGES) else plain
+    return Form(normalize(staged, checks, policy), target)

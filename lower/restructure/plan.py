@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 
 from egraph_rules.cost.target import CPU, Target
 from ir.analysis import dependence
@@ -16,7 +17,8 @@ from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, de
 from ir.nodes import Buffer
 from ir.presburger.sets import steps
 from lower.analysis.components import components
-from lower.instructions.segmented_reduction import bounded, span
+from lower.analysis.freedoms import Form
+from lower.instructions.segmented_reduction import SEGMENTS, bounded, span
 from lower.nest.loop_bounds import loop_boxes, static_names
 from lower.nest.nodes import (
     ArrayStatement,
@@ -30,29 +32,47 @@ from lower.nest.nodes import (
 from lower.nest.normalize import Program
 from lower.nest.silent_stores import always_unchanged
 from lower.restructure.alternatives import Edge, Forms
-from lower.restructure.coalescing import price
+from lower.restructure.coalescing import COALESCING, price
 from lower.restructure.coalescing import ranges as flat_ranges
+
+PLANNING = Form(
+    "structure.planning",
+    "loops that carry no dependence are axes; the order of the others is any that no dependence contradicts",
+    "what no dependence orders may run together (loop distribution, Allen and Kennedy 1987)",
+)
 
 
 def plan(program: Program, target: Target = CPU) -> Plan:
     """Schedule a program for a target."""
     static = static_names(program)
     boxes = loop_boxes(program, static)
+    if not program.policy.takes(PLANNING):
+        return _with_expanded_locals(program, Plan(tuple(_as_written(program.statements)), boxes, static))
     before = steps()
     deps = dependences(program.statements, program.depth, always_unchanged(program.statements, program.policy))
     if steps() - before > dependence.MOST_STEPS:
         program.notes.append("too many accesses meet to tell all apart: dependences between the last are assumed")
     flat = flat_ranges(program.statements, boxes, static, program.depth)
     prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
-    masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target)
+    if not program.policy.takes(COALESCING):
+        prices = {}
+    segments = program.policy.takes(SEGMENTS)
+    masked, ranges, one = bounded(program.statements, boxes, deps, static, program.depth, prices, target, segments)
     if masked:
         boxes = loop_boxes(program, static, masked)
     flat = {loop: r for loop, r in flat.items() if loop in one}
     scheduler = _Scheduler(program, boxes, deps, target, ranges, flat)
     nodes = tuple(scheduler.schedule(list(program.statements), 0, frozenset(), scheduler.ordering(deps)))
-    result = Plan(nodes, boxes, static)
-    _expand_locals(program, result)
-    return result
+    return _with_expanded_locals(program, Plan(nodes, boxes, static))
+
+
+def _as_written(statements: Iterable[Statement], level: int = 0) -> Iterator[Node]:
+    """Loops in their order around statements that store single elements."""
+    for first, inside in groupby(statements, key=lambda s: s.loops[level] if len(s.loops) > level else s):
+        if isinstance(first, Loop):
+            yield SequentialLoop(first, tuple(_as_written(inside, level + 1)), f"{PLANNING.name} is switched off")
+        else:
+            yield ArrayStatement(first, ())
 
 
 class _Scheduler(Forms):
@@ -212,8 +232,8 @@ def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
             yield from sequential_loops((*node.fast, *node.exact))
 
 
-def _expand_locals(program: Program, result: Plan) -> None:
-    """Give a local buffer an axis for each loop that was distributed over its users."""
+def _with_expanded_locals(program: Program, result: Plan) -> Plan:
+    """Give each local buffer an axis for each loop that was distributed over its users."""
     kept = [(n.loop, {m.statement.position for m in inner_statements((n,))}) for n in sequential_loops(result.nodes)]
     for buffer, depth in program.depth.items():
         users = users_of(buffer, result)
@@ -229,3 +249,4 @@ def _expand_locals(program: Program, result: Plan) -> None:
         steps = [k for k, inside in kept if positions & inside]
         # what a step of a loop takes lies together
         result.expanded[buffer] = tuple(sorted(axes, key=lambda loop: not any(loop is k for k in steps)))
+    return result

@@ -15,15 +15,16 @@ from itertools import product
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, relations
+from ir.naming import lengthened
 from ir.nodes import Binary, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import substitute_expr
 from lower.analysis.components import components
 from lower.analysis.deciding import cheaper, cheapest
-from lower.analysis.freedoms import DELAYED, SYSTEMS, Form, Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import Linear, atom, least, linear, number, tidy, to_expr
-from lower.instructions.deferred_updates import delayed, may_delay
-from lower.instructions.triangular_solve import solve
+from lower.instructions.deferred_updates import DELAYED, delayed, may_delay
+from lower.instructions.triangular_solve import SYSTEMS, solve
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -36,8 +37,19 @@ from lower.nest.nodes import (
     own_bounds,
 )
 from lower.nest.normalize import mapped
-from lower.restructure.blocking import LEAST, Block, Part, in_blocks, width
+from lower.restructure.blocking import BLOCKING, LEAST, Block, Part, in_blocks, width
 from lower.restructure.estimate import estimate
+
+PERMUTATION = Form(
+    "structure.permutation",
+    "for i: for j: S  =  for j: for i: S, and loops around only some of the statements",
+    "every dependence points forward in the new order",
+)
+SPLITTING_AT_STEPS = Form(
+    "structure.splitting_at_steps",
+    "for i, k: S  =  S where i < k; S where i == k; S where i > k",
+    "the parts are all of the iterations (Griebl, Feautrier and Lengauer 2000)",
+)
 
 _OPERATIONS = 2_000_000  # isl's steps for one nest; factorizations take some ten thousand
 _CHOICES = 12  # ways to give loops away that are priced
@@ -61,7 +73,7 @@ def rescheduled(
     """
     if any(loop not in boxes for s in statements for loop in s.loops[level:]):
         return None
-    builder = _Builder(boxes, taken, pending, target, policy, new, blocks)
+    builder = _Builder(boxes, taken, pending, target, policy, new, blocks and policy.takes(BLOCKING))
 
     def question() -> tuple[Node, ...] | None:
         order = relations(statements, level)
@@ -281,9 +293,7 @@ class _Builder:
     def _free(self, name: str, parts: Sequence[Part]) -> str:
         """A name that no loop of these parts has."""
         used = self.taken | {loop.var.name for p in parts for loop in (*p.time, *p.open, *p.statement.loops)}
-        while name in used:
-            name += "_"
-        return name
+        return lengthened(name, used)
 
     def _leaf(self, part: Part) -> ArrayStatement:
         """The statement over what is left of its loops, with their bounds as guards where they are no box."""

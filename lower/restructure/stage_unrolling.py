@@ -14,6 +14,7 @@ from itertools import pairwise
 from egraph_rules.cost.target import Target
 from ir.arith import fold_binary
 from ir.fold import fold
+from ir.naming import lengthened
 from ir.nodes import (
     NEGATED,
     Alloc,
@@ -50,8 +51,15 @@ from ir.traverse import (
     with_children,
 )
 from lower.analysis.deciding import cheaper
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
 from lower.nest.if_conversion import conjuncts
+
+STAGES = Form(
+    "structure.stage_unrolling",
+    "for s in stages: X[.. 1 << s ..]  =  a copy of the body for each s, with digits of k for k",
+    "with numbers for s, places are linear in the digits",
+)
 
 MAX_STEPS = 32  # of one loop that are written out
 MAX_STORES = 300  # that are compiled one by one in place of loops over stages
@@ -255,7 +263,7 @@ def _in_digits(stmt: Stmt, names: set[str]) -> Stmt:
             return s
         strides = [*reversed(units), 1]
         radices = [a // b for a, b in pairwise([size, *strides])]
-        digits = [Var(_fresh(f"{s.var.name}_{k}", names), s.var.dtype) for k in range(len(strides))]
+        digits = [Var(lengthened(f"{s.var.name}_{k}", names), s.var.dtype) for k in range(len(strides))]
 
         def total(low: int, high: int) -> Expr:
             """The digits with units from `low` to below `high`, in units of `low`."""
@@ -342,10 +350,3 @@ def _units(e: Binary, var: Var) -> tuple[int, ...]:
     """Between which digits of a variable a quotient or rest cuts."""
     found = _quotient_or_rest(e, var)
     return () if found is None else tuple(u for u in found if u is not None)
-
-
-def _fresh(name: str, names: set[str]) -> str:
-    """A name that the program does not have; digits of loops one after the other may share it."""
-    while name in names:
-        name += "_"
-    return name

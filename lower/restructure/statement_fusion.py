@@ -12,14 +12,22 @@ from dataclasses import replace
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Statement
+from ir.floats import Floats
 from ir.nodes import Binary, Expr, Load, Select, Unary, const
 from ir.traverse import factors, free_vars
 from lower.analysis.deciding import cheaper
-from lower.analysis.freedoms import MERGED, Policy
+from lower.analysis.freedoms import NUMBERS, Form, Policy
 from lower.array.padded_reads import PaddedRead, Use, read_price, uses
 from lower.array.views import reads_data
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Node
+
+MERGED = Form(
+    "structure.statement_fusion",
+    "X[i] = a; if c: X[i] += b  =  X[i] = a + where(c, b, 0)",
+    "what the guard hides adds zero",
+    Floats.REASSOCIATE | NUMBERS,
+)
 
 Test = Callable[[Expr], bool]
 

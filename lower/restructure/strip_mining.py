@@ -17,11 +17,18 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var, const
 from ir.traverse import loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheapest
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import atom, linear, number, to_expr
 from lower.nest.element_prices import element
 from lower.nest.nodes import ArrayStatement, Box, Fresh, Node, SequentialLoop, array_statement, loop_over
 from lower.nest.normalize import mapped
 from lower.restructure.estimate import estimate
+
+STRIP_MINING = Form(
+    "structure.strip_mining",
+    "for k in n: S(k)  =  for strips of k: rows and columns ahead, then all steps of a strip in one pass",
+    "all that later steps of a strip read has taken its steps before",
+)
 
 # Measured on two cores, 400 × 400: a pass with 8 steps costs what one with a single step does, with 16 four times that.
 _WIDEST = 8

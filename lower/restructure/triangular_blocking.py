@@ -21,6 +21,7 @@ from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
 from lower.analysis.deciding import cheapest
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear, number, to_expr
 from lower.nest.nodes import (
     ArrayStatement,
@@ -36,6 +37,12 @@ from lower.nest.nodes import (
 )
 from lower.nest.normalize import Program, mapped, read_by_bounds
 from lower.tensor.triangular_blocks import MAX_BLOCKS
+
+TRIANGULAR_BLOCKING = Form(
+    "structure.triangular_blocking",
+    "for i, j <= i: s  =  for tiles at or below the diagonal: for i, j in the tile: s",
+    "nothing reads the other triangle",
+)
 
 _ALIGNED = 8  # tiles have a multiple of this many rows, unless others leave nothing over
 _MOST = 32  # tiles along a side, of those that are tried

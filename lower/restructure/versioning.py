@@ -16,12 +16,18 @@ from ir.analysis.dependence import Idle, Loop, Statement
 from ir.nodes import Binary, Buffer, Expr, Load, Store, const
 from ir.presburger import sets as presburger
 from ir.traverse import loads
-from lower.analysis.freedoms import Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.analysis.value_ranges import Bounds, holds, kept
 from lower.array.reduce import neutral_number
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Box, Fresh, array_statement, loops_over
 from lower.nest.silent_stores import unchanged
+
+VERSIONING = Form(
+    "structure.versioning",
+    "S  =  if data are within bounds: S without silent stores else: S",
+    "both are S; the test is one that the statements keep true",
+)
 
 WORTH = 0.7  # the part of the price of one version below which two are taken: they are compiled both
 _EXTREMES: tuple[tuple[str, Literal["min", "max"], Literal["ge", "le"]], ...] = (

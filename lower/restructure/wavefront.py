@@ -16,9 +16,11 @@ from math import prod
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, common_loops, relations
+from ir.naming import lengthened
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.presburger import sets as presburger
 from ir.traverse import map_expr, substitute_expr
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, number, tidy, to_expr, unbounded
 from lower.nest.element_prices import extent
 from lower.nest.nodes import (
@@ -37,6 +39,12 @@ from lower.storage.live_in import Borders, First, borders
 from lower.storage.predicate_elimination import bare, chosen, lines
 from lower.storage.row_rotation import Carried, carried
 from lower.storage.skewed_storage import Rows, Skewed, Spread, combined, layouts, sized, slides, spread
+
+SKEWING = Form(
+    "structure.skewing",
+    "for i: for j: S(i, j)  =  for t: S over all i + j = t at once",
+    "no dependence points backward in t, and none joins two iterations of one t (Lamport 1974)",
+)
 
 _TIMES = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))  # the fewest steps first
 
@@ -352,9 +360,7 @@ class _Skewer:
 
     def _name(self, name: str) -> str:
         used = {loop.var.name for s in self.nest.statements for loop in s.loops} | self.nest.taken
-        while name in used:
-            name += "_"
-        return name
+        return lengthened(name, used)
 
     def _span(self) -> tuple[Linear, Linear]:
         """The first time and how many there are, by the boxes of both loops."""

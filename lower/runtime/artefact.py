@@ -30,6 +30,7 @@ from lower.emission.function import emit_function, to_text
 from lower.runtime.calibration import user_target
 from lower.runtime.callable import Kernel
 from lower.runtime.platforms import platform_of
+from lower.runtime.switches import switched_off
 
 
 def export(
@@ -42,6 +43,7 @@ def export(
     floats: Floats | str | Iterable[str] | None = None,
     verify: bool = True,
     precision: str = HIGHEST,
+    without: Iterable[str] = (),
     entry: str = ENTRY,
 ) -> bytes:
     """A serialized `jax.export` artefact for several platforms, which takes the arrays and scalars by name.
@@ -63,8 +65,8 @@ def export(
         VerifyError: the program has no meaning; `verify=False` vouches for one that `ir.verify` has not seen.
     """
     func = entered(program, entry, verify)
-    policy, digits = floats_named(floats), precision_named(precision)
-    return bytes(_exported(func, platforms, sizes, symbolic, constraints, policy, digits).serialize())
+    policy, digits, off = floats_named(floats), precision_named(precision), switched_off(without).forms
+    return bytes(_exported(func, platforms, sizes, symbolic, constraints, policy, digits, off).serialize())
 
 
 def stablehlo_text(
@@ -76,13 +78,14 @@ def stablehlo_text(
     constraints: Sequence[str] = (),
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
+    without: Iterable[str] = (),
     verify: bool = True,
     entry: str = ENTRY,
 ) -> str:
     """StableHLO of a function, or of `entry` of a module, as text; sizes as for `export`, with the same errors."""
     func = entered(program, entry, verify)
-    policy, digits = floats_named(floats), precision_named(precision)
-    return str(_exported(func, platforms, sizes, symbolic, constraints, policy, digits).mlir_module())
+    policy, digits, off = floats_named(floats), precision_named(precision), switched_off(without).forms
+    return str(_exported(func, platforms, sizes, symbolic, constraints, policy, digits, off).mlir_module())
 
 
 def _exported(
@@ -93,11 +96,12 @@ def _exported(
     constraints: Sequence[str],
     floats: Floats,
     precision: Precision,
+    without: frozenset[str],
 ) -> jax_export.Exported:
     kinds = {platform_of(p) for p in platforms}
     # One source serves all platforms: with several it has the forms that a CPU prefers.
     prices = user_target(kinds.pop() if len(kinds) == 1 else CPU)
-    emitted = emit_function(func, target=prices.target, floats=floats, precision=precision)
+    emitted = emit_function(func, target=prices.target, floats=floats, precision=precision, without=without)
     kernel = Kernel(emitted, jax.devices("cpu")[0])
     needed = [*shape_vars(func), *(s for s in func.scalars if s in emitted.static)]
     given = _given(func, needed, sizes or {}, symbolic)

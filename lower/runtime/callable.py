@@ -188,7 +188,9 @@ class Kernel(Shown):
             if len(sizes) == len(self._sizes) and has_empty(self.func, self._emitted.extents, sizes):
                 func = with_extents(specialize(self.func, {v.name: n for v, n in sizes.items()}))
                 own = self._emitted
-                emitted = emission.emit_function(func, bool(own.checks), floats=own.floats, precision=own.precision)
+                emitted = emission.emit_function(
+                    func, bool(own.checks), floats=own.floats, precision=own.precision, without=own.without
+                )
                 self._empty[key] = Kernel(emitted, self.device)
                 given = ", ".join(f"{v.name} = {n}" for v, n in sizes.items())
                 self.report.append(f"for {given} something is empty: these sizes have a program of their own")
@@ -382,8 +384,11 @@ class ShardedKernel(Kernel):
         donate: Donate = False,
         floats: Floats = DEFAULT_FLOATS,
         precision: Precision = HIGHEST,
+        without: frozenset[str] = frozenset(),
     ) -> None:
-        emitted = emission.emit_function(func, checks, target, donate, floats=floats, precision=precision)
+        emitted = emission.emit_function(
+            func, checks, target, donate, floats=floats, precision=precision, without=without
+        )
         super().__init__(emitted, layout.mesh.devices.flat[0])
         self._target = target
         self.mesh_layout = layout
@@ -419,6 +424,7 @@ class ShardedKernel(Kernel):
                 target=self._target,
                 floats=floats,
                 precision=precision,
+                without=self._emitted.without,
             )
             jitted = program.jit(Kernel(program.emitted, self.device).jitted, self.donated)
             self._programs[key] = (program, jitted)

@@ -16,7 +16,7 @@ from ir.nodes import Module, PrimFunc
 from ir.presburger.sets import exclusive
 from ir.program.modules import ENTRY
 from ir.semantics.verify import entered
-from lower.analysis.freedoms import HIGHEST, precision_named
+from lower.analysis.freedoms import HIGHEST, Policy, precision_named
 from lower.emission.donation import Donate
 from lower.runtime import kept
 from lower.runtime.calibration import price_line, user_target
@@ -26,12 +26,13 @@ from lower.runtime.platforms import device_of, platform_of
 if TYPE_CHECKING:
     from lower.emission import function as emission
     from lower.pallas import choice, forms
-    from lower.runtime import sharding
+    from lower.runtime import sharding, switches
 else:  # what a kernel that was kept does without
     emission = later("lower.emission.function")
     choice = later("lower.pallas.choice")
     forms = later("lower.pallas.forms")
     sharding = later("lower.runtime.sharding")
+    switches = later("lower.runtime.switches")
 
 _ALIASES = {"gpu": ("cuda", "rocm")}  # what JAX's devices call themselves
 
@@ -50,6 +51,7 @@ def compile(
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
+    without: Iterable[str] = (),
     verify: bool = True,
     entry: str = ENTRY,
 ) -> Kernel:
@@ -59,7 +61,8 @@ def compile(
 
     `floats` are the freedoms that forms may take, as for `optimize`: a `Floats`, names, or the default policy.
     `precision` is that of products of float32 arrays on devices that have several: highest (all digits of the type,
-    which is the default), high or default, which is the fastest one.
+    which is the default), high or default, which is the fastest one. `without` are families and names of forms that
+    are not taken (`loopsat rules` lists them); those of rules that only the search knows may be among them.
 
     Where a choice between forms is one of prices, those that `loopsat calibrate` keeps for the target named decide, if
     there are any, and the report says so; a `Target` is taken with the prices that it has.
@@ -81,7 +84,7 @@ def compile(
     names in `donate` that the function does not write; VerifyError for a program that has no meaning.
     """
     func = entered(program, entry, verify)
-    policy, digits = floats_named(floats), precision_named(precision)
+    policy, digits, off = floats_named(floats), precision_named(precision), forms_of(without)
     platform = platform_of(target)
     device, notes = device_of(platform)
     prices = user_target(platform if isinstance(target, str) else target)
@@ -89,30 +92,33 @@ def compile(
     notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
     if mesh is not None:
         layout = sharding.mesh_layout(func, mesh, shardings, platform)
-        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy, digits)
+        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy, digits, off)
         kernel.report += notes
         return kernel
     if shardings:
         raise LowerError("mesh", "shardings were given without a mesh", help="pass mesh=jax.make_mesh((8,), ('x',))")
     names = donate if isinstance(donate, (bool, str)) else tuple(donate)
-    key = kept.key_of("compile", func, prices, checks, names, pallas, policy.value, digits, str(device), notes)
+    key = kept.key_of(
+        "compile", func, prices, checks, names, pallas, policy.value, digits, sorted(off), str(device), notes
+    )
     known = recalled(key, device)
     if known is not None:
         return known
     wanted = pallas and not (checks or names)
     here = device.platform in (platform, *_ALIASES.get(platform, ()))
-    kernel = _pallas(func, prices.target, device, notes, policy, here) if wanted else None
+    kernel = _pallas(func, prices.target, device, notes, Policy(policy, digits, off), here) if wanted else None
     if kernel is None:
-        kernel = Kernel(
-            emission.emit_function(func, checks, prices.target, names, floats=policy, precision=digits), device, notes
+        emitted = emission.emit_function(
+            func, checks, prices.target, names, floats=policy, precision=digits, without=off
         )
+        kernel = Kernel(emitted, device, notes)
     keep(key, kernel)
     return kernel
 
 
-def _pallas(func: PrimFunc, prices: Target, device: Any, notes: list[str], floats: Floats, here: bool) -> Kernel | None:
+def _pallas(func: PrimFunc, prices: Target, device: Any, notes: list[str], policy: Policy, here: bool) -> Kernel | None:
     """The Pallas form, where it is the cheapest and the device is `here`; adds to `notes` what was compared."""
-    form, why = choice.preferred(func, prices, floats)
+    form, why = choice.preferred(func, prices, policy)
     elsewhere = f", but not on {device.platform}" if form is not None and not here else ""
     notes += [f"{why}{elsewhere}"] if why else []
     return Kernel(forms.emitted(form), device, notes) if form is not None and here else None
@@ -140,6 +146,7 @@ def emit(
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
     precision: str = HIGHEST,
+    without: Iterable[str] = (),
     verify: bool = True,
     entry: str = ENTRY,
 ) -> str:
@@ -150,9 +157,21 @@ def emit(
     """
     func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
+    policy, digits, off = floats_named(floats), precision_named(precision), forms_of(without)
     if pallas and not donate:
-        form, _ = choice.preferred(func, prices.target, floats_named(floats))
+        form, _ = choice.preferred(func, prices.target, Policy(policy, digits, off))
         if form is not None:
             return form.source
-    policy, digits = floats_named(floats), precision_named(precision)
-    return emission.emit_function(func, target=prices.target, donate=donate, floats=policy, precision=digits).source
+    emitted = emission.emit_function(
+        func, target=prices.target, donate=donate, floats=policy, precision=digits, without=off
+    )
+    return emitted.source
+
+
+def forms_of(without: Iterable[str]) -> frozenset[str]:
+    """Those of some families and names that are of forms of lowering; what the search alone knows is let pass.
+
+    Raises:
+        OptionError: there is no such family, rule or form.
+    """
+    return switches.switched_off(without).forms if without else frozenset()

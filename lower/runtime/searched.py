@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from egraph_rules.modules.result import ModuleResult
     from lower.price import search
     from lower.price.search import Whole
+    from lower.runtime import switches
 else:  # prices of programs as they will run need all of lowering
     search = later("lower.price.search")
+    switches = later("lower.runtime.switches")
 
 
 @overload
@@ -74,28 +76,30 @@ def optimize(
 
     As `egraph_rules.optimize`, which says what the arguments are and what is raised, but that programs are priced as
     a whole by `lower.price.program.pricing`; another price may be given, and None leaves the order to the search.
+    `without` names forms of lowering too, and their families: programs are priced without them.
 
     What was found of a function is kept on disk (see `loopsat cache`), so that another process need not search for it,
     unless rules or prices of the caller or a limit of seconds decide; `report.recalled` says that it comes from there.
     """
-    families = (without,) if isinstance(without, str) else tuple(without)
+    off = switches.switched_off(without) if without else None
+    families, forms = ((), frozenset[str]()) if off is None else (off.rules, off.forms)
     policy = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     if isinstance(program, Module):
         return search.optimize_module(
-            program, chosen, budget, policy, rules, families, verify, whole, entry, free, maps
+            program, chosen, budget, policy, rules, families, forms, verify, whole, entry, free, maps
         )
     calls = next(calls_in(program.body), None) is not None
     func = entered(program, verified=verify) if calls else program  # what is kept says nothing of how calls are written
     if rules is not None or callable(whole) or not kept.repeatable(budget):
-        return search.optimize_function(func, chosen, k, budget, policy, rules, families, verify, whole)
-    key = kept.key_of("optimize", func, chosen, k, budget, policy.value, sorted(families), whole)
+        return search.optimize_function(func, chosen, k, budget, policy, rules, families, forms, verify, whole)
+    key = kept.key_of("optimize", func, chosen, k, budget, policy.value, sorted((*families, *forms)), whole)
     known = kept.recall(key)
     if isinstance(known, Result):
         settings = replace(known.settings, rules=tuple(r for r in active_rules(families) if r.floats in policy))
         func.vouched()  # else it had not been kept
         return replace(known, source=func, settings=settings, report=replace(known.report, recalled=True))
-    result = search.optimize_function(func, chosen, k, budget, policy, None, families, verify, whole)
+    result = search.optimize_function(func, chosen, k, budget, policy, None, families, forms, verify, whole)
     if not result.report.interrupted:
         # What a search knew is not kept: it is searched for again, if asked.
         kept.keep(key, replace(result, settings=replace(result.settings, rules=()), report=result.report.bare()))

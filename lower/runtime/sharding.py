@@ -202,6 +202,7 @@ def sharded(
     target: Target = CPU,
     floats: Floats = DEFAULT_FLOATS,
     precision: Precision = HIGHEST,
+    without: frozenset[str] = frozenset(),
 ) -> Sharded:
     """A function whose sizes are numbers on a mesh; with `checks`, no loop runs over padding."""
     unread = [b.name for b in emit_function(func).optional]
@@ -209,7 +210,9 @@ def sharded(
     # Devices of a CPU exchange maxima by comparing them, which loses NaN (docs/devices.md).
     on_cpu = layout.mesh.devices.flat[0].platform == "cpu"
     keep_nan = on_cpu and bool(layout.parts())
-    emitted = emit_function(wide.func, checks, target, keep_nan=keep_nan, floats=floats, precision=precision)
+    emitted = emit_function(
+        wide.func, checks, target, keep_nan=keep_nan, floats=floats, precision=precision, without=without
+    )
     return Sharded(layout, func, wide, emitted, len(emitted.checks))
 
 

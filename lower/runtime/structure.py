@@ -13,6 +13,7 @@ from ir.semantics.verify import entered
 from lower.restructure.pipeline import form_of, structure_steps
 from lower.runtime.calibration import user_target
 from lower.runtime.platforms import platform_of
+from lower.runtime.switches import switched_off
 
 
 def form(
@@ -20,6 +21,7 @@ def form(
     target: str | Target = "cpu",
     *,
     floats: Floats | str | Iterable[str] | None = None,
+    without: Iterable[str] = (),
     verify: bool = True,
     entry: str = ENTRY,
 ) -> PrimFunc:
@@ -28,7 +30,7 @@ def form(
     It has the function's interface and, up to the freedoms of `floats`, its meaning. Array axes are `T.parallel` loops
     (`T.vectorized` where elements are read that the statement also stores), `T.serial` where an annotation says that
     they are reduced or what operation of a library goes along them; all other loops stay loops. Where `compile` takes a
-    Pallas kernel, it is the form that this one was compared with.
+    Pallas kernel, it is the form that this one was compared with. `without` is that of `compile`.
 
     Raises:
         LowerError: the target is unknown, or the function cannot be lowered.
@@ -36,7 +38,7 @@ def form(
     """
     func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
-    return form_of(func, prices.target, floats_named(floats))
+    return form_of(func, prices.target, floats_named(floats), switched_off(without).forms)
 
 
 def structure(
@@ -44,6 +46,7 @@ def structure(
     target: str | Target = "cpu",
     *,
     floats: Floats | str | Iterable[str] | None = None,
+    without: Iterable[str] = (),
     verify: bool = True,
     entry: str = ENTRY,
 ) -> list[Step]:
@@ -53,4 +56,4 @@ def structure(
     """
     func = entered(program, entry, verify)
     prices = user_target(platform_of(target) if isinstance(target, str) else target)
-    return structure_steps(func, prices.target, floats_named(floats))
+    return structure_steps(func, prices.target, floats_named(floats), switched_off(without).forms)

@@ -15,9 +15,16 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, substitute_expr
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear
 from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop, inner_statements, relocated_node
 from lower.nest.normalize import mapped, read_by_bounds
+
+CONTRACTION = Form(
+    "structure.contraction",
+    "a[i, j] in one loop over i  =  a[j]",
+    "an iteration reads of the array only what it wrote itself (Gao et al. 1992)",
+)
 
 
 def contracted(

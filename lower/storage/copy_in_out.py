@@ -15,6 +15,7 @@ from functools import partial
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, const
 from ir.traverse import has_loads, loads
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, atom, linear, number, to_expr, unbounded
 from lower.nest.nodes import (
     ArrayStatement,
@@ -30,6 +31,12 @@ from lower.nest.nodes import (
     relocated_node,
 )
 from lower.nest.normalize import read_by_bounds
+
+COPY_IN_OUT = Form(
+    "structure.copy_in_out",
+    "loop over a part of A  =  copy = part; loop over copy; part = copy",
+    "nothing else touches the part meanwhile",
+)
 
 _SHARE = 4  # a tile is this many times smaller than its buffer
 

@@ -16,8 +16,15 @@ from ir.nodes import Binary, Buffer, Const, Expr, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, written
 from ir.traverse import free_vars, has_loads, loads
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
 from lower.nest.normalize import Program, read_by_bounds, relocated
+
+DELINEARIZATION = Form(
+    "structure.delinearization",
+    "A[n * i + j]  =  A[i, j]   where 0 <= j < n",
+    "the places are the same (Grosser et al. 2015)",
+)
 
 
 def unflatten(program: Program) -> None:

@@ -16,9 +16,16 @@ from ir.analysis.dependence import Loop, Statement
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, loads
 from lower.analysis.deciding import cheapest
+from lower.analysis.freedoms import Form
 from lower.nest.element_prices import extent
 from lower.nest.nodes import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
 from lower.nest.normalize import Program, read_by_bounds, relocated
+
+DIMENSION_ORDER = Form(
+    "structure.dimension_order",
+    "A[i, j]  =  A[j, i]   for all accesses to a local",
+    "nobody sees how a local lies in memory",
+)
 
 _LINE = 2.0  # times the price of a transposition is that of taking one element from each line of memory
 GAIN = 0.8  # part of the price below which another order is worth its change

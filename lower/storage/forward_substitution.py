@@ -14,10 +14,16 @@ from dataclasses import replace
 from ir.analysis.dependence import Idle, Statement, common_loops, may_change, may_meet
 from ir.nodes import Buffer, Expr, Load
 from ir.traverse import loads, map_expr
-from lower.analysis.freedoms import Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.nest.if_conversion import is_short
 from lower.nest.normalize import Program, mapped, read_by_bounds, update_of
 from lower.nest.silent_stores import always_unchanged
+
+FORWARD_SUBSTITUTION = Form(
+    "structure.forward_substitution",
+    "t = e; s(t)  =  s(e)   where nothing between changes e",
+    "a value may be worked out where it is used",
+)
 
 
 def inline_values(program: Program) -> None:

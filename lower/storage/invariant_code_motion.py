@@ -13,8 +13,15 @@ from dataclasses import dataclass, replace
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
 from lower.nest.normalize import Program, read_by_bounds, relocated
+
+CODE_MOTION = Form(
+    "structure.invariant_code_motion",
+    "for i: t = e; s  =  t = e; for i: s   where e is the same for all i",
+    "each iteration works out the same",
+)
 
 
 def hoist_invariants(program: Program) -> None:

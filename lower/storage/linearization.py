@@ -13,7 +13,14 @@ from dataclasses import replace
 from ir.fold import folded
 from ir.nodes import Binary, Buffer, Const, Expr
 from ir.traverse import loads
+from lower.analysis.freedoms import Form
 from lower.nest.normalize import Program, read_by_bounds, relocated
+
+LINEARIZATION = Form(
+    "structure.linearization",
+    "A[p // b, p % b]  =  A[p]",
+    "the places are the same",
+)
 
 
 def blocks_in_a_row(program: Program) -> None:

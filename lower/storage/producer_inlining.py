@@ -13,9 +13,16 @@ from math import prod
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Const
 from ir.traverse import free_vars, loads, node_count
+from lower.analysis.freedoms import Form
 from lower.array.job import MAX_TAPS
 from lower.nest.normalize import Program, read_by_bounds
 from lower.storage.forward_substitution import having, writer_of
+
+PRODUCER_INLINING = Form(
+    "structure.producer_inlining",
+    "t = e; sum += f(t)  =  sum += f(e)   within a window",
+    "a value may be worked out where it is used",
+)
 
 LARGEST = 160  # parts of an expression that may be written for each position of a window
 

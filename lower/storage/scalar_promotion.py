@@ -12,8 +12,14 @@ from dataclasses import replace
 from ir.analysis.dependence import Statement, common_loops, may_meet
 from ir.nodes import Buffer, Load, Store
 from ir.traverse import has_loads
-from lower.analysis.freedoms import Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.nest.normalize import Program, read_by_bounds, relocated, update_of
+
+DELICM = Form(
+    "structure.scalar_promotion_undone",
+    "w = A[i]; w += e; A[i] = w  =  A[i] += e   where nothing between reads or stores A[i]",
+    "nothing else looks at A[i] meanwhile (DeLICM, Kruse and Grosser 2018)",
+)
 
 
 def work_in_place(program: Program) -> None:

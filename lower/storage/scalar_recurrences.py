@@ -13,9 +13,15 @@ from dataclasses import dataclass, replace
 from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.nodes import Buffer, Expr, Load, Store, Var
 from ir.traverse import free_vars, has_loads, loads, map_expr, substitute_expr
-from lower.analysis.freedoms import Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.nest.normalize import Program, mapped, moved, read_by_bounds, update_of
+
+PAST_VALUES = Form(
+    "structure.past_values",
+    "for i: s(y); y = Y[i]  =  s(y); Y[0]; for i >= 1: s(Y[i - 1])",
+    "the variable holds what the array held then",
+)
 
 _LONGEST = 4  # iterations that leave a loop, each with a copy of its body
 _STATEMENTS = 16  # of a body that is copied

@@ -16,6 +16,7 @@ from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import has_loads, substitute_expr
 from lower.analysis.deciding import cheaper
+from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.nest.element_prices import extent
 from lower.nest.nodes import (
@@ -33,6 +34,12 @@ from lower.nest.nodes import (
 )
 from lower.nest.normalize import Program, read_by_bounds
 from lower.storage.dimension_order import GAIN, costs, ordered
+
+TRANSPOSED_COPY = Form(
+    "structure.transposed_copy",
+    "for i: s(A[:, i])  =  B = transpose(A); for i: s(B[i]); A = transpose(B)",
+    "the elements are the same, and what is stored is put back",
+)
 
 _Order = tuple[int, ...]
 

@@ -9,10 +9,19 @@ from dataclasses import dataclass, field
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Engine, Row, kept
 from egraph_rules.engine.rounds import Program, Rounds
+from egraph_rules.rules import tensor
+from egraph_rules.rules.registry import active_tensor_rules
 from ir.floats import Floats
 from lower.analysis.deciding import cheapest as cheapest_of
-from lower.tensor.rules import RULES
+from lower.analysis.freedoms import Form, Policy
 from lower.tensor.terms import ARITY, NUMBERED, Term
+
+EINSUM = Form(
+    "instructions.einsum",
+    "sum of x * y over k  =  einsum(x, y)",
+    "that is its definition",
+    Floats.REASSOCIATE,
+)
 
 _ROUNDS = 6
 _NODES = 500  # rows after which no further round begins
@@ -24,8 +33,16 @@ _OPEN = "(set (axes e) (& (| x y) (^ -1 k)))"
 _BINARY = ("Add", "Sub", "Mul", "Div", "Where")
 
 
-def _program(granted: Floats | None) -> Program:
-    """Terms, their facts, and the rules; over floats only those whose freedoms are granted."""
+def _rules(facts: Facts) -> tuple[str, ...]:
+    """The rules that are not switched off; over floats only those whose freedoms are granted."""
+    off, granted = facts.without, facts.floats
+    products = () if Policy(without=off).takes(EINSUM) else (tensor.contraction.name, tensor.sum_as_contraction.name)
+    active = active_tensor_rules({*off, *products})
+    return tuple(r.program for r in active if granted is None or r.floats in granted)
+
+
+def _program(rules: tuple[str, ...]) -> Program:
+    """Terms, their facts, and the rules."""
     constructors = " ".join(f"({op}{' i64' * (op in NUMBERED)}{' T' * arity})" for op, arity in ARITY.items())
     analysis = [
         "(function axes (T) i64 :merge (& old new))",
@@ -47,13 +64,12 @@ def _program(granted: Floats | None) -> Program:
         "(rule ((= e (Neg a)) (rounds a)) ((rounds e)) :ruleset facts)",
         "(rule ((= e (Where m a)) (rounds a)) ((rounds e)) :ruleset facts)",
     ]
-    rules = (r.program for r in RULES if granted is None or r.floats in granted)
     return Program.of((f"(datatype T {constructors})", *analysis), rules)
 
 
-def _engine_of(key: tuple[int, Floats | None]) -> Engine:
-    """An engine that knows the rules, of which there were so many, as far as freedoms are granted."""
-    program = _program(key[1])
+def _engine_of(rules: tuple[str, ...]) -> Engine:
+    """An engine that knows these rules."""
+    program = _program(rules)
     return Engine(program.texts, program.growth)
 
 
@@ -65,7 +81,7 @@ class Facts:
     """What a search must know: of each leaf its axes and whether it is a number everywhere; the number of positions on
     a set of axes; the freedoms granted where elements are floats, which alone have fast products of arrays, None for
     others; where a product with ones is as fast as a sum; which leaves equal other terms, and which of these would be
-    made for this term only."""
+    made for this term only; which rules are switched off."""
 
     axes: tuple[int, ...]
     finite: tuple[bool, ...]
@@ -74,13 +90,14 @@ class Facts:
     rows: Callable[[int], bool]
     equal: Mapping[int, Term] = field(default_factory=dict[int, Term])
     only: frozenset[int] = frozenset()
+    without: frozenset[str] = frozenset()
 
 
 def cheapest(term: Term, facts: Facts, target: Target) -> Term:
     """The cheapest form of a term that is found by the rules within their limits."""
     if sum(t.op == "Leaf" for whole in (term, *facts.equal.values()) for t in whole.walk()) > _LEAVES:
         return term
-    with _engine((len(RULES), facts.floats)) as engine, engine.scratch():
+    with _engine(_rules(facts)) as engine, engine.scratch():
         for k, (axes, finite) in enumerate(zip(facts.axes, facts.finite, strict=True)):
             engine.run(f"(set (axes (Leaf {k})) {axes})" + (f"(finite (Leaf {k}))" if finite else ""))
         engine.run(f"(let $root {_text(term)})")

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
-from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Expr, Load, Var
 from lower.analysis.deciding import cheaper
-from lower.analysis.freedoms import HIGHEST, Precision
+from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import Linear
 from lower.array.reduce import einsum, in_floats, reduction
 from lower.array.values import POSTFIX, Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
@@ -42,7 +41,7 @@ class SumWriter:
         known: Callable[[Load], Known | None],
         fresh: Callable[[str], str],
         outside: Sequence[Expr] | None = None,
-        floats: Floats = DEFAULT_FLOATS,
+        policy: Policy | None = None,
     ) -> None:
         self.translator = translator
         self.order = translator.order
@@ -53,7 +52,7 @@ class SumWriter:
         self.known = known
         self.fresh = fresh
         self.outside = outside  # conditions without which nothing of a sum is used; None where it is not to be cut
-        self.floats = floats
+        self.policy = Policy() if policy is None else policy
         self.forms: list[str] = []
 
     def sum(
@@ -154,10 +153,11 @@ class SumWriter:
             tuple(self._bits(v.axes) for v in self.values),
             tuple(self.are_finite),
             self._positions,
-            self.floats if self.dtype.is_float else None,
+            self.policy.floats if self.dtype.is_float else None,
             self._long_rows,
             self.equal,
             frozenset(self.only),
+            self.policy.without,
         )
         best = named(cheapest(term, facts, self.target), self.names)
         contracted = any(t.op == "Contract" and t.args[1].op != "Ones" for t in best.walk())

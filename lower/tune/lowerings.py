@@ -43,23 +43,35 @@ def targets(target: Target) -> Iterator[tuple[str, Target]]:
             yield f"{what} {how}", replace(target, **prices)
 
 
-def lowerings(func: PrimFunc, target: Target, most: int, floats: Floats = DEFAULT_FLOATS) -> list[Lowering]:
+def lowerings(
+    func: PrimFunc,
+    target: Target,
+    most: int,
+    floats: Floats = DEFAULT_FLOATS,
+    without: frozenset[str] = frozenset(),
+) -> list[Lowering]:
     """At most so many distinct lowerings of a program; the first is the usual one, and has no name."""
-    usual = emit_function(func, target=target, floats=floats)
+    usual = emit_function(func, target=target, floats=floats, without=without)
     found = [Lowering("", target, usual.source)]
     for name, prices in targets(target):
         if len(found) >= most:
             break
-        other = emit_function(func, target=prices, floats=floats)
+        other = emit_function(func, target=prices, floats=floats, without=without)
         if all(other.source != one.source for one in found):
             lines = tuple(line for line in other.report if line not in usual.report)
             found.append(Lowering(name, prices, other.source, lines or ("the same forms in another order",)))
     return found
 
 
-def lowered_as(func: PrimFunc, target: Target, name: str, floats: Floats = DEFAULT_FLOATS) -> Lowering | None:
+def lowered_as(
+    func: PrimFunc,
+    target: Target,
+    name: str,
+    floats: Floats = DEFAULT_FLOATS,
+    without: frozenset[str] = frozenset(),
+) -> Lowering | None:
     """The lowering of a program that has a name (none: the usual one); None if no lowering is called so."""
     prices = {"": target, **dict(targets(target))}.get(name)
     if prices is None:
         return None
-    return Lowering(name, prices, emit_function(func, target=prices, floats=floats).source)
+    return Lowering(name, prices, emit_function(func, target=prices, floats=floats, without=without).source)

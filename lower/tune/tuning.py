@@ -30,6 +30,7 @@ from lower.emission.function import emit_function
 from lower.runtime import cache
 from lower.runtime.calibration import user_target
 from lower.runtime.kernel import Kernel, compile
+from lower.runtime.switches import switched_off
 from lower.tune.lowerings import Lowering, lowered_as, lowerings
 from lower.tune.measure import Call, Race, Timer, Timing, kernel_call, milliseconds, sizes_of, wall
 
@@ -127,7 +128,8 @@ def tune(
     else:
         given |= sizes_of(result.source, inputs)
     prices = user_target(target).target
-    place = _Place.of(result, prices, given, result.settings.floats)
+    off = switched_off(result.settings.without).forms
+    place = _Place.of(result, prices, given, off)
     notes: list[str] = []
     if remember:
         found = cache.read(place.name, place.key)
@@ -139,7 +141,7 @@ def tune(
     complete = contest.run(lambda: _inputs(result.source, inputs, given, seed), repeat, seconds)
     tuned = contest.outcome(complete, notes)
     if complete and remember:
-        note = cache.write(place.name, place.key, _to_json(tuned, result.settings.floats))
+        note = cache.write(place.name, place.key, _to_json(tuned, result.settings.floats, off))
         notes += [note] if note else []
         tuned = contest.outcome(complete, notes)
     return tuned
@@ -194,6 +196,8 @@ class _Contest:
     timer: Timer
     step: Step
     expected: Reference | None = None
+    floats: Floats = field(init=False)
+    off: frozenset[str] = field(init=False)  # names and families of forms that are switched off
     race: Race = field(init=False)
     trials: list[Trial] = field(init=False)
     targets: dict[int, Target] = field(default_factory=lambda: dict[int, Target]())  # of trials in unusual lowerings
@@ -202,6 +206,8 @@ class _Contest:
 
     def __post_init__(self) -> None:
         self.race = Race([], timer=self.timer)
+        settings = self.result.settings
+        self.floats, self.off = settings.floats, switched_off(settings.without).forms
         self.trials = [Trial(rank, func, cost) for rank, (func, cost) in enumerate(self.result.variants)]
 
     def run(self, make: Callable[[], Inputs], repeat: int, seconds: float) -> bool:
@@ -224,7 +230,7 @@ class _Contest:
         others: list[tuple[int, Lowering]] = []
         for rank, (func, _) in enumerate(self.result.variants):
             self.step(f"compiling variant {rank + 1}")
-            usual, *more = lowerings(func, self.prices, LOWERINGS, self.result.settings.floats)
+            usual, *more = lowerings(func, self.prices, LOWERINGS, self.floats, self.off)
             same = self.sources.setdefault(usual.source, rank)
             if same != rank:
                 self.trials[rank] = replace(self.trials[rank], note=f"the same JAX source as variant {same + 1}")
@@ -246,7 +252,7 @@ class _Contest:
     def _call(self, index: int, prices: Target, inputs: Inputs) -> Call:
         """A candidate that computes what it should, ready to be timed."""
         func = self.trials[index].func
-        kernel = compile(func, prices, pallas=False, floats=self.result.settings.floats)  # lowerings are XLA's forms
+        kernel = compile(func, prices, pallas=False, floats=self.floats, without=self.off)  # lowerings are XLA's forms
         call = kernel_call(f"variant {index + 1}", kernel, inputs)
         self._check(kernel, inputs)
         self.timer(call)  # what JAX has compiled so far may be for other arguments
@@ -300,7 +306,7 @@ class _Place:
     key: dict[str, str]
 
     @staticmethod
-    def of(result: Result, prices: Target, sizes: Mapping[str, int], floats: Floats) -> _Place:
+    def of(result: Result, prices: Target, sizes: Mapping[str, int], off: frozenset[str]) -> _Place:
         environment = cache.environment()
         device = _device(prices.name)
         key = {
@@ -309,14 +315,15 @@ class _Place:
             "target": prices.name,
             "prices": cache.digest(repr(prices)),
             "sizes": json.dumps(dict(sizes), sort_keys=True),
-            "floats": str(floats.value),
+            "floats": str(result.settings.floats.value),
+            "without": ", ".join(sorted(off)),
             "device": f"{device.platform}: {device.device_kind}",
             "machine": environment["machine"],
         }
         return _Place(f"tuned/{cache.digest(*key.values())}.json", {**key, **environment})
 
 
-def _to_json(tuned: Tuned, floats: Floats) -> dict[str, Any]:
+def _to_json(tuned: Tuned, floats: Floats, off: frozenset[str]) -> dict[str, Any]:
     when = datetime.datetime.now(datetime.UTC).date().isoformat()
     trials = [
         {
@@ -328,7 +335,7 @@ def _to_json(tuned: Tuned, floats: Floats) -> dict[str, Any]:
         }
         for trial in tuned.trials
     ]
-    source = cache.digest(emit_function(tuned.best, target=tuned.prices, floats=floats).source)
+    source = cache.digest(emit_function(tuned.best, target=tuned.prices, floats=floats, without=off).source)
     return {"chosen": tuned.chosen, "source": source, "when": when, "trials": trials}
 
 
@@ -341,7 +348,8 @@ def _recall(result: Result, prices: Target, value: Mapping[str, Any]) -> Tuned |
         if chosen < 0 or usual != list(range(len(result.variants))):
             return None
         best = trials[chosen]
-        lowering = lowered_as(best.func, prices, best.lowering, result.settings.floats)
+        off = switched_off(result.settings.without).forms
+        lowering = lowered_as(best.func, prices, best.lowering, result.settings.floats, off)
         if lowering is None or cache.digest(lowering.source) != value["source"]:
             return None
         return Tuned(best.func, chosen, trials, lowering.target, str(value["when"]))

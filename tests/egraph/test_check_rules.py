@@ -25,8 +25,10 @@ from wrong_rules import (
     undef_store_is_skip,
 )
 
+from egraph_rules.authoring.parts import SKIP as SKIPPED
+from egraph_rules.authoring.parts import loop, parts, without_effect
 from egraph_rules.authoring.proposal import Here, rewrite
-from egraph_rules.authoring.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule, statement_rule
+from egraph_rules.authoring.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule
 from egraph_rules.check import check_rule, refuse
 from egraph_rules.check.record import verdict_on
 from egraph_rules.engine.patience import Patience
@@ -127,9 +129,12 @@ def test_a_rule_that_never_matches_is_not_ok() -> None:
     assert refuse(verdict).code == "rule-unchecked"
 
 
-def test_a_rule_over_tables_that_never_matches_is_not_ok() -> None:
-    item = statement_rule("odd.never", "s = s", "never", "(= x (At -7 k d))", "(noop x)")
-    verdict = check_rule(item, examples=3)
+def test_a_rule_over_parts_that_never_matches_is_not_ok() -> None:
+    @parts("odd.never", because="a loop is no leaf")
+    def never():
+        return loop(SKIPPED), SKIPPED, without_effect()
+
+    verdict = check_rule(never, examples=3)
     assert not verdict.ok
     assert verdict.matched == 0
 

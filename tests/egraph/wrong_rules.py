@@ -5,6 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from egraph_rules.authoring.parts import SKIP as SKIP_PART
+from egraph_rules.authoring.parts import (
+    Effect,
+    Expression,
+    Integer,
+    Statement,
+    branch,
+    held,
+    loop,
+    parts,
+    runs,
+    select,
+    store,
+    where_not,
+)
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.authoring.rule import (
     ANY,
@@ -17,7 +32,6 @@ from egraph_rules.authoring.rule import (
     Truth,
     defined,
     rule,
-    statement_rule,
 )
 from ir.floats import Floats
 from ir.nodes import (
@@ -451,27 +465,38 @@ def local_stores_are_dead(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         yield map_stmt(stmt, on_stmt=lambda s: SKIP if isinstance(s, Store) and s.buffer == local else s)
 
 
-# Written against the tables -------------------------------------------------------------------------------------------
+# Relating parts of a program ------------------------------------------------------------------------------------------
 
-always_then = statement_rule(
-    "wrong.always_then", "if c: s else: t  =  s", "wrong", "(= x (If f d c y n))", "(union x y)"
-)
-any_store_is_noop = statement_rule(
-    "wrong.any_store_is_noop", "A[i] = e  =  skip", "wrong", "(= x (At f k d)) (p_store k b i e)", "(noop x)"
-)
-last_loop = statement_rule("wrong.last_loop", "for i in n: s  =  skip", "wrong", "(= x (For f d k lo n y))", "(noop x)")
-select_first = statement_rule(
-    "wrong.select_first", "select(c, a, b)  =  a", "wrong", "(= x (Ate f e)) (e_sel e t c a b)", "(union x (Ate f a))"
-)
 
-overcompute_unlike = statement_rule(
-    "wrong.overcompute_unlike", "if c: s else: t  =  s   if s cannot fault", "wrong: s and t differ where c is false",
-    "(= x (At f k d)) (p_if k c s t) (= n (f_else f c)) (may_run n s)", "(union x (At f s d))",
-)  # fmt: skip
-stored_something_known = statement_rule(
-    "wrong.stored_something_known", "A[i] = v  =  skip   if A[i] is known", "wrong: A[i] need not be v",
-    "(= x (At f k d)) (p_store k b i e) (= v (old_int f k))", "(noop x)",
-)  # fmt: skip
+@parts("wrong.always_then", because="wrong: c may be false")
+def always_then(c: Expression, s: Effect, t: Effect):
+    return branch(c, s, t), s
+
+
+@parts("wrong.any_store_is_noop", because="wrong: the element may hold something else")
+def any_store_is_noop(e: Expression):
+    return store(e), SKIP_PART
+
+
+@parts("wrong.last_loop", because="wrong: s may do something")
+def last_loop(s: Effect):
+    return loop(s), SKIP_PART
+
+
+@parts("wrong.select_first", because="wrong: c may be false")
+def select_first(c: Expression, a: Expression, b: Expression):
+    return select(c, a, b), a
+
+
+@parts("wrong.overcompute_unlike", because="wrong: s and t differ where c is false")
+def overcompute_unlike(c: Expression, s: Statement, t: Statement):
+    return branch(c, s, t), s, where_not(c, runs(s))
+
+
+@parts("wrong.stored_something_known", because="wrong: A[i] need not be e")
+def stored_something_known(e: Expression, v: Integer):
+    return store(e), SKIP_PART, held(v)
+
 
 EXPRESSIONS = (
     sub_self, eq_self, add_sub_same, select_to_sum, half_of_negative, truncating, any_offset, cancel_factor,
@@ -488,8 +513,8 @@ PROPOSALS = (
     merge_loops, inline_without_predicate, unguarded_init, guard_dropped, one_iteration_less, interchange, reverse,
     local_stores_are_dead,
 )  # fmt: skip
-TABLES = (
+RELATIONS = (
     always_then, any_store_is_noop, last_loop, select_first, overcompute_unlike,
     stored_something_known,
 )  # fmt: skip
-WRONG = (*EXPRESSIONS, *PROPOSALS, *TABLES)
+WRONG = (*EXPRESSIONS, *PROPOSALS, *RELATIONS)

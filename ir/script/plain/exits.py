@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
+from ir.naming import fresh
 from ir.script.scope import Source
 
 _Node = TypeVar("_Node", bound=ast.AST)
@@ -87,11 +88,7 @@ class _Exits:
         return Structured(body, frozenset(self.results) & self.new, frozenset(self.first))
 
     def _fresh(self, name: str) -> str:
-        candidate, count = name, 0
-        while candidate in self.used:
-            count += 1
-            candidate = f"{name}_{count}"
-        self.used.add(candidate)
+        candidate = fresh(name, self.used)
         self.new.add(candidate)
         return candidate
 

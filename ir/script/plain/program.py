@@ -12,6 +12,7 @@ import islpy as isl
 import ir.presburger.sets as pb
 from ir.dtypes import DType
 from ir.errors import Span
+from ir.naming import unused
 from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, Let, Load, Stmt, Var, const, seq
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.values import Typer
@@ -115,10 +116,7 @@ class Program:
         """A name like `name` that nothing on this path has; one that stands `alone` nothing in the function has."""
         base = name.strip("_") or "x"
         base = f"{base}_" if base == _DIALECT else base
-        candidate, count = base, 0
-        while candidate in self.taken or (alone and candidate in self.used):
-            count += 1
-            candidate = f"{base}_{count}"
+        candidate = unused(base, self.taken | self.used if alone else self.taken)
         self.taken |= {candidate}
         self.used.add(candidate)
         return candidate

@@ -1,205 +1,36 @@
-"""Rules over tensor terms. Each is a Python function over patterns: what a term is, what it may be instead, and when.
+"""Rules over tensor terms: what a sum over array axes may be instead, when a program is lowered.
 
-Each names the freedoms that it takes where elements are floats; integers wrap alike in every order. Sums of products
-may be taken apart, as their products are rounded already; where a difference of elements is exact, sums of both are
-not, so that taking them apart is `DISTRIBUTE`, as expanding products is. What a mask hides need not be a number, so a
-product with zero stands for a mask only where the other factor is `finite`.
+Sums of products may be taken apart, as their products are rounded already; where a difference of elements is exact,
+sums of both are not, so that taking them apart is `DISTRIBUTE`, as expanding products is. What a mask hides need not be
+a number, so a product with zero stands for a mask only where the other factor is `finite`.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
-
+from egraph_rules.authoring.tensor import (
+    Axes,
+    Pattern,
+    apart,
+    axes,
+    contract,
+    differ,
+    finite,
+    flag,
+    ones,
+    rounds,
+    some,
+    tensor_rule,
+    times,
+    total,
+    where,
+    within,
+)
 from ir.floats import Floats
-
-Needs = frozenset[str]  # facts that bind names, as egglog text
-
-
-@dataclass(frozen=True, slots=True)
-class Axes:
-    """A set of axes, as egglog text and as people read it."""
-
-    text: str
-    shown: str
-    needs: Needs = frozenset()
-
-    def __or__(self, other: Axes) -> Axes:
-        return Axes(f"(| {self.text} {other.text})", f"({self.shown} + {other.shown})", self.needs | other.needs)
-
-    def __and__(self, other: Axes) -> Axes:
-        return Axes(f"(& {self.text} {other.text})", f"({self.shown} in {other.shown})", self.needs | other.needs)
-
-    def without(self, other: Axes) -> Axes:
-        text = f"(& {self.text} (^ -1 {other.text}))"
-        return Axes(text, f"({self.shown} not in {other.shown})", self.needs | other.needs)
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A term with variables, as egglog text and as people read it."""
-
-    text: str
-    shown: str
-    needs: Needs = frozenset()
-
-    def __add__(self, other: Pattern) -> Pattern:
-        return _node("Add", self, other)
-
-    def __sub__(self, other: Pattern) -> Pattern:
-        return _node("Sub", self, other)
-
-    def __mul__(self, other: Pattern) -> Pattern:
-        return _node("Mul", self, other)
-
-    def __truediv__(self, other: Pattern) -> Pattern:
-        return _node("Div", self, other)
-
-    def __neg__(self) -> Pattern:
-        return _node("Neg", self)
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A side condition, as egglog text and as people read it."""
-
-    text: str
-    shown: str
-    needs: Needs = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class TensorRule:
-    """A rewrite: `program` is its egglog text, `law` how it reads, `reason` why it is true, and `floats` the freedoms
-    that it takes where elements are floats."""
-
-    name: str
-    law: str
-    reason: str
-    program: str
-    floats: Floats
-
-
-_SHOWN = {
-    "Add": "({} + {})", "Sub": "({} - {})", "Mul": "({} * {})", "Div": "({} / {})", "Neg": "(-{})",
-    "Where": "where({}, {})", "Flag": "flag({})", "Sum": "sum[{}]({})", "Contract": "contract[{}]({}, {})",
-    "Ones": "ones[{}]", "Times": "(size[{}] * {})",
-}  # fmt: skip
-
-
-def _node(op: str, *args: Pattern | Axes) -> Pattern:
-    needs = frozenset(n for a in args for n in a.needs)
-    return Pattern(f"({op} {' '.join(a.text for a in args)})", _SHOWN[op].format(*(a.shown for a in args)), needs)
-
-
-def where(mask: Pattern, x: Pattern) -> Pattern:
-    """`x` where the mask holds, else 0."""
-    return _node("Where", mask, x)
-
-
-def flag(mask: Pattern) -> Pattern:
-    """1 where the mask holds, else 0."""
-    return _node("Flag", mask)
-
-
-def total(k: Axes, x: Pattern) -> Pattern:
-    """The sum of `x` over axes."""
-    return _node("Sum", k, x)
-
-
-def contract(k: Axes, x: Pattern, y: Pattern) -> Pattern:
-    """The sum of a product over axes, which is never formed."""
-    return _node("Contract", k, x, y)
-
-
-def ones(k: Axes) -> Pattern:
-    """1 at all positions of axes."""
-    return _node("Ones", k)
-
-
-def times(k: Axes, x: Pattern) -> Pattern:
-    """`x` times the number of positions on axes."""
-    return _node("Times", k, x)
-
-
-def axes(x: Pattern) -> Axes:
-    """The axes along which a term varies."""
-    name = f"axes_{x.text}"
-    return Axes(name, f"axes({x.shown})", frozenset((f"(= {name} (axes {x.text}))",)))
-
-
-def apart(a: Axes, b: Axes) -> Condition:
-    """Two sets share no axis."""
-    return Condition(f"(= 0 (& {a.text} {b.text}))", f"{a.shown} and {b.shown} are apart", a.needs | b.needs)
-
-
-def within(a: Axes, b: Axes) -> Condition:
-    """All axes of `a` are in `b`."""
-    text = f"(= 0 (& {a.text} (^ -1 {b.text})))"
-    return Condition(text, f"{a.shown} is within {b.shown}", a.needs | b.needs)
-
-
-def some(a: Axes) -> Condition:
-    """A set is not empty."""
-    return Condition(f"(!= 0 {a.text})", f"there is an axis {a.shown}", a.needs)
-
-
-def differ(a: Axes, b: Axes) -> Condition:
-    """Two sets are not the same."""
-    return Condition(f"(!= {a.text} {b.text})", f"{a.shown} is not {b.shown}", a.needs | b.needs)
-
-
-def finite(x: Pattern) -> Condition:
-    """A term is a number at all positions, also where the program does not evaluate it."""
-    return Condition(f"(finite {x.text})", f"{x.shown} is finite")
-
-
-def rounds(x: Pattern) -> Condition:
-    """A term is rounded where the program forms it: there is a product in it."""
-    return Condition(f"(rounds {x.text})", f"{x.shown} is rounded")
-
-
-RULES: list[TensorRule] = []
 
 _ORDER = Floats.REASSOCIATE
 _APART = Floats.REASSOCIATE | Floats.DISTRIBUTE
 _SIGNS = Floats.NO_SIGNED_ZEROS
 _HIDDEN = Floats.FINITE | Floats.NO_SIGNED_ZEROS  # 0.0 for what a mask hides: no NaN times zero, no -0.0
-
-
-def tensor_rules() -> tuple[TensorRule, ...]:
-    """All rules that there are, those of users included."""
-    return tuple(RULES)
-
-
-def tensor_rule(
-    because: str, floats: Floats = Floats.STRICT
-) -> Callable[[Callable[..., tuple[object, ...]]], TensorRule]:
-    """Make a rule of a function that returns a pattern, its replacement, and conditions.
-
-    Parameters called `k` or `j` are sets of axes, all others terms. `floats` are the freedoms that it takes where
-    elements are floats; a rule without any is exact to the bit.
-    """
-
-    def make(function: Callable[..., tuple[object, ...]]) -> TensorRule:
-        names = list(inspect.signature(function).parameters)
-        variables = [Axes(n, n) if n in ("k", "j") else Pattern(n, n) for n in names]
-        lhs, rhs, *conditions = function(*variables)
-        assert isinstance(lhs, Pattern)
-        assert isinstance(rhs, Pattern)
-        checks = [c for c in conditions if isinstance(c, Condition)]
-        needs = frozenset(n for part in (rhs, *checks) for n in part.needs)
-        when = " ".join((*sorted(needs), *(c.text for c in checks)))
-        clause = f" :when ({when})" if when else ""
-        name = f"tensor.{function.__name__}"
-        program = f'(rewrite {lhs.text} {rhs.text}{clause} :name "{name}")'
-        law = f"{lhs.shown}  =  {rhs.shown}" + (f"   if {' and '.join(c.shown for c in checks)}" if checks else "")
-        rule = TensorRule(name, law, because, program, floats)
-        RULES.append(rule)
-        return rule
-
-    return make
 
 
 @tensor_rule(because="a sum is linear", floats=_APART)
@@ -370,3 +201,40 @@ def contraction(k: Axes, x: Pattern, y: Pattern):
 @tensor_rule(because="a sum is a product with ones", floats=_ORDER)
 def sum_as_contraction(k: Axes, x: Pattern):
     return total(k, x), contract(k, x, ones(k)), within(k, axes(x)), differ(axes(x), k)
+
+
+TENSOR_RULES = (
+    sum_of_sums,
+    sum_of_differences,
+    sum_of_product_and_more,
+    sum_of_more_and_product,
+    sum_of_product_and_less,
+    sum_of_less_and_product,
+    sum_of_negated,
+    factor_out,
+    factor_out_of_inner_sum,
+    factor_in,
+    factor_into_contraction,
+    sum_of_sum,
+    joined_contractions,
+    contraction_joins_another,
+    divisor_out,
+    divisor_out_of_inner_sum,
+    quotient_in_product,
+    sum_of_equals,
+    sum_of_partly_equals,
+    product_commutes,
+    product_associates,
+    product_of_sum,
+    product_of_difference,
+    product_of_negated,
+    mask_out,
+    mask_of_sum,
+    mask_of_difference,
+    mask_of_negated,
+    mask_of_factor,
+    mask_of_factors,
+    mask_as_product,
+    contraction,
+    sum_as_contraction,
+)

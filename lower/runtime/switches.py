@@ -1,0 +1,99 @@
+"""What `without` switches off, by family or name: rules of the search, rules on tensor terms, and forms of lowering.
+
+`FORMS` is the table of all that lowering may choose. Each form is declared where it is implemented, and asks there
+whether it is switched off (`Policy.takes`); what is not in the table cannot be switched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from egraph_rules.authoring.tensor import FAMILY
+from egraph_rules.rules import FAMILIES as RULE_FAMILIES
+from egraph_rules.rules.registry import active_tensor_rules, is_rule, known_rules
+from ir.errors import OptionError, suggest
+from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
+from lower.array.domain_extension import EXTENSION
+from lower.array.finiteness import MASKED
+from lower.instructions.argmax import SEARCHES
+from lower.instructions.cholesky import FACTORS
+from lower.instructions.convolution import BANDED, CONVOLUTION
+from lower.instructions.deferred_updates import DELAYED
+from lower.instructions.filters import FILTERS
+from lower.instructions.recurrence import RUNNING_EXTREMES, SCANS
+from lower.instructions.segmented_reduction import SEGMENTS
+from lower.instructions.sliding_windows import WINDOWED
+from lower.instructions.triangular_solve import SYSTEMS
+from lower.nest.if_conversion import CHOICE_AS_EXTREME, IF_CONVERSION
+from lower.nest.linear_combinations import COLLECTED, EXPANDED
+from lower.nest.normalize import EXTREMES, PRIVATIZATION, UPDATES
+from lower.nest.silent_stores import SILENT_STORES
+from lower.pallas.choice import PALLAS
+from lower.restructure.blocking import BLOCKING
+from lower.restructure.coalescing import COALESCING
+from lower.restructure.full_unrolling import FULL_UNROLLING
+from lower.restructure.index_set_splitting import INDEX_SET_SPLITTING
+from lower.restructure.plan import PLANNING
+from lower.restructure.reschedule import PERMUTATION, SPLITTING_AT_STEPS
+from lower.restructure.stage_unrolling import STAGES
+from lower.restructure.statement_fusion import MERGED
+from lower.restructure.strip_mining import STRIP_MINING
+from lower.restructure.triangular_blocking import TRIANGULAR_BLOCKING
+from lower.restructure.versioning import VERSIONING
+from lower.restructure.wavefront import SKEWING
+from lower.storage.contraction import CONTRACTION
+from lower.storage.copy_in_out import COPY_IN_OUT
+from lower.storage.delinearization import DELINEARIZATION
+from lower.storage.dimension_order import DIMENSION_ORDER
+from lower.storage.forward_substitution import FORWARD_SUBSTITUTION
+from lower.storage.invariant_code_motion import CODE_MOTION
+from lower.storage.linearization import LINEARIZATION
+from lower.storage.producer_inlining import PRODUCER_INLINING
+from lower.storage.scalar_promotion import DELICM
+from lower.storage.scalar_recurrences import PAST_VALUES
+from lower.storage.transposed_copy import TRANSPOSED_COPY
+from lower.tensor.search import EINSUM
+
+STRUCTURE = (
+    PLANNING, UPDATES, EXTREMES, PRIVATIZATION, IF_CONVERSION, SILENT_STORES, PERMUTATION, SPLITTING_AT_STEPS,
+    INDEX_SET_SPLITTING, BLOCKING, TRIANGULAR_BLOCKING, STRIP_MINING, SKEWING, COALESCING, FULL_UNROLLING, STAGES,
+    VERSIONING, MERGED, FORWARD_SUBSTITUTION, PRODUCER_INLINING, CODE_MOTION, DELICM, PAST_VALUES, CONTRACTION,
+    COPY_IN_OUT, TRANSPOSED_COPY, DIMENSION_ORDER, DELINEARIZATION, LINEARIZATION,
+)  # fmt: skip
+INSTRUCTIONS = (
+    EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, RUNNING_EXTREMES, FILTERS, SEGMENTS, SEARCHES, SYSTEMS, FACTORS,
+    DELAYED, PALLAS,
+)  # fmt: skip
+VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
+
+FORMS = (*STRUCTURE, *INSTRUCTIONS, *VALUES)
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What is switched off: families and names of rules of the search, and those of forms and tensor rules."""
+
+    rules: tuple[str, ...] = ()
+    forms: frozenset[str] = frozenset()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (*self.rules, *sorted(self.forms))
+
+
+def switched_off(without: Iterable[str]) -> Switches:
+    """What families and names of rules and forms switch off.
+
+    Raises:
+        OptionError: there is no such family, rule or form.
+    """
+    given = (without,) if isinstance(without, str) else tuple(dict.fromkeys(without))
+    forms = {*FORM_FAMILIES, *(f.name for f in FORMS), FAMILY, *(r.name for r in active_tensor_rules())}
+    for name in given:
+        if name not in forms and not is_rule(name):
+            families = [*RULE_FAMILIES, *FORM_FAMILIES]
+            help = suggest(name, [*forms, *known_rules()]) or f"the families are {', '.join(families)}"
+            raise OptionError("rule", f"there is no family, rule or form `{name}`", help=help)
+    return Switches(tuple(n for n in given if n not in forms), frozenset(n for n in given if n in forms))
