@@ -9,6 +9,7 @@ from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Expr, Load, Var
+from ir.program.calls import fresh
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Precision
 from lower.analysis.linear_forms import Linear
@@ -123,7 +124,8 @@ class SumWriter:
             if axis.var not in target:
                 same = next((a for a in free if a.low.equals(axis.low) and a.extent.equals(axis.extent)), None)
                 if same is None:
-                    same = Axis(Var(f"{axis.var.name}_{len(self.order)}", axis.var.dtype), axis.low, axis.extent)
+                    name = fresh(axis.var.name, {a.var.name for a in self.order})
+                    same = Axis(Var(name, axis.var.dtype), axis.low, axis.extent)
                     self.order = (*self.order, same)
                 else:
                     free.remove(same)
