@@ -16,6 +16,7 @@ from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Conversion, cheapest
+from egraph_rules.modules.floors import floor
 from egraph_rules.modules.graph import Call, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.variants import Pricer, Variant, copying
@@ -134,7 +135,7 @@ class ModuleSearch:
     pricer: Pricer = field(init=False)
 
     def __post_init__(self) -> None:
-        self.pricer = Pricer(self._searched)
+        self.pricer = Pricer(self._searched, lambda func: floor(func, self.target))
 
     def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
         """The cheapest module found."""
@@ -159,12 +160,24 @@ class ModuleSearch:
         return entry
 
     def choose(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Choice:
-        """The cheapest choice of how buffers are kept, among these ways."""
+        """The cheapest choice of how buffers are kept, among these ways.
+
+        Variants that a choice takes are searched for, until all are that the cheapest one takes: what others would cost
+        at the least is more. That is the exact optimum as far as those bounds are.
+        """
         variants = [self._variants(call, graph, ways) for call in graph.calls]
         if all(options and options[0].is_plain and _pays_nowhere(options) for options in variants):
             plain = {name: storages[:1] for name, storages in ways.items()}
             return cheapest(graph, [options[:1] for options in variants], plain, ())
-        return cheapest(graph, variants, ways, [c for name in ways for c in self._conversions(graph, name, ways[name])])
+        conversions = [c for name in ways for c in self._conversions(graph, name, ways[name])]
+        while True:
+            choice = cheapest(graph, variants, ways, conversions)
+            taken = (*choice.variants, *(c.copy for c in choice.conversions))
+            unknown = [v for v in taken if v.found is None]
+            if not unknown:
+                return choice
+            for variant in unknown:
+                self.pricer.settle(variant)
 
     def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
         result = self.search(func)
@@ -177,23 +190,14 @@ class ModuleSearch:
         return Prices(self.target).program(erase(lower_blocks(alone).body))
 
     def _variants(self, call: Call, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
-        """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be.
-
-        Where moving all that can be moved, or what callers have freed, does not pay for the callee, moving some of it
-        is not looked at.
-        """
+        """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be."""
         combined = product(*(range(len(ways[name])) for _, name in call.buffers))
         found: list[Variant] = []
-        plain = False
         for picked in sorted(combined, key=lambda picks: self._order(call, graph, picks, ways))[:VARIANTS]:
-            group = self._order(call, graph, picked, ways)[0]
-            if group == _SOME and plain and _pays_nowhere(found):
-                break
             kept = {p: ways[n][k] for (p, n), k in zip(call.buffers, picked, strict=True)}
             variant = self.pricer.variant(call.callee, kept)
             if variant is not None:
                 found.append(variant)
-                plain = plain or group == _NONE
         return found
 
     def _order(
@@ -226,7 +230,7 @@ class ModuleSearch:
                 continue
             variant = self.pricer.variant(copy, {"source": before, "target": after})
             if variant is not None:
-                yield Conversion(name, before, after, variant.price)
+                yield Conversion(name, before, after, variant)
 
     def _alternatives(self, graph: Graph, choice: Choice) -> Iterator[Alternative]:
         """Programs to compare: with calls and without, buffers as they are and as chosen."""

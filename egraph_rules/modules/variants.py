@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ir.errors import ScheduleError
@@ -15,39 +15,56 @@ from ir.traverse import has_undef, results_of, walk
 
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
+Floor = Callable[[PrimFunc], float]  # what an equivalent of a function costs at the least
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Variant:
-    """A function whose buffers are kept in certain ways: as transformed, the cheapest equivalent, and its price."""
+    """A function whose buffers are kept in certain ways: as transformed, and once it was searched (`found`), the
+    cheapest equivalent with its price; until then a price below which none is expected."""
 
     storages: Mapping[str, Storage]
     source: PrimFunc
-    best: PrimFunc
-    price: float
+    floor: float
+    found: Found | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether all buffers are kept as the program has them."""
         return all(s.is_plain for s in self.storages.values())
 
+    @property
+    def price(self) -> float:
+        """The price, or what it is at the least."""
+        return self.floor if self.found is None else self.found[1]
+
+    @property
+    def best(self) -> PrimFunc:
+        """The cheapest equivalent that was found."""
+        return self.source if self.found is None else self.found[0]
+
 
 @dataclass(slots=True)
 class Pricer:
-    """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed."""
+    """Searches with a cache by structure. `searches` counts those that ran, `asked` variants that were looked at."""
 
     search: Search
+    floor: Floor
     known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
-    asked: int = 0
+    variants: dict[Hashable, Variant | None] = field(default_factory=lambda: dict[Hashable, Variant | None]())
 
     @property
     def searches(self) -> int:
         """How many functions were searched."""
         return len(self.known)
 
+    @property
+    def asked(self) -> int:
+        """How many variants were looked at."""
+        return len(self.variants)
+
     def best(self, func: PrimFunc) -> Found:
         """The cheapest equivalent of a function without calls, and its price."""
-        self.asked += 1
         plain = canonical(func)
         if plain.func not in self.known:
             self.known[plain.func] = self.search(plain.func.vouched())
@@ -68,20 +85,37 @@ class Pricer:
         return self.best(func)[0]
 
     def variant(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
-        """`func` with parameters kept so; None where a layout cannot be had."""
+        """`func` with parameters kept so, not searched yet; None where a layout cannot be had."""
+        key = func, tuple(storages.items())
+        if key not in self.variants:
+            self.variants[key] = self._derived(func, storages)
+        return self.variants[key]
+
+    def _derived(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
         try:
-            source = self.simplest(func)
+            plain = source = self.simplest(func)
             for name, storage in storages.items():
                 source = kept(source, name, storage)
         except ScheduleError:
             return None
-        forms = [source]
-        moved = [name for name, storage in storages.items() if not storage.is_plain]
-        if moved:
-            written = [b.name for b in results_of(func) if b.name in moved]
-            forms += _in_storage_order(source, (*written, *moved)[0])
-        best, price = min((self.best(form) for form in forms), key=lambda found: found[1])
-        return Variant(storages, source, best.refines(source), price)
+        found = self.best(func)
+        variant = Variant(storages, source, min(self.floor(plain), found[1]))
+        if variant.is_plain:
+            variant.found = found
+        return variant
+
+    def settle(self, variant: Variant) -> Variant:
+        """Search for the cheapest equivalent of a variant, unless that was done: of each form that may be cheaper."""
+        if variant.found is None:
+            found = self.best(variant.source)
+            moved = [name for name, storage in variant.storages.items() if not storage.is_plain]
+            if moved:
+                written = [b.name for b in results_of(variant.source) if b.name in moved]
+                for form in _in_storage_order(variant.source, (*written, *moved)[0]):
+                    if self.floor(form) < found[1]:
+                        found = min(found, self.best(form), key=lambda f: f[1])
+            variant.found = found[0].refines(variant.source), found[1]
+        return variant
 
 
 def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:
