@@ -10,22 +10,19 @@ from itertools import product
 from typing import Protocol, overload
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Conversion, cheapest
-from egraph_rules.modules.floors import floor
+from egraph_rules.modules.floors import price_as_written
 from egraph_rules.modules.graph import Call, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.variants import Pricer, Variant, copying
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
-from egraph_rules.search.erase import erase
 from ir.floats import Floats
 from ir.nodes import Module, PrimFunc, Store, Undef
-from ir.program.blocks import lower_blocks
 from ir.program.calls import callees, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
@@ -33,7 +30,7 @@ from ir.semantics.verify import check_entry
 from ir.traverse import walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
-INLINED = 40  # stores of a program with all callees inlined up to which that is searched as a whole
+INLINED = 20  # stores of a program with all callees inlined up to which that is searched as a whole
 _NONE, _ALL, _SOME = range(3)  # how much is moved: what is looked at first
 Whole = Callable[[PrimFunc], float]
 
@@ -133,9 +130,10 @@ class ModuleSearch:
     search: Search
     whole: Whole | None = None
     pricer: Pricer = field(init=False)
+    prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
 
     def __post_init__(self) -> None:
-        self.pricer = Pricer(self._searched, lambda func: floor(func, self.target))
+        self.pricer = Pricer(self._searched, self.target)
 
     def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
         """The cheapest module found."""
@@ -185,9 +183,10 @@ class ModuleSearch:
 
     def _price(self, func: PrimFunc) -> float:
         alone = without_calls(func)
-        if self.whole is not None:
-            return self.whole(alone)
-        return Prices(self.target).program(erase(lower_blocks(alone).body))
+        if alone not in self.prices:
+            own = None if self.whole is None else self.whole(alone)
+            self.prices[alone] = price_as_written(alone, self.target) if own is None else own
+        return self.prices[alone]
 
     def _variants(self, call: Call, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
         """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be."""
@@ -239,17 +238,17 @@ class ModuleSearch:
         moved = any(not s.is_plain for s in choice.written.values()) or bool(choice.conversions)
         inline = without_calls(graph.entry)
         small = sum(isinstance(s, Store) for s in walk(inline.body)) <= INLINED
-        if small:
+        if not graph.calls:
             yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
-        if graph.calls:
+        else:
             called = assembled(graph, choice, self.pricer, lambda v: v.best)
-            sources = assembled(graph, choice, self.pricer, lambda v: v.source)
-            origin = sources.entry if called.packs else graph.entry
+            origin = assembled(graph, choice, self.pricer, lambda v: v.source).entry if called.packs else graph.entry
             yield Alternative("callees specialized", called.entry.refines(origin), called.packs, chosen)
-            if moved and small:
-                entry = self._best(without_calls(sources.entry)).refines(origin)
+            if moved and small:  # callees were searched: what is left is what they have to do with each other
+                entry = self._best(without_calls(called.entry)).refines(origin)
                 yield Alternative("callees inlined, buffers as chosen", entry, called.packs, chosen)
-
+            if small:
+                yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
         yield Alternative("as written", graph.entry, (), plain)
 
     def _best(self, func: PrimFunc) -> PrimFunc:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 
+from egraph_rules.cost.target import Target
+from egraph_rules.modules.floors import floor, price_as_written
 from ir.errors import ScheduleError
-from ir.nodes import SKIP, Assume, Buffer, For, Load, PrimFunc, Store, Var, const
+from ir.nodes import SKIP, Assume, Buffer, For, Load, PrimFunc, Store, Undef, Var, const
 from ir.program.canonical import canonical
 from ir.program.edit import ROOT, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
@@ -15,7 +17,6 @@ from ir.traverse import has_undef, results_of, walk
 
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
-Floor = Callable[[PrimFunc], float]  # what an equivalent of a function costs at the least
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +50,7 @@ class Pricer:
     """Searches with a cache by structure. `searches` counts those that ran, `asked` variants that were looked at."""
 
     search: Search
-    floor: Floor
+    target: Target
     known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
     variants: dict[Hashable, Variant | None] = field(default_factory=lambda: dict[Hashable, Variant | None]())
 
@@ -99,10 +100,20 @@ class Pricer:
         except ScheduleError:
             return None
         found = self.best(func)
-        variant = Variant(storages, source, min(self.floor(plain), found[1]))
+        variant = Variant(storages, source, min(found[1], self._expected(func, plain, source, storages)))
         if variant.is_plain:
             variant.found = found
         return variant
+
+    def _expected(
+        self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage]
+    ) -> float:
+        """What a variant costs at the least: guards are needed unless padding that is read holds a number."""
+        written = {b.name for b in results_of(func)}
+        padded = (n for n, s in storages.items() if n not in written and s.has_padding)
+        if all(isinstance(storages[n].pad, Undef) for n in padded):
+            return price_as_written(source, self.target)
+        return min(floor(form, self.target) for form in (plain, source))
 
     def settle(self, variant: Variant) -> Variant:
         """Search for the cheapest equivalent of a variant, unless that was done: of each form that may be cheaper."""
@@ -112,7 +123,7 @@ class Pricer:
             if moved:
                 written = [b.name for b in results_of(variant.source) if b.name in moved]
                 for form in _in_storage_order(variant.source, (*written, *moved)[0]):
-                    if self.floor(form) < found[1]:
+                    if floor(form, self.target) < found[1]:
                         found = min(found, self.best(form), key=lambda f: f[1])
             variant.found = found[0].refines(variant.source), found[1]
         return variant
