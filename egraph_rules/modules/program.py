@@ -31,6 +31,7 @@ from ir.traverse import walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
 INLINED = 20  # stores of a program with all callees inlined up to which that is searched as a whole
+MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
 _NONE, _ALL, _SOME = range(3)  # how much is moved: what is looked at first
 Whole = Callable[[PrimFunc], float]
 
@@ -142,7 +143,7 @@ class ModuleSearch:
         graph = graph_of(entry, free)
         choice = self.choose(graph, storages(graph, self.target, maps))
         found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
-        price, best = min(found, key=lambda pair: pair[0])
+        price, best = min(found, key=lambda pair: pair[0] * (1.0 if pair[1].is_plain else 1.0 + MARGIN))
         report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
         report.searches, report.asked = self.pricer.searches, self.pricer.asked
         report.seconds = time.perf_counter() - began

@@ -57,6 +57,11 @@ class Alternative:
     packs: tuple[PrimFunc, ...]
     layouts: Mapping[str, BufferLayout]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all buffers are kept as the program has them."""
+        return all(layout.storage.is_plain for layout in self.layouts.values())
+
 
 @dataclass(slots=True, repr=False)
 class ModuleReport(Shown):

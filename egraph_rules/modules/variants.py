@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.cost.target import Target
 from egraph_rules.modules.floors import floor, price_as_written
 from ir.errors import ScheduleError
-from ir.nodes import SKIP, Assume, Buffer, For, Load, PrimFunc, Store, Undef, Var, const
+from ir.nodes import SKIP, Assume, Buffer, Const, For, Load, PrimFunc, Store, Undef, Var, const, seq
 from ir.program.canonical import canonical
-from ir.program.edit import ROOT, nest, with_unique_names
+from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
+from ir.transform.padding import grid
 from ir.transform.sequential import sequential_buffer_access
 from ir.traverse import has_undef, results_of, walk
 
@@ -25,6 +26,7 @@ class Variant:
     cheapest equivalent with its price; until then a price below which none is expected."""
 
     storages: Mapping[str, Storage]
+    plain: PrimFunc  # with all buffers as the program has them
     source: PrimFunc
     floor: float
     found: Found | None = None
@@ -100,7 +102,7 @@ class Pricer:
         except ScheduleError:
             return None
         found = self.best(func)
-        variant = Variant(storages, source, min(found[1], self._expected(func, plain, source, storages)))
+        variant = Variant(storages, plain, source, min(found[1], self._expected(func, plain, source, storages)))
         if variant.is_plain:
             variant.found = found
         return variant
@@ -119,14 +121,36 @@ class Pricer:
         """Search for the cheapest equivalent of a variant, unless that was done: of each form that may be cheaper."""
         if variant.found is None:
             found = self.best(variant.source)
-            moved = [name for name, storage in variant.storages.items() if not storage.is_plain]
-            if moved:
-                written = [b.name for b in results_of(variant.source) if b.name in moved]
-                for form in _in_storage_order(variant.source, (*written, *moved)[0]):
-                    if floor(form, self.target) < found[1]:
-                        found = min(found, self.best(form), key=lambda f: f[1])
+            for form in self._forms(variant):
+                if floor(form, self.target) < found[1]:
+                    found = min(found, self.best(form), key=lambda f: f[1])
             variant.found = found[0].refines(variant.source), found[1]
         return variant
+
+    def _forms(self, variant: Variant) -> list[PrimFunc]:
+        """Other forms of a variant: with loops as a buffer lies in memory, and with padding filled before all else."""
+        moved = [name for name, storage in variant.storages.items() if not storage.is_plain]
+        written = [b.name for b in results_of(variant.source) if b.name in moved]
+        forms = _in_storage_order(variant.source, (*written, *moved)[0]) if moved else []
+        filled = [n for n in written if isinstance(variant.storages[n].pad, Const) and variant.storages[n].has_padding]
+        if filled:
+            forms.append(_filled_first(variant.plain, variant.storages, filled))
+        return forms
+
+
+def _filled_first(func: PrimFunc, storages: Mapping[str, Storage], names: Sequence[str]) -> PrimFunc:
+    """A function that fills buffers with what their padding holds, and then stores their elements.
+
+    It finds nothing in them that it reads (`Graph` has only such), so that what lay there before may go.
+    """
+    for name, storage in storages.items():
+        func = kept(func, name, storage, padded=name not in names)
+    for buffer in (b for b in func.buffers if b.name in names):
+        indices = [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))]
+        loops, places = grid(buffer, indices, names_in(func))
+        fill = nest(list(loops), Store(buffer, tuple(places), storages[buffer.name].pad))
+        func = replace(func, body=seq(fill, func.body))
+    return func
 
 
 def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:
