@@ -34,6 +34,7 @@ INLINED = 20  # stores of a program with all callees inlined up to which that is
 MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
 _NONE, _ALL, _SOME = range(3)  # how much is moved: what is looked at first
 Whole = Callable[[PrimFunc], float]
+Confirm = Callable[[PrimFunc, PrimFunc], bool]  # whether the second of two programs without calls is no slower
 
 
 class Search(Protocol):
@@ -79,6 +80,7 @@ def optimize(
     entry: str = ...,
     free: Iterable[str] = ...,
     maps: Maps | None = ...,
+    confirm: Confirm | None = ...,
 ) -> ModuleResult: ...
 def optimize(
     program: PrimFunc | Module,
@@ -93,6 +95,7 @@ def optimize(
     entry: str = ENTRY,
     free: Iterable[str] = (),
     maps: Maps | None = None,
+    confirm: Confirm | None = None,
 ) -> Result | ModuleResult:
     """Search for the `k` cheapest programs equivalent to a function, or for the cheapest module that does what
     `entry` of a module does; see `egraph_rules.optimization.optimize` for what all else means and raises.
@@ -100,7 +103,8 @@ def optimize(
     Of a module, the interface of `entry` stays, and how buffers between the functions that it calls are kept is chosen,
     with what padding holds: as `maps` of the caller say (by name of a buffer, functions of the indices), as tiles of
     the target ask for, as stages copy them, rounded up, transposed. `free` names parameters that callers keep as
-    `Result.layouts` says (constant weights, packed ahead of time). `whole` prices programs without calls.
+    `Result.layouts` says (constant weights, packed ahead of time). `whole` prices programs without calls;
+    `confirm` is asked whether a program with other layouts is no slower than the cheapest one without.
 
     Raises:
         OptionError: `free` or `maps` names what is not open; a free parameter is written.
@@ -118,7 +122,7 @@ def optimize(
     def search(func: PrimFunc, whole: Whole | None = None) -> Result:
         return optimize_function(func, chosen, 1, budget, policy, given, left_out, False, whole)
 
-    return ModuleSearch(program, entry, chosen, search, whole).run(free, {} if maps is None else maps, verify)
+    return ModuleSearch(program, entry, chosen, search, whole, confirm).run(free, {} if maps is None else maps, verify)
 
 
 @dataclass(slots=True)
@@ -130,6 +134,7 @@ class ModuleSearch:
     target: Target
     search: Search
     whole: Whole | None = None
+    confirm: Confirm | None = None
     pricer: Pricer = field(init=False)
     prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
 
@@ -143,13 +148,22 @@ class ModuleSearch:
         graph = graph_of(entry, free)
         choice = self.choose(graph, storages(graph, self.target, maps))
         found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
-        price, best = min(found, key=lambda pair: pair[0] * (1.0 if pair[1].is_plain else 1.0 + MARGIN))
+        price, best = self._taken(found)
         report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
         report.searches, report.asked = self.pricer.searches, self.pricer.asked
         report.seconds = time.perf_counter() - began
         module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)
         before = self._price(without_calls(entry))
         return ModuleResult(module, entry.name, best.layouts, price, before, report, self.module)
+
+    def _taken(self, found: Sequence[tuple[float, Alternative]]) -> tuple[float, Alternative]:
+        """The cheapest program, without other layouts unless these save enough and nobody objects."""
+        plain = min((f for f in found if f[1].is_plain), key=lambda f: f[0])
+        moved = min((f for f in found if not f[1].is_plain), key=lambda f: f[0], default=plain)
+        if moved[0] * (1.0 + MARGIN) >= plain[0]:
+            return plain
+        programs = (without_calls(a.entry) for _, a in (plain, moved))
+        return moved if moved[1].packs or self.confirm is None or self.confirm(*programs) else plain
 
     def checked(self, verify: bool) -> PrimFunc:
         """The entry function, verified unless the caller vouches for it."""

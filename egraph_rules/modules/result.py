@@ -85,7 +85,7 @@ class ModuleReport(Shown):
         if self.graph.fixed:
             yield Section("buffers that stay", lines=tuple(f"- {n}: {why}" for n, why in self.graph.fixed.items()))
         lines = [f"- {price:,.0f}: {name}{' (taken)' if name == self.taken else ''}" for name, price in self.compared]
-        effort = f"{self.searches} searches for {self.asked} variants, {self.seconds:.1f} s"
+        effort = f"{self.searches} searches for {self.asked} questions, {self.seconds:.1f} s"
         yield Section("programs compared", lines=(*lines, effort))
 
     def lines(self) -> Iterator[str]:

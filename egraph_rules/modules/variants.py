@@ -49,25 +49,22 @@ class Variant:
 
 @dataclass(slots=True)
 class Pricer:
-    """Searches with a cache by structure. `searches` counts those that ran, `asked` variants that were looked at."""
+    """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed."""
 
     search: Search
     target: Target
     known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
     variants: dict[Hashable, Variant | None] = field(default_factory=lambda: dict[Hashable, Variant | None]())
+    asked: int = 0
 
     @property
     def searches(self) -> int:
         """How many functions were searched."""
         return len(self.known)
 
-    @property
-    def asked(self) -> int:
-        """How many variants were looked at."""
-        return len(self.variants)
-
     def best(self, func: PrimFunc) -> Found:
         """The cheapest equivalent of a function without calls, and its price."""
+        self.asked += 1
         plain = canonical(func)
         if plain.func not in self.known:
             self.known[plain.func] = self.search(plain.func.vouched())
@@ -107,9 +104,7 @@ class Pricer:
             variant.found = found
         return variant
 
-    def _expected(
-        self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage]
-    ) -> float:
+    def _expected(self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage]) -> float:
         """What a variant costs at the least: guards are needed unless padding that is read holds a number."""
         written = {b.name for b in results_of(func)}
         padded = (n for n, s in storages.items() if n not in written and s.has_padding)
@@ -121,13 +116,12 @@ class Pricer:
         """Search for the cheapest equivalent of a variant, unless that was done: of each form that may be cheaper."""
         if variant.found is None:
             found = self.best(variant.source)
-            for form in self._forms(variant):
-                if floor(form, self.target) < found[1]:
-                    found = min(found, self.best(form), key=lambda f: f[1])
+            for form in self.forms(variant) if variant.floor < found[1] else ():
+                found = min(found, self.best(form), key=lambda f: f[1])
             variant.found = found[0].refines(variant.source), found[1]
         return variant
 
-    def _forms(self, variant: Variant) -> list[PrimFunc]:
+    def forms(self, variant: Variant) -> list[PrimFunc]:
         """Other forms of a variant: with loops as a buffer lies in memory, and with padding filled before all else."""
         moved = [name for name, storage in variant.storages.items() if not storage.is_plain]
         written = [b.name for b in results_of(variant.source) if b.name in moved]

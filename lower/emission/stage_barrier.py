@@ -47,4 +47,3 @@ def is_kept(work_each: float, reads: int, elements: float, target: Target) -> bo
     """Whether what is read at several places is cheaper in memory than worked out for each."""
     memory = elements * (target.store + target.load) + target.operation
     return cheaper("stage kept", memory, elements * (reads - 1) * work_each)
-

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.cost.target import Target, target_named
+from egraph_rules.cost.target import TPU, Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from egraph_rules.modules.result import ModuleResult
     from lower.price import search
     from lower.price.search import Whole
+    from lower.tpu import compiler
 else:  # prices of programs as they will run need all of lowering
     search = later("lower.price.search")
+    compiler = later("lower.tpu.compiler")
 
 
 @overload
@@ -73,7 +75,8 @@ def optimize(
     makes; or for the cheapest module.
 
     As `egraph_rules.optimize`, which says what the arguments are and what is raised, but that programs are priced as
-    a whole by `lower.price.program.pricing`; another price may be given, and None leaves the order to the search.
+    a whole by `lower.price.program.pricing`; another price may be given, and None leaves the order to the search. Of
+    modules for `tpu`, its compiler decides, where it is installed, whether other layouts are taken.
 
     What was found of a function is kept on disk (see `loopsat cache`), so that another process need not search for it,
     unless rules or prices of the caller or a limit of seconds decide; `report.recalled` says that it comes from there.
@@ -82,8 +85,9 @@ def optimize(
     policy = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     if isinstance(program, Module):
+        confirm = compiler.no_slower if chosen == TPU and compiler.tpu_available() else None
         return search.optimize_module(
-            program, chosen, budget, policy, rules, families, verify, whole, entry, free, maps
+            program, chosen, budget, policy, rules, families, verify, whole, entry, free, maps, confirm
         )
     calls = next(calls_in(program.body), None) is not None
     func = entered(program, verified=verify) if calls else program  # what is kept says nothing of how calls are written
