@@ -41,8 +41,7 @@ class _Array:
 
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
     by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
-    `own`: nothing else holds its memory, so that it can be changed in place. `dear`: a division or a function of a
-    library is part of it, so that the compiler stores it rather than work it out twice.
+    `own`: nothing else holds its memory, so that it can be changed in place.
     """
 
     size: int
@@ -53,7 +52,6 @@ class _Array:
     cut: bool = False
     transposed: bool = False
     own: bool = False
-    dear: bool = False
 
 
 @dataclass(slots=True)
@@ -81,7 +79,6 @@ class _Block:
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
-    kept: dict[int, _Array] = field(default_factory=lambda: dict[int, _Array]())
 
     def run(self, jaxpr: Any, arguments: Sequence[_Array]) -> list[_Array]:
         """The results of a jaxpr for arguments."""
@@ -188,20 +185,16 @@ class _Block:
             window = prod(eqn.params.get("window_dimensions", (1,)))
             return [self._library(operands, sizes, window * (t.load + t.arith) * sizes[0])]
         each = t.special if name in _SPECIAL else t.division if name in _DIVISION else t.arith
-        dear = name in _SPECIAL or name in _DIVISION
-        return [self._elements(operands, size, each, dear=dear) for size in sizes]
+        return [self._elements(operands, size, each) for size in sizes]
 
-    def _elements(
-        self, operands: Iterable[_Array], size: int, each: float, *, cut: bool = False, dear: bool = False
-    ) -> _Array:
+    def _elements(self, operands: Iterable[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
         """An operation on elements, which is done where it is needed."""
         read = [self._read(o) for o in operands]
         work = self._add(each * size)
         for o in read:
             work |= o.work
         data, masked = any(o.data for o in read), any(o.masked for o in read)
-        cut, dear = cut or any(o.cut for o in read), dear or any(o.dear for o in read)
-        return _Array(size, work, data=data, masked=masked, cut=cut, dear=dear)
+        return _Array(size, work, data=data, masked=masked, cut=cut or any(o.cut for o in read))
 
     def _view(self, value: _Array, size: int) -> _Array:
         """The same elements in another shape, or repeated."""
@@ -219,10 +212,6 @@ class _Block:
         cut = size < value.size and value.stored
         if value.stored and not value.work:
             return replace(value, size=size, own=False, cut=value.cut or cut, transposed=value.transposed or transposed)
-        if name == "slice" and 1 < size < value.size and value.dear:
-            if value.work not in self.kept:
-                self.kept[value.work] = self.store(value)
-            return replace(self.kept[value.work], size=size, own=False, cut=True)
         if name == "slice" and 1 < size < value.size:
             return self._recomputed(eqn, value, size)
         more = self._add(self.target.gather * size) if transposed else 0
