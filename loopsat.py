@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ir import script as T
     from ir.schedule import Schedule
     from ir.script.plain.library import assume
-    from lower import compile, emit, export
+    from lower import compile, emit, export, form, structure
     from lower.check import testing
     from lower.runtime.jit import jit
     from lower.runtime.searched import optimize
@@ -30,7 +30,7 @@ _HOMES = {
     "ir": ("LoopsatError", "PrimFunc", "interpret", "parse"),
     "ir.schedule": ("Schedule",),
     "ir.script.plain.library": ("assume",),
-    "lower": ("compile", "emit", "export"),
+    "lower": ("compile", "emit", "export", "form", "structure"),
     "lower.runtime.searched": ("optimize",),
     "lower.runtime.jit": ("jit",),
 }
@@ -38,8 +38,8 @@ _MODULES = {"T": "ir.script", "testing": "lower.check.testing"}
 
 __all__ = [
     "LoopsatError", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule", "compile", "emit",
-    "export", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule", "simplify", "suggest_padding",
-    "testing",
+    "export", "form", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule", "simplify", "structure",
+    "suggest_padding", "testing",
 ]  # fmt: skip
 
 

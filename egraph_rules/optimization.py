@@ -12,6 +12,7 @@ from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.shares import least_share
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.cost.whole import CANDIDATES, ranked
 from egraph_rules.engine.engine import Engine, Row, scratch_folder
@@ -45,6 +46,7 @@ from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, w
 
 _SEARCHES = 6  # of a directed step; two or three do
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
+RARE = 0.8  # the share of iterations from which on a guard saves too little, as bounds of a loop, to search again
 FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
 
@@ -373,7 +375,8 @@ class _Search:
         """
         if best not in self.searched and _stores(best) != _stores(self.searched[-1]):
             return best
-        return next((s for s in self.guarded if s not in self.searched and s != best), None)
+        hoped = (s for s in self.guarded if s not in self.searched and s != best)
+        return next((s for s in hoped if least_share(s) < RARE), None)
 
     def _once(self, body: Stmt, unfilled: Stmt | None = None) -> list[tuple[float, Stmt]]:
         self.searched.append(body)

@@ -11,12 +11,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lower.runtime.artefact import export, stablehlo_text
     from lower.runtime.kernel import Kernel, compile, emit
+    from lower.runtime.structure import form, structure
 
-__all__ = ["Kernel", "compile", "emit", "export", "stablehlo_text"]
+_HOMES = {
+    "artefact": ("export", "stablehlo_text"),
+    "kernel": ("Kernel", "compile", "emit"),
+    "structure": ("form", "structure"),
+}
+
+__all__ = ["Kernel", "compile", "emit", "export", "form", "stablehlo_text", "structure"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        module = "artefact" if name in ("export", "stablehlo_text") else "kernel"
-        return getattr(importlib.import_module(f"lower.runtime.{module}"), name)
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is not None:
+        return getattr(importlib.import_module(f"lower.runtime.{home}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

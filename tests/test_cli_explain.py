@@ -49,7 +49,9 @@ def test_a_dead_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "noop.dead: B[i] = 7" in out
     assert "fact: what it writes is overwritten, arbitrary or unused afterwards" in out
     assert "-        B[i] = 7" in out
-    assert "+" not in [line[:1] for line in out.splitlines() if not line.startswith("+++")]
+    search, _, run = out.partition("how it will run: 1 pass of lowering")
+    assert "+" not in [line[:1] for line in search.splitlines() if not line.startswith("+++")]
+    assert "+    for i in T.parallel(4):" in run
 
 
 def test_refusals(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

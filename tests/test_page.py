@@ -16,7 +16,7 @@ from egraph_rules.cost.target import CPU
 from ir import parse
 from ir.schedule import Schedule
 from ir.schedule.paddings import paddings
-from lower import compile
+from lower import compile, structure
 from lower.commands.cli import main
 from lower.commands.report import panels
 from lower.runtime.calibration import Machine
@@ -123,9 +123,10 @@ def test_what_is_measured_goes_with_it(result: Result, known: bool) -> None:
     timing = Timing(2e-3, 1e-3, 3e-3, 9)
     profiles = [Profile(n, 5.0, timing, 0.1, 1e-3, 0.5, 4096, 0, 1e4, 1e6 if known else None) for n in ("slow", "fast")]
     machine = Machine(((1 << 20, 2e10),), 1e11, 1e-5, 1e-8) if known else None
-    page = result.to_html(panels(kernel, None, profiles, machine), egraph=False)
+    page = result.to_html(panels(kernel, structure(kernel.func), None, profiles, machine), egraph=False)
     words = "".join(checked(page).words)
     assert "roofline" in page
+    assert "How it will run" in words
     assert unescape(kernel.source) in words
     assert ("100 GFLOP/s" in words) is known
     assert ("loopsat calibrate" in words) is not known

@@ -337,12 +337,19 @@ class LoopSets:
 
     def other(self, region: isl.Set, order: isl.Set, domain: isl.Set, stand_in: str) -> isl.Set:
         """Union over the iterations `stand_in` that `order` relates to this one."""
+        if not pb.depends(region, self.name):  # all of them say the same: there is one, or none
+            return region.intersect_params(_some(self.name, domain, order, stand_in))
         moved = pb.rename(region.intersect_params(domain), {self.name: stand_in})
         return pb.forget(moved.intersect_params(order), (stand_in,))
 
     def others(self, regions: Regions, order: isl.Set, domain: isl.Set, stand_in: str) -> Regions:
         """`other`, buffer by buffer."""
         return _apply(regions, lambda r: self.other(r, order, domain, stand_in))
+
+
+def _some(name: str, domain: isl.Set, order: isl.Set, stand_in: str) -> isl.Set:
+    """Where a loop has an iteration that `order` relates to this one."""
+    return pb.forget(pb.rename(domain, {name: stand_in}).intersect(order), (stand_in,))
 
 
 @cache

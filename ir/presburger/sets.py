@@ -563,6 +563,12 @@ def variables(region: isl.Set) -> set[str]:
     }
 
 
+def depends(region: isl.Set, name: str) -> bool:
+    """Whether a set mentions a variable."""
+    position = region.find_dim_by_name(_PARAM, name)
+    return position >= 0 and bool(region.involves_dims(_PARAM, position, 1))
+
+
 def sample(region: isl.Set) -> tuple[dict[str, int], tuple[int, ...]] | None:
     """One member: values of the variables, and the coordinates; None when the set is empty."""
     if region.is_empty():

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from math import isinf
 from typing import TypeVar
 
@@ -34,6 +35,34 @@ def deciding(decider: Decider) -> Generator[None]:
         yield
     finally:
         _DECIDER.reset(before)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A decision: its name, the prices of the forms, and which one was taken."""
+
+    decision: str
+    prices: tuple[float, ...]
+    form: int
+
+    def __str__(self) -> str:
+        others = [price for k, price in enumerate(self.prices) if k != self.form]
+        return f"{self.decision}: price {self.prices[self.form]:,.0f} in place of {min(others):,.0f}"
+
+
+@contextmanager
+def noted() -> Generator[list[Taken]]:
+    """Note the decisions that are taken meanwhile."""
+    found: list[Taken] = []
+    decider = _DECIDER.get()
+
+    def noting(decision: str, prices: Sequence[float]) -> int:
+        form = decider(decision, prices)
+        found.append(Taken(decision, tuple(prices), form))
+        return form
+
+    with deciding(noting):
+        yield found
 
 
 def cheapest(decision: str, prices: Mapping[_Form, float]) -> _Form:

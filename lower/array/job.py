@@ -305,7 +305,7 @@ def _fuse(job: Job, outer: Axis, inner: Axis, bounds: Bounds) -> Job | None:
     width = const(inner.extent.const, outer.var.dtype)
     fused = job.substitute(outer.var, Binary("floordiv", joint.var, width))
     fused = fused.substitute(inner.var, Binary("floormod", joint.var, width))
-    fused = replace(fused, axes=(*fused.axes, joint))
+    fused = replace(fused, axes=tuple(joint if a is outer else a for a in job.axes if a is not inner))
     return fused if all_views(fused, bounds.with_axes(fused.axes)) else None
 
 

@@ -117,7 +117,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         action="store_true",
         help="measure the K cheapest programs (default: 4) and their lowerings here, and take the fastest",
     )
-    optimize.add_argument("--emit", choices=("ir", "jax", "stablehlo"), help="print only this form of the result")
+    optimize.add_argument(
+        "--emit", choices=("ir", "form", "jax", "stablehlo"), help="print only this form of the result"
+    )
     optimize.add_argument(
         "-o", "--output", type=Path, metavar="OUT", help="write the form to a file (default form: jax)"
     )

@@ -1,4 +1,4 @@
-"""`loopsat explain`: the rewrites that lead from a kernel to its cheapest equivalent, each with a diff."""
+"""`loopsat explain`: the rewrites from a kernel to its cheapest equivalent, and to how that runs, each with a diff."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from lower.commands.console import console as page_console
 from lower.commands.console import waiting
 from lower.commands.scripts import register_rules
 from lower.price.program import pricing
+from lower.restructure.pipeline import structure_steps
 from lower.runtime.calibration import price_line, stored
 
 
@@ -52,6 +53,12 @@ def run(options: argparse.Namespace) -> None:
         _show(console, number, step)
     if not (steps or result.report.overruled):
         console.print("no rule found anything cheaper", markup=False)
+    with waiting("working out how it will run"):
+        passes = structure_steps(result.best, prices.target, floats)
+    count = "1 pass" if len(passes) == 1 else f"{len(passes)} passes"
+    console.print(f"\nhow it will run: {count} of lowering", markup=False)
+    for number, step in enumerate(passes, len(steps) + 1):
+        _show(console, number, step)
 
 
 def _show(console: Console, number: int, step: Step) -> None:

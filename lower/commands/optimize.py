@@ -27,6 +27,7 @@ from lower.commands.report import panels
 from lower.commands.scripts import register_rules
 from lower.commands.sizes import Sized, sized
 from lower.price.program import pricing
+from lower.restructure.pipeline import form_of, structure_steps
 from lower.runtime.calibration import Stored, price_line, stored
 from lower.tpu.compiler import CANDIDATES, INSTALL, choose, describe, tpu_available
 from lower.tune.measure import Form, Profile, milliseconds, profiles, sizes_of
@@ -129,6 +130,8 @@ def _emit(options: argparse.Namespace, script: Path, prices: Target, best: PrimF
     match form:
         case "ir":
             text = to_script(best, header=True)
+        case "form":
+            text = to_script(form_of(best, prices, floats), header=True)
         case "jax":
             donate, digits = donation_of(options), options.precision
             text = emit(best, prices, donate=donate, pallas=_pallas(options), floats=floats, precision=digits)
@@ -152,6 +155,7 @@ def _print_json(options: argparse.Namespace, result: Result, rank: int, prices: 
         "chosen": rank,
         "variants": [{"cost": cost, "program": to_script(func)} for func, cost in result.variants],
         "decisions": [{"rule": d.rule, "place": d.place, "fact": d.fact} for d in report.decisions],
+        "form": to_script(form_of(result.variants[rank][0], prices, how["floats"])),
         "source": kernel.source,
         "forms": kernel.report,
         "assumptions": list(kernel.assumptions),
@@ -215,7 +219,8 @@ class _Presenter:
             calibration = self.prices.calibration
             machine = None if calibration is None else calibration.machine
             with waiting("writing the page"):
-                text = self.result.to_html(panels(kernel, self.checked, self.profiles, machine))
+                structure = structure_steps(best, self.target, floats)
+                text = self.result.to_html(panels(kernel, structure, self.checked, self.profiles, machine))
             write_atomically(options.html, text.encode(), Path(options.script))
             page.line(f"\nwritten: {options.html}")
 

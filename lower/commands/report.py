@@ -6,6 +6,7 @@ import html
 import math
 from collections.abc import Iterator, Sequence
 
+from egraph_rules.explain.derivation import Step
 from egraph_rules.explain.web import Panel, table
 from lower.check.kernels import Checked
 from lower.runtime.calibration import Machine
@@ -17,9 +18,14 @@ _DECADES = (1e-3, 1e4)  # operations a byte
 
 
 def panels(
-    kernel: Kernel, checked: Checked | None, profiles: Sequence[Profile], machine: Machine | None
+    kernel: Kernel,
+    structure: Sequence[Step],
+    checked: Checked | None,
+    profiles: Sequence[Profile],
+    machine: Machine | None,
 ) -> Iterator[Panel]:
-    """The sections, as far as something is known."""
+    """The sections, as far as something is known; `structure` are the passes that lead to how the kernel runs."""
+    yield Panel("structure", "How it will run", "".join(_structure(structure)))
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in kernel.report)
     yield Panel("source", "JAX source", f"<pre>{html.escape(kernel.source)}</pre><ul>{notes}</ul>")
     if checked is not None:
@@ -28,6 +34,17 @@ def panels(
     if profiles:
         yield Panel("times", "Predicted and measured time", _times(profiles))
         yield Panel("roofline", "Roofline", _roofline(profiles, machine))
+
+
+def _structure(steps: Sequence[Step]) -> Iterator[str]:
+    """The loop program in the form in which it will run, and which passes have made it."""
+    if not steps:
+        yield "<p>As it is written: no pass of lowering changes its loops.</p>"
+        return
+    yield f"<pre>{html.escape(str(steps[-1].after))}</pre><ol>"
+    for step in steps:
+        yield f"<li><b>{html.escape(step.rule)}</b>: {html.escape(step.law)}<br>{html.escape(step.fact)}</li>"
+    yield "</ol>"
 
 
 def _times(profiles: Sequence[Profile]) -> str:

@@ -18,7 +18,6 @@ from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr
 from lower.array.access import ZERO, Bounds
-from lower.array.calls import without_bodies
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
 from lower.array.integer_facts import Facts
@@ -51,23 +50,12 @@ from lower.nest.nodes import (
     mapped_scan,
     own_bounds,
 )
-from lower.nest.normalize import Program, normalize
+from lower.nest.normalize import Program
 from lower.restructure.full_unrolling import in_one_go
-from lower.restructure.index_set_splitting import phased
-from lower.restructure.plan import plan, users_of
-from lower.restructure.stage_unrolling import with_stages
+from lower.restructure.pipeline import as_it_will_run
+from lower.restructure.plan import users_of
 from lower.restructure.statement_fusion import merged
-from lower.restructure.triangular_blocking import in_tiles
 from lower.storage.array_expansion import depends_on
-from lower.storage.delinearization import unflatten
-from lower.storage.dimension_order import laid_out
-from lower.storage.forward_substitution import inline_values
-from lower.storage.invariant_code_motion import hoist_invariants
-from lower.storage.linearization import blocks_in_a_row
-from lower.storage.producer_inlining import inline_windows
-from lower.storage.scalar_promotion import work_in_place
-from lower.storage.scalar_recurrences import read_past_values
-from lower.storage.transposed_copy import with_transposed_copies
 
 _LARGE = 4096  # elements, of which a copy takes about as long as an array statement
 
@@ -136,19 +124,8 @@ def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOA
 
 
 def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
-    plain = with_stages(without_bodies(func, policy.floats), target)
-    program = normalize(plain, checks, policy.floats, policy.precision)
-    unflatten(program)
-    blocks_in_a_row(program)
-    work_in_place(program)
-    hoist_invariants(program)
-    read_past_values(program)
-    inline_values(program)
-    inline_windows(program)
-    schedule = laid_out(program, plan(program, target), target)
-    schedule = phased(program, with_transposed_copies(program, schedule, target), target)
-    schedule = in_tiles(program, schedule, target)
-    return _Emitter(program, schedule, target, keep_nan, Facts(func, policy.floats))
+    form = as_it_will_run(func, target, policy, checks)
+    return _Emitter(form.program, form.planned, target, keep_nan, Facts(func, policy.floats))
 
 
 class _Emitter:
@@ -636,7 +613,7 @@ class _Emitter:
         positions = {s.position for s in inside}
         own: set[Buffer] = set()
         for buffer, depth in self.program.depth.items():
-            users = users_of(buffer, self.program, self.plan)
+            users = users_of(buffer, self.plan)
             if users and {s.position for s in users} <= positions and own_copy(users[0].loops[:depth]):
                 own.add(self.expanded.get(buffer, buffer))
         return own

@@ -148,10 +148,11 @@ class _Scheduler(Forms):
             for group in components(statements, ((e.source, e.sink) for e in edges)):
                 inside = {s.position for s in group}
                 own = [e for e in edges if e.source in inside and e.sink in inside]
-                if len(group[0].loops) <= level or not self._stays(group, level, own):
+                stays = self._first_that_stays(group, level, own)
+                if stays is None:
                     continue
                 for buffer, users in self.users.items():
-                    if self.program.depth[buffer] <= level or buffer in tied:
+                    if self.program.depth[buffer] <= stays or buffer in tied:
                         continue
                     here = users & present
                     if here & inside and len(here) > 1:
@@ -159,9 +160,14 @@ class _Scheduler(Forms):
                         changed = changed or not here <= inside
                         first = min(here)
                         for other in here - {first}:
-                            edges += [Edge(first, other, level, None), Edge(other, first, level, None)]
+                            edges += [Edge(first, other, stays, None), Edge(other, first, stays, None)]
             if not changed:
                 return edges
+
+    def _first_that_stays(self, group: list[Statement], level: int, edges: list[Edge]) -> int | None:
+        """The first level from one on whose loop stays sequential around a group; None if all become axes."""
+        shared = min(common_loops(group[0], s) for s in group)
+        return next((k for k in range(level, shared) if self._stays(group, k, edges)), None)
 
     def _stays(self, group: list[Statement], level: int, edges: list[Edge]) -> bool:
         if self.ranges_of(group, level) is not None:
@@ -186,10 +192,9 @@ def _explain(dep: Dependence, by_position: Mapping[int, Statement]) -> str:
     return f"the store to {sink.buffer.name}{where} {kinds[dep.kind]}: {dep.kind} dependence on {dep.buffer.name}"
 
 
-def users_of(buffer: Buffer, program: Program, plan: Plan) -> list[Statement]:
-    """Statements that access a local, as they were written, or as they were planned if that introduced it."""
-    written = [s for s in program.statements if buffer in s.buffers()]
-    return written or [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
+def users_of(buffer: Buffer, plan: Plan) -> list[Statement]:
+    """Statements that access a local, as they were planned."""
+    return [n.statement for n in inner_statements(plan.nodes) if buffer in n.statement.buffers()]
 
 
 def sequential_loops(nodes: Iterable[Node]) -> Iterator[SequentialLoop]:
@@ -206,7 +211,7 @@ def _expand_locals(program: Program, result: Plan) -> None:
     """Give a local buffer an axis for each loop that was distributed over its users."""
     kept = [(n.loop, {m.statement.position for m in inner_statements((n,))}) for n in sequential_loops(result.nodes)]
     for buffer, depth in program.depth.items():
-        users = users_of(buffer, program, result)
+        users = users_of(buffer, result)
         if not users:
             continue
         positions = {s.position for s in users}

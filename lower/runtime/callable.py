@@ -107,6 +107,8 @@ class Kernel(Shown):
         Raises LowerError for arguments of a wrong number, name, shape or dtype, for arrays that are gone or that are
         donated and given twice, and for failed checks.
         """
+        if named:
+            arguments, named = self._in_a_row(arguments, named)
         key = None if named or not self._plain or len(arguments) > len(self.params) else self._key(arguments)
         if key in self._fitting:
             return self.run_fitting(arguments)
@@ -120,6 +122,12 @@ class Kernel(Shown):
         if key is not None:
             self._fitting.add(key)
         return tuple(results)
+
+    def _in_a_row(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments by their places, where those that are named are the parameters next to the others."""
+        names = self.params[len(arguments) : len(arguments) + len(named)]
+        together = len(names) == len(named) and all(name in named for name in names)
+        return ((*arguments, *(named[name] for name in names)), {}) if together else (arguments, named)
 
     @property
     def simple(self) -> bool:

@@ -10,22 +10,18 @@ import numpy as np
 import pytest
 
 from egraph_rules.cost.target import CPU, GPU, Target
-from ir import PrimFunc, parse
+from ir import PrimFunc
 from ir.semantics.inputs import Inputs, random_inputs
 from ir.semantics.interpret import interpret_with_undef
 from lower.emission.function import emit_function
 from lower.runtime.kernel import Kernel
+from lowered import agreeing_source, read, unwrapped
 
 EAGER = replace(CPU, name="eager", step=1e4, scalar=1e4)  # loops cost a lot
 INTEGERS = (
     'A: T.Buffer((8, 8), "int32"), X: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32"), Q: T.Buffer((8,), "int32")'
 )
 FLOATS = 'A: T.Buffer((64, 8), "float32"), B: T.Buffer((64,), "float32"), X: T.Buffer((64,), "float32")'
-
-
-def read(params: str, body: str) -> PrimFunc:
-    lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
 
 
 def drawn(func: PrimFunc) -> Inputs:
@@ -235,3 +231,41 @@ for k in T.serial(8):
 """
     func = read(INTEGERS, body)
     check(func, drawn(func))
+
+
+def test_what_steps_count_is_counted_in_their_loop() -> None:
+    """Loops around the steps are axes; a count of what each step found keeps nothing for every step."""
+    params = 'c: T.Buffer((6, 5), "int32"), N: T.Buffer((6, 5), "int32")'
+    body = """for i, j in T.grid(6, 5):
+    x = T.alloc_buffer((1,), "int32")
+    x[0] = 0
+    N[i, j] = 0
+    for t in range(7):
+        if x[0] * x[0] < 40:
+            x[0] = x[0] * x[0] % 11 + c[i, j]
+            N[i, j] = N[i, j] + 1"""
+    source = unwrapped(agreeing_source(read(params, body)))
+    assert "fori_loop(0, 7" in source
+    assert "(7, 6, 5)" not in source
+
+
+def test_the_first_of_two_loops_keeps_what_both_use() -> None:
+    """The outputs of a state are worked out where the state is."""
+    params = 'X: T.Buffer((4, 7), "int32"), W: T.Buffer((3, 4), "int32"), Y: T.Buffer((4, 7, 3), "int32")'
+    body = """for b in range(4):
+    h = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        h[i] = i
+    for t in range(7):
+        g = T.alloc_buffer((4,), "int32")
+        for i in range(4):
+            g[i] = (X[b, t] + 3 * h[(i + 1) % 4]) % 17
+        for i in range(4):
+            h[i] = g[i]
+        for o in range(3):
+            Y[b, t, o] = 0
+            for k in range(4):
+                Y[b, t, o] = Y[b, t, o] + W[o, k] * g[k]"""
+    source = unwrapped(agreeing_source(read(params, body)))
+    assert "(7, 4, 4)" not in source
+    assert "(4, 7, 4)" not in source

@@ -1,0 +1,91 @@
+"""What operations of libraries give, as loops: the body that each instruction stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Literal
+
+from ir.dtypes import DType
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Unary, Var, const, seq
+from ir.traverse import substitute_expr
+from lower.analysis.linear_forms import linear, to_expr
+from lower.nest.nodes import Pick, Solve
+
+_Comparison = Literal["gt", "ge", "lt", "le"]
+_BETTER: dict[tuple[str, bool], _Comparison] = {
+    ("max", False): "gt", ("max", True): "ge", ("min", False): "lt", ("min", True): "le",
+}  # fmt: skip
+
+
+def search_loops(pick: Pick, loops: Sequence[For], place: Store, name: Callable[[str], str]) -> Stmt:
+    """The search for the best value in nested `loops`: `place` is stored to, where it was, counted from 0."""
+    best = Buffer(name("best"), (), pick.value.dtype, "local")
+    found = Buffer(name("found"), (), DType.BOOL, "local")
+    count: Expr = const(0, place.buffer.dtype)
+    for loop in loops:
+        count = Binary("add", Binary("mul", count, loop.extent), _less(loop.var, loop.start))
+    count = to_expr(linear(count), count)
+    better = Binary(_BETTER[pick.op, pick.last], pick.value, Load(best, ()))
+    kept = seq(
+        Store(best, (), pick.value), Store(found, (), Const(True, DType.BOOL)), replace(place, value=count)
+    )  # fmt: skip
+    body = guarded((*pick.conditions, Binary("or", Unary("not", Load(found, ())), better)), kept)
+    start = seq(
+        Store(found, (), Const(False, DType.BOOL)), replace(place, value=const(0, place.buffer.dtype)),
+        nested(loops, body),
+    )  # fmt: skip
+    # what is compared with before anything was found is no number, but a choice that is already made
+    return Alloc(best, Alloc(found, start))
+
+
+def system_steps(system: Solve, matrix: Load, place: Store) -> Stmt:
+    """One step of a triangular system: what earlier steps give is taken away, the rest divided by the diagonal."""
+    step, column = system.loop, system.column
+    own = Load(place.buffer, place.indices)
+    other = Load(own.buffer, tuple(substitute_expr(i, {step.var: column}) for i in own.indices))
+    less = replace(place, value=Binary("sub", own, Binary("mul", matrix, other)))
+    earlier = For(column, step.start, _less(step.var, step.start), less)
+    if system.unit:
+        return earlier
+    diagonal = substitute_expr(matrix, {column: step.var})
+    return seq(earlier, replace(place, value=Binary("div", own, diagonal)))
+
+
+def factor_loops(row: For, column: For, place: Store, k: Var) -> Stmt:
+    """The Cholesky factor of a matrix in its own place, column by column, with zeros above the diagonal."""
+    i, j = row.var, column.var
+
+    def at(r: Expr, c: Expr) -> Load:
+        return Load(place.buffer, tuple(substitute_expr(x, {i: r, j: c}) for x in place.indices))
+
+    def to(element: Load, value: Expr) -> Store:
+        return Store(element.buffer, element.indices, value)
+
+    one = const(1, i.dtype)
+    product = Binary("mul", at(i, k), at(j, k))
+    less = For(k, column.start, _less(j, column.start), to(at(i, j), Binary("sub", at(i, j), product)))
+    below = _less(Binary("add", row.start, row.extent), j)
+    root = to(at(j, j), Unary("sqrt", at(j, j)))
+    divide = For(i, Binary("add", j, one), _less(below, one), to(at(i, j), Binary("div", at(i, j), at(j, j))))
+    zeros = For(i, row.start, _less(j, row.start), to(at(i, j), Const(0.0, place.buffer.dtype)))
+    steps = replace(column, body=seq(For(i, j, below, less), root, divide, zeros))
+    return seq(nested((row, column), place), steps)
+
+
+def _less(a: Expr, b: Expr) -> Expr:
+    """The difference of two indices."""
+    return to_expr(linear(a) - linear(b), a)
+
+
+def nested(loops: Sequence[For], body: Stmt) -> Stmt:
+    """Loops around a body, outermost first."""
+    for loop in reversed(loops):
+        body = replace(loop, body=body)
+    return body
+
+
+def guarded(conditions: Sequence[Expr], body: Stmt) -> Stmt:
+    """A body that runs where conditions hold, which are asked in order."""
+    return If(reduce(partial(Binary, "and"), conditions), body, SKIP) if conditions else body

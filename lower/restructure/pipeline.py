@@ -1,0 +1,211 @@
+"""From a function to the form in which it will run: the passes in their order, each with its law.
+
+Each pass takes a program to one with the same results, so `lower.nest.as_loops` can show, and the interpreter can
+check, what any of them has made. Emission writes the last form and decides nothing about loops any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from egraph_rules.cost.target import CPU, Target
+from egraph_rules.explain.derivation import Step
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.nodes import PrimFunc
+from ir.presburger.sets import exclusive
+from lower.analysis.deciding import noted
+from lower.analysis.freedoms import Policy
+from lower.array.calls import without_bodies
+from lower.nest.as_loops import as_loops
+from lower.nest.nodes import Plan
+from lower.nest.normalize import Program, normalize
+from lower.restructure.index_set_splitting import phased
+from lower.restructure.plan import plan
+from lower.restructure.stage_unrolling import with_stages
+from lower.restructure.triangular_blocking import in_tiles
+from lower.storage.delinearization import unflatten
+from lower.storage.dimension_order import laid_out
+from lower.storage.forward_substitution import inline_values
+from lower.storage.invariant_code_motion import hoist_invariants
+from lower.storage.linearization import blocks_in_a_row
+from lower.storage.producer_inlining import inline_windows
+from lower.storage.scalar_promotion import work_in_place
+from lower.storage.scalar_recurrences import read_past_values
+from lower.storage.transposed_copy import with_transposed_copies
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A program in normal form for a target, and from the planning pass on, its plan."""
+
+    program: Program
+    target: Target
+    plan: Plan | None = None
+
+    @property
+    def planned(self) -> Plan:
+        """The plan, which the passes before the planning one do not have."""
+        assert self.plan is not None
+        return self.plan
+
+    def loops(self) -> PrimFunc:
+        """The loop program that it is."""
+        return as_loops(self.program, self.plan)
+
+    def views(self) -> Iterator[str]:
+        """The parameters that the program sees with other dimensions than callers; its loops read those of callers."""
+        for buffer in self.program.func.buffers:
+            if buffer.name in self.program.flat:
+                shape = ", ".join(str(extent) for extent in buffer.shape)
+                yield f"{buffer.name} is seen as an array of shape ({shape})"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass: what it may do, by the law that makes it right, and why it stands where it stands."""
+
+    name: str
+    law: str
+    because: str
+    run: Callable[[Form], Form]
+
+
+def _on_program(change: Callable[[Program], None]) -> Callable[[Form], Form]:
+    """A pass that changes statements."""
+
+    def run(form: Form) -> Form:
+        change(form.program)
+        return form
+
+    return run
+
+
+def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Form], Form]:
+    """A pass that changes a plan."""
+    return lambda form: Form(form.program, form.target, change(form.program, form.planned, form.target))
+
+
+PASSES = (
+    Pass(
+        "delinearization",
+        "A[n * i + j]  =  A[i, j]   where 0 <= j < n",
+        "first, since all that follows knows more of indices in two dimensions than of a sum",
+        _on_program(unflatten),
+    ),
+    Pass(
+        "linearization",
+        "A[p // b, p % b]  =  A[p]",
+        "before anything is said of loops, which then go along slices",
+        _on_program(blocks_in_a_row),
+    ),
+    Pass(
+        "scalar promotion undone",
+        "w = A[i]; w += e; A[i] = w  =  A[i] += e   where nothing between reads or stores A[i]",
+        "before the order of loops is asked for: a local makes each statement wait for it",
+        _on_program(work_in_place),
+    ),
+    Pass(
+        "loop-invariant code motion",
+        "for i: t = e; s  =  t = e; for i: s   where e is the same for all i",
+        "after promotion, which needs locals inside, and before values are put in their place",
+        _on_program(hoist_invariants),
+    ),
+    Pass(
+        "scalar recurrences as array reads",
+        "for i: s(y); y = Y[i]  =  s(y); Y[0]; for i >= 1: s(Y[i - 1])",
+        "before substitution, for which the variable would be a value of each iteration",
+        _on_program(read_past_values),
+    ),
+    Pass(
+        "forward substitution",
+        "t = e; s(t)  =  s(e)   where nothing between changes e",
+        "before planning, for which each local is a dependence",
+        _on_program(inline_values),
+    ),
+    Pass(
+        "stencil producer inlining",
+        "t = e; sum += f(t)  =  sum += f(e)   within a window",
+        "after substitution, which leaves those whose value is used more than once",
+        _on_program(inline_windows),
+    ),
+    Pass(
+        "planning",
+        "loops that carry no dependence are axes; the order of the others is any that no dependence contradicts",
+        "where all is known of statements; each alternative is taken where its price is lower",
+        lambda form: Form(form.program, form.target, plan(form.program, form.target)),
+    ),
+    Pass(
+        "dimension order",
+        "A[i, j]  =  A[j, i]   for all accesses to a local",
+        "as soon as it is known what is taken at once",
+        _on_plan(laid_out),
+    ),
+    Pass(
+        "transposed copies",
+        "for i: s(A[:, i])  =  B = transpose(A); for i: s(B[i]); A = transpose(B)",
+        "after dimension order, which does without a copy where it can",
+        _on_plan(with_transposed_copies),
+    ),
+    Pass(
+        "index-set splitting",
+        "for i in a..c: s  =  for i in a..b: s; for i in b..c: s",
+        "after all copies are known, which phases take sections of",
+        _on_plan(phased),
+    ),
+    Pass(
+        "triangular blocking",
+        "for i, j <= i: s  =  for tiles at or below the diagonal: for i, j in the tile: s",
+        "last: it takes whole products that no loop is around",
+        _on_plan(in_tiles),
+    ),
+)
+
+
+def as_it_will_run(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Form:
+    """The form of a function that emission writes."""
+    form = _normal(func, target, policy, checks)
+    for step in PASSES:
+        form = step.run(form)
+    return form
+
+
+@exclusive
+def structure_steps(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> list[Step]:
+    """The passes that change a function on its way to the form in which it will run, with the programs around each.
+
+    Raises:
+        LowerError: the function cannot be lowered.
+    """
+    form = _normal(func, target, Policy(floats), checks=False)
+    before = form.loops()
+    found: list[Step] = []
+    seen: list[str] = []
+    for step in PASSES:
+        with noted() as decisions:
+            form = step.run(form)
+        after = form.loops()
+        views = [*form.views()][len(seen) :]
+        if after != before or views:
+            seen += views
+            taken = (str(d) for d in decisions if d.form > 0)
+            fact = "; ".join([*views, *taken]) or "whatever the data are"
+            found.append(Step(f"structure.{step.name}", step.law, func.name, fact, before, after))
+        before = after
+    return found
+
+
+@exclusive
+def form_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> PrimFunc:
+    """The loop program in the form in which a function will run: axes are parallel loops, steps are serial ones.
+
+    Raises:
+        LowerError: the function cannot be lowered.
+    """
+    return as_it_will_run(func, target, Policy(floats)).loops()
+
+
+def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Form:
+    """A function as guarded stores, stages written out."""
+    plain = with_stages(without_bodies(func, policy.floats), target)
+    return Form(normalize(plain, checks, policy.floats, policy.precision), target)

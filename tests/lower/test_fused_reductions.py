@@ -1,0 +1,22 @@
+"""Reductions over several dimensions that lie together are reductions along one."""
+
+from __future__ import annotations
+
+import pytest
+
+from lowered import agreeing_source, read, unwrapped
+
+
+@pytest.mark.parametrize(
+    ("order", "flat"),
+    [("y, x, cc", True), ("x, y, cc", False), ("y, cc", False)],
+)
+def test_blocked_dimensions_are_reduced_as_one(order: str, flat: bool) -> None:
+    extents = {"y": 5, "x": 3, "cc": 4}
+    ranges = ", ".join(str(extents[name]) for name in order.split(", "))
+    x = "x" if "x" in order else "0"
+    params = 'X: T.Buffer((6, 5, 3, 4), "int32"), S: T.Buffer((6,), "int32")'
+    start = "for c in range(6):\n    S[c] = 0\n"
+    body = f"{start}    for {order} in T.grid({ranges}):\n        S[c] = S[c] + X[c, y, {x}, cc]"
+    source = unwrapped(agreeing_source(read(params, body)))
+    assert ("reshape(6, 60)" in source) == flat
