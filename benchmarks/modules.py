@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -145,7 +146,7 @@ def chain(text: str, n: int, layers: int, rank: int) -> str:
     names = ["X", *(f"H{k}" for k in range(layers - 1)), "Y"]
     shape = ", ".join([str(n)] * rank)
     lines = [f'    {h} = T.alloc_buffer(({shape},), "float32")' for h in names[1:-1]]
-    lines += [f"    conv({a}, F, {b})" for a, b in zip(names, names[1:], strict=False)]
+    lines += [f"    conv({a}, F, {b})" for a, b in pairwise(names)]
     return text.format(n=n) + "\n".join(lines) + "\n"
 
 
