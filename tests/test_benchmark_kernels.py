@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import kernels
+import untuned
+from ir import parse
 
 
 def test_one_kernel_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,3 +55,27 @@ def test_the_table_says_what_failed_and_leaves_it_out_of_the_means() -> None:
     )
     assert any("adi | no result within 1 s" in line for line in lines)
     assert "0.50 | – | 4.00 | 0.50 of XLA" in lines[-1]
+
+
+UNTUNED = {f.name: f for f in parse(untuned.PROGRAMS.read_text()).funcs}
+
+
+def test_programs_that_no_form_was_made_for_have_what_they_are_compared_with() -> None:
+    assert [f.__name__ for f in untuned.HAND_WRITTEN] == list(UNTUNED) == list(untuned.INPUTS)
+
+
+def agrees(hand: Callable[..., object]) -> None:
+    """What the emitted kernel computes is what the hand-written form does."""
+    row = untuned.measured(UNTUNED[hand.__name__], hand, 1e-3)
+    assert row.price > 0.0
+    assert hand.__name__ in untuned.markdown([row])
+
+
+def test_a_program_that_no_form_was_made_for() -> None:
+    agrees(untuned.rotary_embedding)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("hand", untuned.HAND_WRITTEN, ids=lambda f: f.__name__)
+def test_programs_that_no_form_was_made_for(hand: Callable[..., object]) -> None:
+    agrees(hand)

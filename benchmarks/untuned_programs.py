@@ -1,0 +1,508 @@
+"""Programs for `untuned.py`: no form was made for any of them, and none is in examples/. They are parsed, never run."""
+
+# ruff: noqa: E741, SIM300, B007
+from ir import script as T
+
+
+@T.prim_func
+def summed_area(A: T.Buffer((512, 512), "float32"), S: T.Buffer((512, 512), "float32")):
+    for i in range(512):
+        for j in range(512):
+            S[i, j] = A[i, j]
+            if i > 0:
+                S[i, j] = S[i, j] + S[i - 1, j]
+            if j > 0:
+                S[i, j] = S[i, j] + S[i, j - 1]
+            if i > 0 and j > 0:
+                S[i, j] = S[i, j] - S[i - 1, j - 1]
+
+
+@T.prim_func
+def window_of_positions(
+    A: T.Buffer((257, 16), "float32"), w: T.Buffer((5,), "float32"), B: T.Buffer((256, 16), "float32")
+):
+    for o, i in T.grid(256, 16):
+        B[o, i] = 0.0
+        for t in range(5):
+            B[o, i] = B[o, i] + A[(16 * o + i + t) // 16, (16 * o + i + t) % 16] * w[t]
+
+
+@T.prim_func
+def dilated_groups(
+    X: T.Buffer((32, 40, 40), "float32"), W: T.Buffer((32, 8, 3, 3), "float32"), Y: T.Buffer((32, 36, 36), "float32")
+):
+    for o, y, x in T.grid(32, 36, 36):
+        Y[o, y, x] = 0.0
+        for c, dy, dx in T.grid(8, 3, 3):
+            Y[o, y, x] = Y[o, y, x] + X[o // 8 * 8 + c, y + 2 * dy, x + 2 * dx] * W[o, c, dy, dx]
+
+
+@T.prim_func
+def transposed_convolution(
+    X: T.Buffer((32, 32), "float32"), W: T.Buffer((4, 4), "float32"), Y: T.Buffer((66, 66), "float32")
+):
+    for i, j in T.grid(66, 66):
+        Y[i, j] = 0.0
+    for i, j, a, b in T.grid(32, 32, 4, 4):
+        Y[2 * i + a, 2 * j + b] = Y[2 * i + a, 2 * j + b] + X[i, j] * W[a, b]
+
+
+@T.prim_func
+def tiles_with_tails(
+    A: T.Buffer((300, 200), "float32"), B: T.Buffer((200, 250), "float32"), C: T.Buffer((300, 250), "float32")
+):
+    for io, jo, ii, jj in T.grid(10, 8, 32, 32):
+        if 32 * io + ii < 300 and 32 * jo + jj < 250:
+            C[32 * io + ii, 32 * jo + jj] = 0.0
+            for k in range(200):
+                C[32 * io + ii, 32 * jo + jj] = C[32 * io + ii, 32 * jo + jj] + A[32 * io + ii, k] * B[k, 32 * jo + jj]
+
+
+@T.prim_func
+def pairwise_forces(P: T.Buffer((600, 3), "float32"), F: T.Buffer((600, 3), "float32")):
+    for i in range(600):
+        for a in range(3):
+            F[i, a] = 0.0
+        for j in range(600):
+            q = (
+                (P[i, 0] - P[j, 0]) * (P[i, 0] - P[j, 0])
+                + (P[i, 1] - P[j, 1]) * (P[i, 1] - P[j, 1])
+                + (P[i, 2] - P[j, 2]) * (P[i, 2] - P[j, 2])
+                + T.float32(0.01)
+            )
+            for a in range(3):
+                F[i, a] = F[i, a] + (P[j, a] - P[i, a]) / (q * T.sqrt(q))
+
+
+@T.prim_func
+def bilinear_upsampling(X: T.Buffer((128, 128), "float32"), Y: T.Buffer((256, 256), "float32")):
+    R = T.alloc_buffer((256, 128), "float32")
+    for i, j in T.grid(256, 128):
+        if i % 2 == 0:
+            R[i, j] = T.float32(0.25) * X[T.max(i // 2 - 1, 0), j] + T.float32(0.75) * X[i // 2, j]
+        else:
+            R[i, j] = T.float32(0.75) * X[i // 2, j] + T.float32(0.25) * X[T.min(i // 2 + 1, 127), j]
+    for i, j in T.grid(256, 256):
+        if j % 2 == 0:
+            Y[i, j] = T.float32(0.25) * R[i, T.max(j // 2 - 1, 0)] + T.float32(0.75) * R[i, j // 2]
+        else:
+            Y[i, j] = T.float32(0.75) * R[i, j // 2] + T.float32(0.25) * R[i, T.min(j // 2 + 1, 127)]
+
+
+@T.prim_func
+def game_of_life(G: T.Buffer((512, 512), "int32"), N: T.Buffer((512, 512), "int32")):
+    for i, j in T.grid(512, 512):
+        n = (
+            G[(i + 511) % 512, (j + 511) % 512]
+            + G[(i + 511) % 512, j]
+            + G[(i + 511) % 512, (j + 1) % 512]
+            + G[i, (j + 511) % 512]
+            + G[i, (j + 1) % 512]
+            + G[(i + 1) % 512, (j + 511) % 512]
+            + G[(i + 1) % 512, j]
+            + G[(i + 1) % 512, (j + 1) % 512]
+        )
+        if n == 3 or (G[i, j] == 1 and n == 2):
+            N[i, j] = 1
+        else:
+            N[i, j] = 0
+
+
+@T.prim_func
+def moving_average(X: T.Buffer((128, 1024), "float32"), Y: T.Buffer((128, 1024), "float32")):
+    for b in range(128):
+        Y[b, 0] = T.float32(0.1) * X[b, 0]
+        for t in range(1, 1024):
+            Y[b, t] = T.float32(0.9) * Y[b, t - 1] + T.float32(0.1) * X[b, t]
+
+
+@T.prim_func
+def nearest_centre(X: T.Buffer((2000, 8), "float32"), C: T.Buffer((20, 8), "float32"), L: T.Buffer((2000,), "int32")):
+    for i in range(2000):
+        best = T.alloc_buffer((1,), "float32")
+        best[0] = T.float32(1e30)
+        L[i] = 0
+        for c in range(20):
+            d = T.alloc_buffer((1,), "float32")
+            d[0] = 0.0
+            for k in range(8):
+                d[0] = d[0] + (X[i, k] - C[c, k]) * (X[i, k] - C[c, k])
+            if d[0] < best[0]:
+                best[0] = d[0]
+                L[i] = c
+
+
+@T.prim_func
+def cross_entropy(L: T.Buffer((512, 1000), "float32"), y: T.Buffer((512,), "int32"), E: T.Buffer((512,), "float32")):
+    for i in range(512):
+        m = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        m[0] = L[i, 0]
+        for j in range(1, 1000):
+            m[0] = T.max(m[0], L[i, j])
+        s[0] = 0.0
+        for j in range(1000):
+            s[0] = s[0] + T.exp(L[i, j] - m[0])
+        E[i] = T.log(s[0]) + m[0] - L[i, y[i]]
+
+
+@T.prim_func
+def rotary_embedding(
+    X: T.Buffer((512, 64), "float32"),
+    C: T.Buffer((512, 32), "float32"),
+    S: T.Buffer((512, 32), "float32"),
+    Y: T.Buffer((512, 64), "float32"),
+):
+    for t, i in T.grid(512, 32):
+        Y[t, 2 * i] = X[t, 2 * i] * C[t, i] - X[t, 2 * i + 1] * S[t, i]
+        Y[t, 2 * i + 1] = X[t, 2 * i] * S[t, i] + X[t, 2 * i + 1] * C[t, i]
+
+
+@T.prim_func
+def causal_attention(
+    Q: T.Buffer((256, 64), "float32"),
+    Kk: T.Buffer((256, 64), "float32"),
+    V: T.Buffer((256, 64), "float32"),
+    O: T.Buffer((256, 64), "float32"),
+):
+    S = T.alloc_buffer((256, 256), "float32")
+    m = T.alloc_buffer((256,), "float32")
+    z = T.alloc_buffer((256,), "float32")
+    for i in range(256):
+        for j in range(i + 1):
+            S[i, j] = 0.0
+            for k in range(64):
+                S[i, j] = S[i, j] + Q[i, k] * Kk[j, k]
+            S[i, j] = S[i, j] * T.float32(0.125)
+        m[i] = S[i, 0]
+        for j in range(1, i + 1):
+            m[i] = T.max(m[i], S[i, j])
+        z[i] = 0.0
+        for j in range(i + 1):
+            z[i] = z[i] + T.exp(S[i, j] - m[i])
+        for d in range(64):
+            O[i, d] = 0.0
+            for j in range(i + 1):
+                O[i, d] = O[i, d] + T.exp(S[i, j] - m[i]) / z[i] * V[j, d]
+
+
+@T.prim_func
+def tridiagonal_systems(
+    a: T.Buffer((200, 300), "float32"),
+    b: T.Buffer((200, 300), "float32"),
+    c: T.Buffer((200, 300), "float32"),
+    d: T.Buffer((200, 300), "float32"),
+    X: T.Buffer((200, 300), "float32"),
+):
+    cp = T.alloc_buffer((200, 300), "float32")
+    dp = T.alloc_buffer((200, 300), "float32")
+    for s in range(300):
+        cp[0, s] = c[0, s] / b[0, s]
+        dp[0, s] = d[0, s] / b[0, s]
+        for i in range(1, 200):
+            cp[i, s] = c[i, s] / (b[i, s] - a[i, s] * cp[i - 1, s])
+            dp[i, s] = (d[i, s] - a[i, s] * dp[i - 1, s]) / (b[i, s] - a[i, s] * cp[i - 1, s])
+        X[199, s] = dp[199, s]
+        for i in range(199):
+            X[198 - i, s] = dp[198 - i, s] - cp[198 - i, s] * X[199 - i, s]
+
+
+@T.prim_func
+def group_norm_in_blocks(X: T.Buffer((8, 32, 32, 4), "float32"), Y: T.Buffer((8, 32, 32, 4), "float32")):
+    m = T.alloc_buffer((8,), "float32")
+    v = T.alloc_buffer((8,), "float32")
+    for c in range(8):
+        m[c] = 0.0
+        for y, x, cc in T.grid(32, 32, 4):
+            m[c] = m[c] + X[c, y, x, cc]
+        m[c] = m[c] / T.float32(4096)
+        v[c] = 0.0
+        for y, x, cc in T.grid(32, 32, 4):
+            v[c] = v[c] + (X[c, y, x, cc] - m[c]) * (X[c, y, x, cc] - m[c])
+        v[c] = v[c] / T.float32(4096)
+        for y, x, cc in T.grid(32, 32, 4):
+            Y[c, y, x, cc] = (X[c, y, x, cc] - m[c]) / T.sqrt(v[c] + T.float32(1e-5))
+
+
+@T.prim_func
+def ellpack_product(
+    A: T.Buffer((5000, 16), "float32"),
+    J: T.Buffer((5000, 16), "int32"),
+    x: T.Buffer((5000,), "float32"),
+    y: T.Buffer((5000,), "float32"),
+):
+    for i in range(5000):
+        y[i] = 0.0
+        for k in range(16):
+            y[i] = y[i] + A[i, k] * x[J[i, k]]
+
+
+@T.prim_func
+def max_pool_in_blocks(X: T.Buffer((8, 64, 64, 4), "float32"), Y: T.Buffer((8, 32, 32, 4), "float32")):
+    for c, y, x, cc in T.grid(8, 32, 32, 4):
+        Y[c, y, x, cc] = T.min_value("float32")
+        for dy, dx in T.grid(3, 3):
+            if 2 * y + dy - 1 >= 0 and 2 * y + dy - 1 < 64 and 2 * x + dx - 1 >= 0 and 2 * x + dx - 1 < 64:
+                Y[c, y, x, cc] = T.max(Y[c, y, x, cc], X[c, 2 * y + dy - 1, 2 * x + dx - 1, cc])
+
+
+@T.prim_func
+def histogram_2d(
+    I: T.Buffer((20000,), "int32"),
+    J: T.Buffer((20000,), "int32"),
+    W: T.Buffer((20000,), "float32"),
+    Hh: T.Buffer((32, 32), "float32"),
+):
+    for p in range(20000):
+        T.assume(I[p] >= 0 and I[p] < 32 and J[p] >= 0 and J[p] < 32)
+    for i, j in T.grid(32, 32):
+        Hh[i, j] = 0.0
+    for p in range(20000):
+        Hh[I[p], J[p]] = Hh[I[p], J[p]] + W[p]
+
+
+@T.prim_func
+def recurrent_gate(
+    W: T.Buffer((512, 256), "float32"),
+    U: T.Buffer((512, 512), "float32"),
+    x: T.Buffer((256,), "float32"),
+    h: T.Buffer((512,), "float32"),
+    b: T.Buffer((512,), "float32"),
+    o: T.Buffer((512,), "float32"),
+):
+    for i in range(512):
+        o[i] = b[i]
+        for j in range(256):
+            o[i] = o[i] + W[i, j] * x[j]
+        for j in range(512):
+            o[i] = o[i] + U[i, j] * h[j]
+        o[i] = T.float32(1.0) / (T.float32(1.0) + T.exp(T.float32(0.0) - o[i]))
+
+
+@T.prim_func
+def horner(X: T.Buffer((20000,), "float32"), c: T.Buffer((12,), "float32"), Y: T.Buffer((20000,), "float32")):
+    for i in range(20000):
+        Y[i] = 0.0
+        for j in range(12):
+            Y[i] = Y[i] * X[i] + c[11 - j]
+
+
+@T.prim_func
+def layer_norm_with_padding(
+    X: T.Buffer((256, 200), "float32"),
+    g: T.Buffer((200,), "float32"),
+    b: T.Buffer((200,), "float32"),
+    Y: T.Buffer((256, 200), "float32"),
+):
+    m = T.alloc_buffer((256,), "float32")
+    v = T.alloc_buffer((256,), "float32")
+    for i in range(256):
+        m[i] = 0.0
+        for jo, ji in T.grid(25, 8):
+            if 8 * jo + ji < 197:
+                m[i] = m[i] + X[i, 8 * jo + ji]
+        m[i] = m[i] / T.float32(197)
+        v[i] = 0.0
+        for jo, ji in T.grid(25, 8):
+            if 8 * jo + ji < 197:
+                v[i] = v[i] + (X[i, 8 * jo + ji] - m[i]) * (X[i, 8 * jo + ji] - m[i])
+        v[i] = v[i] / T.float32(197)
+        for jo, ji in T.grid(25, 8):
+            if 8 * jo + ji < 197:
+                Y[i, 8 * jo + ji] = (X[i, 8 * jo + ji] - m[i]) / T.sqrt(v[i] + T.float32(1e-5)) * g[8 * jo + ji] + b[
+                    8 * jo + ji
+                ]
+            else:
+                Y[i, 8 * jo + ji] = 0.0
+
+
+@T.prim_func
+def product_of_blocks(
+    A: T.Buffer((16, 16, 16, 16), "float32"), B: T.Buffer((256, 100), "float32"), C: T.Buffer((256, 100), "float32")
+):
+    for i, j in T.grid(256, 100):
+        C[i, j] = 0.0
+        for k in range(256):
+            C[i, j] = C[i, j] + A[i // 16, k // 16, i % 16, k % 16] * B[k, j]
+
+
+@T.prim_func
+def depthwise_padded(
+    X: T.Buffer((32, 56, 56), "float32"), W: T.Buffer((32, 3, 3), "float32"), Y: T.Buffer((32, 56, 56), "float32")
+):
+    for c, y, x in T.grid(32, 56, 56):
+        Y[c, y, x] = 0.0
+        for a, b in T.grid(3, 3):
+            if 1 <= y + a and y + a < 57 and 1 <= x + b and x + b < 57:
+                Y[c, y, x] = Y[c, y, x] + X[c, y + a - 1, x + b - 1] * W[c, a, b]
+
+
+@T.prim_func
+def softmax_of_lengths(
+    S: T.Buffer((64, 128), "float32"), n: T.Buffer((64,), "int32"), P: T.Buffer((64, 128), "float32")
+):
+    for i in range(64):
+        T.assume(n[i] >= 1 and n[i] <= 128)
+    m = T.alloc_buffer((64,), "float32")
+    z = T.alloc_buffer((64,), "float32")
+    for i in range(64):
+        m[i] = T.min_value("float32")
+        for j in range(128):
+            if j < n[i]:
+                m[i] = T.max(m[i], S[i, j])
+        z[i] = 0.0
+        for j in range(128):
+            if j < n[i]:
+                z[i] = z[i] + T.exp(S[i, j] - m[i])
+        for j in range(128):
+            if j < n[i]:
+                P[i, j] = T.exp(S[i, j] - m[i]) / z[i]
+            else:
+                P[i, j] = 0.0
+
+
+@T.prim_func
+def zero_points(
+    A: T.Buffer((128, 256), "int8"),
+    B: T.Buffer((256, 64), "int8"),
+    za: T.int32,
+    zb: T.int32,
+    C: T.Buffer((128, 64), "int32"),
+):
+    T.assume(za >= -128 and za < 128 and zb >= -128 and zb < 128)
+    for i, j in T.grid(128, 64):
+        C[i, j] = 0
+        for k in range(256):
+            C[i, j] = C[i, j] + (T.int32(A[i, k]) - za) * (T.int32(B[k, j]) - zb)
+
+
+@T.prim_func
+def average_pool_in_blocks(X: T.Buffer((8, 32, 32, 4), "float32"), Y: T.Buffer((8, 16, 16, 4), "float32")):
+    for c, y, x, cc in T.grid(8, 16, 16, 4):
+        Y[c, y, x, cc] = 0.0
+        for a, b in T.grid(2, 2):
+            Y[c, y, x, cc] = Y[c, y, x, cc] + X[c, 2 * y + a, 2 * x + b, cc]
+        Y[c, y, x, cc] = Y[c, y, x, cc] * T.float32(0.25)
+
+
+@T.prim_func
+def heat(A: T.Buffer((128, 128), "float32")):
+    B = T.alloc_buffer((128, 128), "float32")
+    for t in range(50):
+        for i in T.serial(1, 127):
+            for j in T.serial(1, 127):
+                B[i, j] = T.float32(0.25) * (A[i - 1, j] + A[i + 1, j] + A[i, j - 1] + A[i, j + 1])
+        for i in T.serial(1, 127):
+            for j in T.serial(1, 127):
+                A[i, j] = B[i, j]
+
+
+@T.prim_func
+def knapsack(w: T.Buffer((60,), "int32"), v: T.Buffer((60,), "int32"), D: T.Buffer((501,), "int32")):
+    for i in range(60):
+        T.assume(w[i] >= 1 and w[i] < 50 and v[i] >= 0 and v[i] < 1000)
+    for c in range(501):
+        D[c] = 0
+    for i in range(60):
+        for c in range(501):
+            if 500 - c >= w[i]:
+                D[500 - c] = T.max(D[500 - c], D[500 - c - w[i]] + v[i])
+
+
+@T.prim_func
+def covariance_of_samples(X: T.Buffer((1000, 40), "float32"), C: T.Buffer((40, 40), "float32")):
+    m = T.alloc_buffer((40,), "float32")
+    for j in range(40):
+        m[j] = 0.0
+        for i in range(1000):
+            m[j] = m[j] + X[i, j]
+        m[j] = m[j] / T.float32(1000)
+    for a, b in T.grid(40, 40):
+        C[a, b] = 0.0
+        for i in range(1000):
+            C[a, b] = C[a, b] + (X[i, a] - m[a]) * (X[i, b] - m[b])
+        C[a, b] = C[a, b] / T.float32(999)
+
+
+@T.prim_func
+def segment_means(X: T.Buffer((5000, 16), "float32"), L: T.Buffer((5000,), "int32"), M: T.Buffer((100, 16), "float32")):
+    for i in range(5000):
+        T.assume(L[i] >= 0 and L[i] < 100)
+    c = T.alloc_buffer((100,), "float32")
+    for g in range(100):
+        c[g] = 0.0
+        for k in range(16):
+            M[g, k] = 0.0
+    for i in range(5000):
+        c[L[i]] = c[L[i]] + T.float32(1)
+        for k in range(16):
+            M[L[i], k] = M[L[i], k] + X[i, k]
+    for g, k in T.grid(100, 16):
+        M[g, k] = M[g, k] / T.max(c[g], T.float32(1))
+
+
+@T.prim_func
+def escape_time(
+    cx: T.Buffer((128, 128), "float32"), cy: T.Buffer((128, 128), "float32"), N: T.Buffer((128, 128), "int32")
+):
+    for i, j in T.grid(128, 128):
+        x = T.alloc_buffer((1,), "float32")
+        y = T.alloc_buffer((1,), "float32")
+        x[0] = 0.0
+        y[0] = 0.0
+        N[i, j] = 0
+        for t in range(20):
+            if x[0] * x[0] + y[0] * y[0] <= T.float32(4):
+                u = x[0] * x[0] - y[0] * y[0] + cx[i, j]
+                y[0] = T.float32(2) * x[0] * y[0] + cy[i, j]
+                x[0] = u
+                N[i, j] = N[i, j] + 1
+
+
+@T.prim_func
+def strided_convolution_in_blocks(
+    X: T.Buffer((4, 33, 33, 4), "float32"),
+    W: T.Buffer((24, 16, 3, 3), "float32"),
+    Y: T.Buffer((6, 17, 17, 4), "float32"),
+):
+    for o, y, x, oo in T.grid(6, 17, 17, 4):
+        Y[o, y, x, oo] = 0.0
+        for c, dy, dx, cc in T.grid(4, 3, 3, 4):
+            if 2 * y + dy >= 1 and 2 * y + dy < 34 and 2 * x + dx >= 1 and 2 * x + dx < 34:
+                Y[o, y, x, oo] = (
+                    Y[o, y, x, oo] + X[c, 2 * y + dy - 1, 2 * x + dx - 1, cc] * W[4 * o + oo, 4 * c + cc, dy, dx]
+                )
+
+
+@T.prim_func
+def running_logsumexp(X: T.Buffer((64, 512), "float32"), Y: T.Buffer((64, 512), "float32")):
+    for b in range(64):
+        Y[b, 0] = X[b, 0]
+        for t in range(1, 512):
+            Y[b, t] = T.max(Y[b, t - 1], X[b, t]) + T.log(
+                T.float32(1) + T.exp(T.float32(0) - T.abs(Y[b, t - 1] - X[b, t]))
+            )
+
+
+@T.prim_func
+def leaky_product(A: T.Buffer((200, 200), "float32"), C: T.Buffer((200, 200), "float32")):
+    L = T.alloc_buffer((200, 200), "float32")
+    for i, j in T.grid(200, 200):
+        if A[i, j] > 0.0:
+            L[i, j] = A[i, j]
+        else:
+            L[i, j] = T.float32(0.1) * A[i, j]
+    for i, j in T.grid(200, 200):
+        C[i, j] = 0.0
+        for k in range(200):
+            C[i, j] = C[i, j] + L[i, k] * A[j, k]
+
+
+@T.prim_func
+def interpolation(x: T.Buffer((100,), "float32"), q: T.Buffer((10000,), "float32"), y: T.Buffer((10000,), "float32")):
+    for p in range(10000):
+        T.assume(q[p] >= 0.0 and q[p] < 1.0)
+    for p in range(10000):
+        t = q[p] * T.float32(99)
+        i = T.min(T.max(T.int32(T.floor(t)), 0), 98)
+        y[p] = x[i] * (T.float32(1) - (t - T.float32(i))) + x[i + 1] * (t - T.float32(i))
