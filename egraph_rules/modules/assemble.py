@@ -107,6 +107,7 @@ class _Assembly:
         """A call in a loop or branch: of the callee's cheapest form."""
         variant = self.pricer.variant(self.graph.callee_of(call), {})
         assert variant is not None
+        self.pricer.settle(variant)
         return replace(call, callee=self._function(call.callee.name, self.body(variant)))
 
     def _call(self, call: CallStmt) -> Stmt:
@@ -152,6 +153,7 @@ class _Assembly:
         func = copying(self.graph.between[name].buffer)
         variant = self.pricer.variant(func, {"source": before, "target": after})
         assert variant is not None
+        self.pricer.settle(variant)
         return self._function(called, self.body(variant))
 
     def _function(self, name: str, func: PrimFunc) -> PrimFunc:

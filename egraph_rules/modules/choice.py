@@ -24,7 +24,12 @@ class Conversion:
     buffer: str
     before: Storage
     after: Storage
-    price: float
+    copy: Variant
+
+    @property
+    def price(self) -> float:
+        """The price of the copy."""
+        return self.copy.price
 
 
 @dataclass(frozen=True, slots=True)

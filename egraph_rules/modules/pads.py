@@ -91,8 +91,8 @@ def _before(expr: Expr, param: Buffer, value: Const) -> Const | None:
             return None if number is None else _before(a, param, const(number, a.dtype))
         case Unary(op="abs" | "sqrt" | "tanh" | "sin", operand=a) if value.value == 0:
             return _before(a, param, value)
-        case Cast(operand=a) if value.value == 0 and a.dtype is not DType.BOOL:
-            return _before(a, param, const(0, a.dtype))
+        case Cast(operand=a) if _holds(a.dtype, value):
+            return _before(a, param, const(value.value, a.dtype))
         case Binary(op="mul", lhs=a, rhs=b) if value.value == 0:
             return _first(_before(e, param, value) for e in (a, b))
         case Binary(op="add", lhs=a, rhs=Const() as c) | Binary(op="add", lhs=Const() as c, rhs=a):
@@ -108,6 +108,13 @@ def _before(expr: Expr, param: Buffer, value: Const) -> Const | None:
             return _before(a, param, value) if op in ("max", "min") and isinstance(b, Const) else None
         case _:
             return None
+
+
+def _holds(dtype: DType, value: Const) -> bool:
+    """Whether a dtype has a number, so that it is the same once it is cast."""
+    if value.value == 0:
+        return dtype is not DType.BOOL
+    return dtype.is_integer and value.dtype.is_integer and dtype.min <= value.value <= dtype.max
 
 
 def _first(found: Iterator[Const | None]) -> Const | None:

@@ -10,21 +10,19 @@ from itertools import product
 from typing import Protocol, overload
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Conversion, cheapest
+from egraph_rules.modules.floors import price_as_written
 from egraph_rules.modules.graph import Call, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.variants import Pricer, Variant, copying
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
-from egraph_rules.search.erase import erase
 from ir.floats import Floats
 from ir.nodes import Module, PrimFunc, Store, Undef
-from ir.program.blocks import lower_blocks
 from ir.program.calls import callees, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.schedule.storage import Storage
@@ -32,9 +30,11 @@ from ir.semantics.verify import check_entry
 from ir.traverse import walk
 
 VARIANTS = 12  # of a call: ways to keep its buffers that are searched
-INLINED = 40  # stores of a program with all callees inlined up to which that is searched as a whole
+INLINED = 20  # stores of a program with all callees inlined up to which that is searched as a whole
+MARGIN = 0.1  # what other layouts must save; prices that are nearer to each other say nothing
 _NONE, _ALL, _SOME = range(3)  # how much is moved: what is looked at first
 Whole = Callable[[PrimFunc], float]
+Confirm = Callable[[PrimFunc, PrimFunc], bool]  # whether the second of two programs without calls is no slower
 
 
 class Search(Protocol):
@@ -80,6 +80,7 @@ def optimize(
     entry: str = ...,
     free: Iterable[str] = ...,
     maps: Maps | None = ...,
+    confirm: Confirm | None = ...,
 ) -> ModuleResult: ...
 def optimize(
     program: PrimFunc | Module,
@@ -94,6 +95,7 @@ def optimize(
     entry: str = ENTRY,
     free: Iterable[str] = (),
     maps: Maps | None = None,
+    confirm: Confirm | None = None,
 ) -> Result | ModuleResult:
     """Search for the `k` cheapest programs equivalent to a function, or for the cheapest module that does what
     `entry` of a module does; see `egraph_rules.optimization.optimize` for what all else means and raises.
@@ -101,7 +103,8 @@ def optimize(
     Of a module, the interface of `entry` stays, and how buffers between the functions that it calls are kept is chosen,
     with what padding holds: as `maps` of the caller say (by name of a buffer, functions of the indices), as tiles of
     the target ask for, as stages copy them, rounded up, transposed. `free` names parameters that callers keep as
-    `Result.layouts` says (constant weights, packed ahead of time). `whole` prices programs without calls.
+    `Result.layouts` says (constant weights, packed ahead of time). `whole` prices programs without calls;
+    `confirm` is asked whether a program with other layouts is no slower than the cheapest one without.
 
     Raises:
         OptionError: `free` or `maps` names what is not open; a free parameter is written.
@@ -119,7 +122,7 @@ def optimize(
     def search(func: PrimFunc, whole: Whole | None = None) -> Result:
         return optimize_function(func, chosen, 1, budget, policy, given, left_out, False, whole)
 
-    return ModuleSearch(program, entry, chosen, search, whole).run(free, {} if maps is None else maps, verify)
+    return ModuleSearch(program, entry, chosen, search, whole, confirm).run(free, {} if maps is None else maps, verify)
 
 
 @dataclass(slots=True)
@@ -131,10 +134,12 @@ class ModuleSearch:
     target: Target
     search: Search
     whole: Whole | None = None
+    confirm: Confirm | None = None
     pricer: Pricer = field(init=False)
+    prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
 
     def __post_init__(self) -> None:
-        self.pricer = Pricer(self._searched)
+        self.pricer = Pricer(self._searched, self.target)
 
     def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
         """The cheapest module found."""
@@ -143,13 +148,22 @@ class ModuleSearch:
         graph = graph_of(entry, free)
         choice = self.choose(graph, storages(graph, self.target, maps))
         found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
-        price, best = min(found, key=lambda pair: pair[0])
+        price, best = self._taken(found)
         report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
         report.searches, report.asked = self.pricer.searches, self.pricer.asked
         report.seconds = time.perf_counter() - began
         module = Module((*callees(best.entry), best.entry, *best.packs), self.module.name)
         before = self._price(without_calls(entry))
         return ModuleResult(module, entry.name, best.layouts, price, before, report, self.module)
+
+    def _taken(self, found: Sequence[tuple[float, Alternative]]) -> tuple[float, Alternative]:
+        """The cheapest program, without other layouts unless these save enough and nobody objects."""
+        plain = min((f for f in found if f[1].is_plain), key=lambda f: f[0])
+        moved = min((f for f in found if not f[1].is_plain), key=lambda f: f[0], default=plain)
+        if moved[0] * (1.0 + MARGIN) >= plain[0]:
+            return plain
+        programs = (without_calls(a.entry) for _, a in (plain, moved))
+        return moved if moved[1].packs or self.confirm is None or self.confirm(*programs) else plain
 
     def checked(self, verify: bool) -> PrimFunc:
         """The entry function, verified unless the caller vouches for it."""
@@ -159,12 +173,24 @@ class ModuleSearch:
         return entry
 
     def choose(self, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> Choice:
-        """The cheapest choice of how buffers are kept, among these ways."""
+        """The cheapest choice of how buffers are kept, among these ways.
+
+        Variants that a choice takes are searched for, until all are that the cheapest one takes: what others would cost
+        at the least is more. That is the exact optimum as far as those bounds are.
+        """
         variants = [self._variants(call, graph, ways) for call in graph.calls]
         if all(options and options[0].is_plain and _pays_nowhere(options) for options in variants):
             plain = {name: storages[:1] for name, storages in ways.items()}
             return cheapest(graph, [options[:1] for options in variants], plain, ())
-        return cheapest(graph, variants, ways, [c for name in ways for c in self._conversions(graph, name, ways[name])])
+        conversions = [c for name in ways for c in self._conversions(graph, name, ways[name])]
+        while True:
+            choice = cheapest(graph, variants, ways, conversions)
+            taken = (*choice.variants, *(c.copy for c in choice.conversions))
+            unknown = [v for v in taken if v.found is None]
+            if not unknown:
+                return choice
+            for variant in unknown:
+                self.pricer.settle(variant)
 
     def _searched(self, func: PrimFunc) -> tuple[PrimFunc, float]:
         result = self.search(func)
@@ -172,28 +198,20 @@ class ModuleSearch:
 
     def _price(self, func: PrimFunc) -> float:
         alone = without_calls(func)
-        if self.whole is not None:
-            return self.whole(alone)
-        return Prices(self.target).program(erase(lower_blocks(alone).body))
+        if alone not in self.prices:
+            own = None if self.whole is None else self.whole(alone)
+            self.prices[alone] = price_as_written(alone, self.target) if own is None else own
+        return self.prices[alone]
 
     def _variants(self, call: Call, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
-        """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be.
-
-        Where moving all that can be moved, or what callers have freed, does not pay for the callee, moving some of it
-        is not looked at.
-        """
+        """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be."""
         combined = product(*(range(len(ways[name])) for _, name in call.buffers))
         found: list[Variant] = []
-        plain = False
         for picked in sorted(combined, key=lambda picks: self._order(call, graph, picks, ways))[:VARIANTS]:
-            group = self._order(call, graph, picked, ways)[0]
-            if group == _SOME and plain and _pays_nowhere(found):
-                break
             kept = {p: ways[n][k] for (p, n), k in zip(call.buffers, picked, strict=True)}
             variant = self.pricer.variant(call.callee, kept)
             if variant is not None:
                 found.append(variant)
-                plain = plain or group == _NONE
         return found
 
     def _order(
@@ -226,7 +244,7 @@ class ModuleSearch:
                 continue
             variant = self.pricer.variant(copy, {"source": before, "target": after})
             if variant is not None:
-                yield Conversion(name, before, after, variant.price)
+                yield Conversion(name, before, after, variant)
 
     def _alternatives(self, graph: Graph, choice: Choice) -> Iterator[Alternative]:
         """Programs to compare: with calls and without, buffers as they are and as chosen."""
@@ -235,17 +253,17 @@ class ModuleSearch:
         moved = any(not s.is_plain for s in choice.written.values()) or bool(choice.conversions)
         inline = without_calls(graph.entry)
         small = sum(isinstance(s, Store) for s in walk(inline.body)) <= INLINED
-        if small:
+        if not graph.calls:
             yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
-        if graph.calls:
+        else:
             called = assembled(graph, choice, self.pricer, lambda v: v.best)
-            sources = assembled(graph, choice, self.pricer, lambda v: v.source)
-            origin = sources.entry if called.packs else graph.entry
+            origin = assembled(graph, choice, self.pricer, lambda v: v.source).entry if called.packs else graph.entry
             yield Alternative("callees specialized", called.entry.refines(origin), called.packs, chosen)
-            if moved and small:
-                entry = self._best(without_calls(sources.entry)).refines(origin)
+            if moved and small:  # callees were searched: what is left is what they have to do with each other
+                entry = self._best(without_calls(called.entry)).refines(origin)
                 yield Alternative("callees inlined, buffers as chosen", entry, called.packs, chosen)
-
+            if small:
+                yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
         yield Alternative("as written", graph.entry, (), plain)
 
     def _best(self, func: PrimFunc) -> PrimFunc:

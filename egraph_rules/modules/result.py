@@ -57,6 +57,11 @@ class Alternative:
     packs: tuple[PrimFunc, ...]
     layouts: Mapping[str, BufferLayout]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether all buffers are kept as the program has them."""
+        return all(layout.storage.is_plain for layout in self.layouts.values())
+
 
 @dataclass(slots=True, repr=False)
 class ModuleReport(Shown):
@@ -80,7 +85,7 @@ class ModuleReport(Shown):
         if self.graph.fixed:
             yield Section("buffers that stay", lines=tuple(f"- {n}: {why}" for n, why in self.graph.fixed.items()))
         lines = [f"- {price:,.0f}: {name}{' (taken)' if name == self.taken else ''}" for name, price in self.compared]
-        effort = f"{self.searches} searches for {self.asked} variants, {self.seconds:.1f} s"
+        effort = f"{self.searches} searches for {self.asked} questions, {self.seconds:.1f} s"
         yield Section("programs compared", lines=(*lines, effort))
 
     def lines(self) -> Iterator[str]:

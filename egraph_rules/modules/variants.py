@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from egraph_rules.cost.target import Target
+from egraph_rules.modules.floors import floor, price_as_written
 from ir.errors import ScheduleError
-from ir.nodes import SKIP, Assume, Buffer, For, Load, PrimFunc, Store, Var, const
+from ir.nodes import SKIP, Assume, Buffer, Const, For, Load, PrimFunc, Store, Undef, Var, const, seq
 from ir.program.canonical import canonical
-from ir.program.edit import ROOT, nest, with_unique_names
+from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
+from ir.transform.padding import grid
 from ir.transform.sequential import sequential_buffer_access
 from ir.traverse import has_undef, results_of, walk
 
@@ -17,19 +20,31 @@ Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its 
 Search = Callable[[PrimFunc], Found]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Variant:
-    """A function whose buffers are kept in certain ways: as transformed, the cheapest equivalent, and its price."""
+    """A function whose buffers are kept in certain ways: as transformed, and once it was searched (`found`), the
+    cheapest equivalent with its price; until then a price below which none is expected."""
 
     storages: Mapping[str, Storage]
+    plain: PrimFunc  # with all buffers as the program has them
     source: PrimFunc
-    best: PrimFunc
-    price: float
+    floor: float
+    found: Found | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether all buffers are kept as the program has them."""
         return all(s.is_plain for s in self.storages.values())
+
+    @property
+    def price(self) -> float:
+        """The price, or what it is at the least."""
+        return self.floor if self.found is None else self.found[1]
+
+    @property
+    def best(self) -> PrimFunc:
+        """The cheapest equivalent that was found."""
+        return self.source if self.found is None else self.found[0]
 
 
 @dataclass(slots=True)
@@ -37,7 +52,9 @@ class Pricer:
     """Searches with a cache by structure. `searches` counts those that ran, `asked` those that were needed."""
 
     search: Search
+    target: Target
     known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
+    variants: dict[Hashable, Variant | None] = field(default_factory=lambda: dict[Hashable, Variant | None]())
     asked: int = 0
 
     @property
@@ -68,20 +85,66 @@ class Pricer:
         return self.best(func)[0]
 
     def variant(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
-        """`func` with parameters kept so; None where a layout cannot be had."""
+        """`func` with parameters kept so, not searched yet; None where a layout cannot be had."""
+        key = func, tuple(storages.items())
+        if key not in self.variants:
+            self.variants[key] = self._derived(func, storages)
+        return self.variants[key]
+
+    def _derived(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
         try:
-            source = self.simplest(func)
+            plain = source = self.simplest(func)
             for name, storage in storages.items():
                 source = kept(source, name, storage)
         except ScheduleError:
             return None
-        forms = [source]
-        moved = [name for name, storage in storages.items() if not storage.is_plain]
-        if moved:
-            written = [b.name for b in results_of(func) if b.name in moved]
-            forms += _in_storage_order(source, (*written, *moved)[0])
-        best, price = min((self.best(form) for form in forms), key=lambda found: found[1])
-        return Variant(storages, source, best.refines(source), price)
+        found = self.best(func)
+        variant = Variant(storages, plain, source, min(found[1], self._expected(func, plain, source, storages)))
+        if variant.is_plain:
+            variant.found = found
+        return variant
+
+    def _expected(self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage]) -> float:
+        """What a variant costs at the least: guards are needed unless padding that is read holds a number."""
+        written = {b.name for b in results_of(func)}
+        padded = (n for n, s in storages.items() if n not in written and s.has_padding)
+        if all(isinstance(storages[n].pad, Undef) for n in padded):
+            return price_as_written(source, self.target)
+        return min(floor(form, self.target) for form in (plain, source))
+
+    def settle(self, variant: Variant) -> Variant:
+        """Search for the cheapest equivalent of a variant, unless that was done: of each form that may be cheaper."""
+        if variant.found is None:
+            found = self.best(variant.source)
+            for form in self.forms(variant) if variant.floor < found[1] else ():
+                found = min(found, self.best(form), key=lambda f: f[1])
+            variant.found = found[0].refines(variant.source), found[1]
+        return variant
+
+    def forms(self, variant: Variant) -> list[PrimFunc]:
+        """Other forms of a variant: with loops as a buffer lies in memory, and with padding filled before all else."""
+        moved = [name for name, storage in variant.storages.items() if not storage.is_plain]
+        written = [b.name for b in results_of(variant.source) if b.name in moved]
+        forms = _in_storage_order(variant.source, (*written, *moved)[0]) if moved else []
+        filled = [n for n in written if isinstance(variant.storages[n].pad, Const) and variant.storages[n].has_padding]
+        if filled:
+            forms.append(_filled_first(variant.plain, variant.storages, filled))
+        return forms
+
+
+def _filled_first(func: PrimFunc, storages: Mapping[str, Storage], names: Sequence[str]) -> PrimFunc:
+    """A function that fills buffers with what their padding holds, and then stores their elements.
+
+    It finds nothing in them that it reads (`Graph` has only such), so that what lay there before may go.
+    """
+    for name, storage in storages.items():
+        func = kept(func, name, storage, padded=name not in names)
+    for buffer in (b for b in func.buffers if b.name in names):
+        indices = [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))]
+        loops, places = grid(buffer, indices, names_in(func))
+        fill = nest(list(loops), Store(buffer, tuple(places), storages[buffer.name].pad))
+        func = replace(func, body=seq(fill, func.body))
+    return func
 
 
 def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:

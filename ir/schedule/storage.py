@@ -84,17 +84,18 @@ def _renamed(index_map: IndexMap, params: Sequence[Var]) -> tuple[Expr, ...]:
     return index_map(params) if len(params) == len(index_map.params) else ()
 
 
-def kept(func: PrimFunc, name: str, storage: Storage) -> PrimFunc:
+def kept(func: PrimFunc, name: str, storage: Storage, *, padded: bool = True) -> PrimFunc:
     """`func` with a parameter kept in another way; the interface, and all callers', change.
 
-    Where it is written, its padding is; where it is only read, what the padding holds is assumed.
+    Where it is written, its padding is; where it is only read, what the padding holds is assumed. If it is not to be
+    `padded`, neither is: what lies there stays.
 
     Raises:
         ScheduleError: the map or the pad value is refused.
     """
     if storage.is_plain:
         return func
-    change = Change(storage.index_map, storage.pad, storage.geometry)
+    change = Change(storage.index_map, storage.pad if padded else None, storage.geometry)
     return func.with_origin(lambda f: change.parameter(f, next(b for b in f.buffers if b.name == name)))
 
 

@@ -150,6 +150,7 @@ class Scope:
     own: set[str] = field(default_factory=set[str])
     wide: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     whole: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict[str, tuple[str, frozenset[str]]])
+    work: dict[str, float] = field(default_factory=dict[str, float])  # of an element, where readers compute it anew
     count: int = 0
 
     def child(self) -> Scope:

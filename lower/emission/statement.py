@@ -23,6 +23,7 @@ from lower.array.reduce import neutral, reduction
 from lower.array.values import POSTFIX, Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, reads_data
 from lower.emission.rows import function_of
+from lower.emission.stage_barrier import fused_work
 from lower.emission.store import Place, StoreWriter
 from lower.emission.value_writer import COMBINERS, axis_names, update_class
 from lower.instructions.recurrence import counts_exactly
@@ -109,6 +110,7 @@ class StatementWriter(StoreWriter):
         self.results, self.base = [], None if alone else self.recall.joinable(job, kept, self._positions)
         self.outside, self.covering = None if chosen or self.scope.loop_vars else outer, outer
         value = self._value([g for g in job.guards if free_vars(g) & held], reduced, chosen)
+        self.scope.work[self.name] = fused_work(job, chosen, self.target)
         self.outside, self.covering = None, ()
         if value is None:
             self.forms.append("never executed")

@@ -32,6 +32,7 @@ from lower.array.values import ATOM, POSTFIX, Translator, Value, dtype_code, ord
 from lower.array.views import Axis, contiguous, reads_data
 from lower.emission.available_expressions import Recall
 from lower.emission.scope import Held, Names, Scope
+from lower.emission.stage_barrier import is_kept, rereads
 from lower.instructions.convolution import BANDED, CONVOLUTION, Convolution, Form, convolution, leading
 from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.if_conversion import conjunction
@@ -89,6 +90,7 @@ class ValueWriter:
         self.scope = scope
         self.names = names
         self.around = around
+        self.again: set[Buffer] = set()  # buffers that are read from memory, where XLA would compute them for each read
         self.forms: list[str] = []
         self.helpers: set[str] = set()
         self.extents: set[Expr] = set()  # of axes, where they are no numbers
@@ -126,6 +128,30 @@ class ValueWriter:
             shape = buffer_shape(load.buffer, self.bounds)
             self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)
         self.accessor.alone = self._padded_alone(chosen)
+        self.again = self._read_again(chosen)
+
+    def _read_again(self, chosen: Sequence[Axis]) -> set[Buffer]:
+        """Buffers that another statement computes, and this one reads so often that it rather does so from memory."""
+        found: set[Buffer] = set()
+        for buffer, reads in ({} if self.scope.loop_vars else rereads(self.job, chosen)).items():
+            work = self.scope.work.get(self.names.of(buffer), 0.0)
+            shape = buffer_shape(buffer, self.bounds)
+            elements = prod(float(n.const if n.is_const else self.target.default_extent) for n in shape)
+            if work and reads > 1 and buffer != self.job.buffer and is_kept(work, reads, elements, self.target):
+                found.add(buffer)
+        for load in (load for e in self.job.exprs() for load in loads(e) if load.buffer in found):
+            if self.accessor.leaving(buffer_shape(load.buffer, self.bounds), load.indices) is not None:
+                found.discard(load.buffer)  # it is padded for all reads, and kept so
+        return found
+
+    def _kept(self, name: str) -> str:
+        """A name for what a buffer holds, in memory."""
+        code = f"lax.optimization_barrier({name})"
+        if code not in self.scope.wide:
+            kept = self.names.fresh(f"{name}_kept")
+            self.scope.add(f"{kept} = {code}")
+            self.scope.wide[code] = kept, name
+        return self.scope.wide[code][0]
 
     def _padded_alone(self, chosen: Sequence[Axis]) -> set[str]:
         """Buffers of which each read is rather padded by itself: none if sums or other statements come between.
@@ -201,7 +227,8 @@ class ValueWriter:
         if first:
             self.scope.current(load.buffer)
         shape = buffer_shape(load.buffer, self.bounds)
-        value = self.accessor.load(self.names.of(load.buffer), shape, load.indices)
+        name = self.names.of(load.buffer)
+        value = self.accessor.load(self._kept(name) if load.buffer in self.again else name, shape, load.indices)
         if not self.pinned or value.plain is None:
             return value
         return Value(f"lax.optimization_barrier({value.code})", value.axes, POSTFIX)

@@ -78,6 +78,7 @@ class _Block:
     inside: bool
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
+    slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
 
     def run(self, jaxpr: Any, arguments: Sequence[_Array]) -> list[_Array]:
         """The results of a jaxpr for arguments."""
@@ -211,8 +212,18 @@ class _Block:
         cut = size < value.size and value.stored
         if value.stored and not value.work:
             return replace(value, size=size, own=False, cut=value.cut or cut, transposed=value.transposed or transposed)
+        if name == "slice" and 1 < size < value.size:
+            return self._recomputed(eqn, value, size)
         more = self._add(self.target.gather * size) if transposed else 0
         return replace(value, size=size, work=value.work | more)
+
+    def _recomputed(self, eqn: Any, value: _Array, size: int) -> _Array:
+        """A slice of what is not stored: what reads it computes that again, for each other slice anew."""
+        p = eqn.params
+        key = value.work, p["start_indices"], p["limit_indices"], p["strides"]
+        if key not in self.slices:
+            self.slices[key] = self._add(self._done(value.work) * size / value.size)
+        return replace(value, size=size, work=self.slices[key])
 
     def _reduction(self, name: str, operands: list[_Array], size: int) -> _Array:
         """A reduction: masks and slices keep it from being vector code."""

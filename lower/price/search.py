@@ -10,6 +10,7 @@ from egraph_rules import Floats, Result, Rule, optimize
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.candidates import Maps
+from egraph_rules.modules.program import Confirm
 from egraph_rules.modules.result import ModuleResult
 from ir.floats import DEFAULT_FLOATS
 from ir.nodes import Module, PrimFunc
@@ -56,6 +57,7 @@ def optimize_module(
     entry: str,
     free: Iterable[str],
     maps: Maps | None,
+    confirm: Confirm | None,
 ) -> ModuleResult:
     """`egraph_rules.optimize` of a module, priced as a whole by what lowering makes, unless the caller says how.
 
@@ -64,5 +66,5 @@ def optimize_module(
     price = pricing(without_calls(entry_of(module, entry)), target, floats, off) if whole == "lowered" else whole
     return optimize(
         module, target, budget=budget, floats=floats, rules=rules, without=without, verify=verify, whole=price,
-        entry=entry, free=free, maps=maps,
+        entry=entry, free=free, maps=maps, confirm=confirm,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
 from egraph_rules.authoring.rule import Rule
-from egraph_rules.cost.target import Target, target_named
+from egraph_rules.cost.target import TPU, Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.optimization import Result
 from egraph_rules.rules.registry import active_rules
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from lower.price import search
     from lower.price.search import Whole
     from lower.runtime import switches
+    from lower.tpu import compiler
 else:  # prices of programs as they will run need all of lowering
     search = later("lower.price.search")
     switches = later("lower.runtime.switches")
+    compiler = later("lower.tpu.compiler")
 
 
 @overload
@@ -75,8 +77,9 @@ def optimize(
     makes; or for the cheapest module.
 
     As `egraph_rules.optimize`, which says what the arguments are and what is raised, but that programs are priced as
-    a whole by `lower.price.program.pricing`; another price may be given, and None leaves the order to the search.
-    `without` names forms of lowering too, and their families: programs are priced without them.
+    a whole by `lower.price.program.pricing`; another price may be given, and None leaves the order to the search. Of
+    modules for `tpu`, its compiler decides, where it is installed, whether other layouts are taken. `without` names
+    forms of lowering too, and their families: programs are priced without them.
 
     What was found of a function is kept on disk (see `loopsat cache`), so that another process need not search for it,
     unless rules or prices of the caller or a limit of seconds decide; `report.recalled` says that it comes from there.
@@ -86,8 +89,9 @@ def optimize(
     policy = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     if isinstance(program, Module):
+        confirm = compiler.no_slower if chosen == TPU and compiler.tpu_available() else None
         return search.optimize_module(
-            program, chosen, budget, policy, rules, families, forms, verify, whole, entry, free, maps
+            program, chosen, budget, policy, rules, families, forms, verify, whole, entry, free, maps, confirm
         )
     calls = next(calls_in(program.body), None) is not None
     func = entered(program, verified=verify) if calls else program  # what is kept says nothing of how calls are written

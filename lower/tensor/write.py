@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var
+from ir.program.calls import fresh
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import Linear
@@ -122,7 +123,8 @@ class SumWriter:
             if axis.var not in target:
                 same = next((a for a in free if a.low.equals(axis.low) and a.extent.equals(axis.extent)), None)
                 if same is None:
-                    same = Axis(Var(f"{axis.var.name}_{len(self.order)}", axis.var.dtype), axis.low, axis.extent)
+                    name = fresh(axis.var.name, {a.var.name for a in self.order})
+                    same = Axis(Var(name, axis.var.dtype), axis.low, axis.extent)
                     self.order = (*self.order, same)
                 else:
                     free.remove(same)

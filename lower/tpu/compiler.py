@@ -146,6 +146,17 @@ def tpu_job(kernel: Compiled | PrimFunc, sizes: Mapping[str, int] | None = None)
     return TpuJob(emitted.source, name, arguments, emitted.wide)
 
 
+def no_slower(before: PrimFunc, after: PrimFunc) -> bool:
+    """Whether the compiler estimates no more cycles for a program than for another one; not where it cannot tell.
+
+    Raises:
+        LoopsatError: the compiler is not installed, or a size has no value.
+    """
+    found = compile_jobs([tpu_job(before), tpu_job(after)])
+    known = [r for r in found if isinstance(r, TpuReport) and not r.caveats]
+    return len(known) == len(found) and known[1].estimated_cycles <= known[0].estimated_cycles
+
+
 def compile_jobs(jobs: Sequence[TpuJob]) -> list[TpuReport | LowerError]:
     """Compile several programs in one process; for each a report, or the error that says why there is none.
 

@@ -15,6 +15,7 @@ from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import storages, wanted
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import graph_of
+from egraph_rules.modules.pads import wanted_by_reductions
 from egraph_rules.modules.program import ModuleSearch, search_for
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
@@ -372,3 +373,94 @@ def test_the_first_of_two_padded_convolutions_writes_the_border_of_the_second():
     rng = np.random.default_rng(0)
     x, f = rng.integers(-5, 6, 8).astype(np.int32), rng.integers(-5, 6, 3).astype(np.int32)
     np.testing.assert_array_equal(interpret(result.best, x, f)[0], interpret(parse(text), x, f)[0])
+
+
+STENCIL = """
+@T.prim_func
+def stencil(A: T.Buffer((24,), "DTYPE"), B: T.Buffer((24,), "int32")):
+    for i in range(24):
+        B[i] = 0
+        for f in range(3):
+            if 0 <= i + f - 1 and i + f - 1 < 24:
+                B[i] += T.cast(A[i + f - 1], "int32") - ZERO
+
+"""
+
+
+def stencils(count: int) -> Module:
+    """A chain of padded sums of three."""
+    text = STENCIL.replace("DTYPE", "int32").replace(" - ZERO", "")
+    buffer, names = "T.Buffer((24,), 'int32')", ["X", *(f"H{k}" for k in range(count - 1)), "Y"]
+    local = [f"{h} = T.alloc_buffer((24,), 'int32')" for h in names[1:-1]]
+    calls = [f"stencil({a}, {b})" for a, b in pairwise(names)]
+    main = f"@T.prim_func\ndef main(X: {buffer}, Y: {buffer}):\n    " + "\n    ".join((*local, *calls)) + "\n"
+    return parse(text + main)
+
+
+def test_layers_that_repeat_are_searched_once_and_only_what_a_choice_may_take() -> None:
+    pricer, counts = searching(stencils(2), CPU).pricer, list[int]()
+    for layers in (3, 6):
+        module = stencils(layers)
+        graph = graph_of(module["main"])
+        choice = searching(module, CPU).choose(graph, storages(graph, CPU, {}))
+        assert [pad(choice, f"H{k}") for k in range(layers - 1)] == [0] * (layers - 1)
+        assert all(v.found is not None for v in choice.variants)
+        counts.append(pricer.searches)
+    assert counts[0] == counts[1]
+    assert any(v is not None and v.found is None for v in pricer.variants.values())
+
+
+@pytest.mark.fuzz
+def test_what_is_not_searched_could_not_have_been_cheaper() -> None:
+    """The choice is that of all variants searched."""
+    module = stencils(2)
+    graph = graph_of(module["main"])
+    ways = storages(graph, CPU, {})
+    lazy, full = (ModuleSearch(module, "main", CPU, search_for(CPU)) for _ in range(2))
+    price = lazy.choose(graph, ways).price
+    full.pricer.known = dict(lazy.pricer.known)
+    full.choose(graph, ways)
+    for variant in full.pricer.variants.values():
+        if variant is not None:
+            assert full.pricer.settle(variant).price >= 0.99 * variant.floor
+    assert full.choose(graph, ways).price == price
+    assert full.pricer.searches > lazy.pricer.searches
+
+
+def test_all_forms_of_a_variant_leave_in_padding_what_it_is_to_hold() -> None:
+    """Also the one that fills it first: what comes after must not take that for dead."""
+    module = stencils(2)
+    graph = graph_of(module["main"])
+    search = searching(module, CPU)
+    ways = storages(graph, CPU, {})
+    x = np.arange(24, dtype=np.int32) % 5
+    padded = [s for s in ways["H0"] if s.has_padding and isinstance(s.pad, Const)]
+    assert padded
+    (plain,) = interpret(module["stencil"], x)
+    for storage in padded:
+        variant = search.pricer.variant(module["stencil"], {"A": ways["X"][0], "B": storage})
+        assert variant is not None
+        forms = search.pricer.forms(variant)
+        assert len(forms) == 2
+        for form in (variant.source, *forms, *(search.pricer.best(f)[0] for f in forms)):
+            np.testing.assert_array_equal(interpret(form, x)[0], np.pad(plain, 1))
+
+
+def test_padding_holds_the_zero_point_of_narrow_integers() -> None:
+    (func,) = parse(STENCIL.replace("DTYPE", "int8").replace("ZERO", "3")).funcs
+    assert [v.value for v in wanted_by_reductions(func, func.buffers[0])] == [3]
+    (func,) = parse(STENCIL.replace("DTYPE", "int8").replace("ZERO", "300")).funcs
+    assert not wanted_by_reductions(func, func.buffers[0])  # no int8
+
+
+@pytest.mark.parametrize(
+    ("saving", "objection", "moved"), [(0.2, False, True), (0.05, False, False), (0.2, True, False)]
+)
+def test_other_layouts_need_a_saving_and_no_objection(saving: float, objection: bool, moved: bool) -> None:
+    module = stencils(2)
+    search = searching(module, CPU)
+    search.whole = lambda func: 1000.0 * (1.0 - saving * ("(26,)" in str(func)))
+    search.confirm = lambda before, after: not objection
+    result = search.run((), {})
+    assert any(not layout.storage.is_plain for layout in result.layouts.values()) == moved
+    assert result.cost <= result.cost_before

@@ -222,3 +222,17 @@ def f(ids: T.Buffer((50,), "{dtype}"), table: T.Buffer((200, 4), "float32"), Y: 
 """
     ids = np.random.default_rng(0).integers(0, 120, 50).astype(dtype)
     assert 'mode="clip"' in source(read(text), ids=ids)
+
+
+def test_axes_of_products_that_are_taken_in_place_of_arrays_are_told_apart():
+    """Whatever loops are called: here one has the name that an axis of another product would be given."""
+    text = "@T.prim_func\ndef f(X: T.Buffer((19, 6), 'int32'), Q: T.Buffer((6, 6), 'int32'), "
+    text += "K: T.Buffer((6, 6), 'int32'), V: T.Buffer((19, 6), 'int32'), Y: T.Buffer((19, 6), 'int32')):\n"
+    products = [("A", "X", "Q", 6, 6), ("B", "X", "K", 6, 6), ("S", "A", "B", 19, 6), ("Y", "S", "V", 6, 19)]
+    names = ["k", "k", "k_3", "k_2"]
+    for (to, x, y, columns, length), k in zip(products, names, strict=True):
+        text += f"    {to} = T.alloc_buffer((19, {columns}), 'int32')\n" if to != "Y" else ""
+        text += f"    for i, j in T.grid(19, {columns}):\n        {to}[i, j] = 0\n        for {k} in range({length}):\n"
+        other = f"{y}[j, {k}]" if to == "S" else f"{y}[{k}, j]"
+        text += f"            {to}[i, j] += {x}[i, {k}] * {other}\n"
+    assert source(read(text)).count("einsum") == 4

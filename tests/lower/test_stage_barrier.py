@@ -1,0 +1,71 @@
+"""Stages that the next statement reads at several places are worked out once, where that is cheaper."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ir import PrimFunc, interpret, parse
+from lower import compile, emit
+from lower.price.program import program_price
+
+STAGES = """
+@T.prim_func
+def stages(A: T.Buffer(({n},), "int32"), C: T.Buffer(({m},), "int32")):
+    B = T.alloc_buffer(({n},), "int32")
+    for i in range({n}):
+        B[i] = {value}
+    for i in range({m}):
+        C[i] = {read}
+"""
+
+
+def stages(n: int, value: str = "A[i] * A[i] + 3 * A[i]", read: str = "B[i] + B[i + 1] + B[i + 2]") -> PrimFunc:
+    return parse(STAGES.format(n=n, m=n - 2, value=value, read=read)).funcs[0]
+
+
+def test_a_large_stage_that_is_read_three_times_is_kept_in_memory():
+    func = stages(200_000)
+    kernel = compile(func)
+    assert "B_kept = lax.optimization_barrier(B)" in kernel.source
+    a = np.arange(200_000, dtype=np.int32) % 100
+    b = a * a + 3 * a
+    np.testing.assert_array_equal(kernel(a)[0], b[:-2] + b[1:-1] + b[2:])
+
+
+@pytest.mark.parametrize(
+    ("n", "value", "read"),
+    [
+        (40, "A[i] * A[i] + 3 * A[i]", "B[i] + B[i + 1] + B[i + 2]"),  # small: a pass of its own costs more
+        (200_000, "A[i] * A[i] + 3 * A[i]", "B[i + 1] + 1"),  # read once
+    ],
+)
+def test_other_stages_are_fused_into_what_reads_them(n: int, value: str, read: str):
+    assert "optimization_barrier" not in emit(stages(n, value, read))
+
+
+def test_a_stage_that_is_stored_to_between_two_readers_is_kept_again():
+    text = STAGES.format(n=60_000, m=59_998, value="A[i] * A[i] + 3 * A[i]", read="B[i] + B[i + 1] + B[i + 2]")
+    text += "    for i in range(60000):\n        B[i] = B[i] + A[i] * 2\n"
+    text += "    for i in range(59998):\n        C[i] = C[i] * 3 + B[i] - B[i + 1] + B[i + 2]\n"
+    func = parse(text).funcs[0]
+    a = np.arange(60_000, dtype=np.int32) % 10
+    b = a * a + 3 * a
+    first = b[:-2] + b[1:-1] + b[2:]
+    b = b + 2 * a
+    kernel = compile(func)
+    np.testing.assert_array_equal(kernel(a)[0], first * 3 + b[:-2] - b[1:-1] + b[2:])
+    assert kernel.source.count("optimization_barrier") == 2
+    small = parse(text.replace("60000", "9").replace("59998", "7")).funcs[0]
+    np.testing.assert_array_equal(interpret(small, a[:9])[0], compile(small)(a[:9])[0])
+
+
+def test_prices_count_what_is_not_kept_once_for_each_slice(monkeypatch: pytest.MonkeyPatch):
+    func = stages(200_000, "A[i] * A[i] * A[i] * A[i] + 3 * A[i]")
+    kept = program_price(func)
+
+    def never(*given: object) -> bool:
+        return False
+
+    monkeypatch.setattr("lower.emission.value_writer.is_kept", never)
+    assert program_price(func) > kept
