@@ -158,11 +158,11 @@ def test_sets_of_sizes_that_are_not_there(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_a_wrong_program_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def wrong(func: PrimFunc, **options: object) -> Result:
-        del options
+    def wrong(func: PrimFunc, *given: object, **options: object) -> Result:
+        del given, options
         return replace(optimize(func), best=replace(func, body=SKIP))
 
-    monkeypatch.setattr(command, "optimize", wrong)
+    monkeypatch.setattr(command, "optimize_function", wrong)
     out = printed(capsys, "run", SMALL, "--verify", status=1)
     assert (
         "compared with the reference interpreter, on inputs near zero; on inputs around 1000: DIFFERENT\n- B: " in out

@@ -22,7 +22,7 @@ FULL_UNROLLING = Form(
     "the steps are the same and in the same order",
 )
 
-MAX_STEPS = 16
+MAX_STEPS = 32
 MAX_STATEMENTS = 128  # that are compiled in place of those of one step
 
 
