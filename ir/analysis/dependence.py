@@ -18,6 +18,7 @@ from typing import Literal
 
 import islpy as isl
 
+from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import loads, substitute_expr
@@ -195,13 +196,15 @@ def dependences(
     private: Mapping[Buffer, int],
     idle: Idle | None = None,
     only: Buffer | None = None,
+    steady: SteadyElements | None = None,
 ) -> list[Dependence]:
     """All dependences between `statements`, given in program order, or those by `only` one buffer.
 
     `private[b]` is the number of outer loops each iteration of which has its own copy of buffer b: those carry nothing.
     Who reads an element need not wait for a store, nor the store for who reads it, by an `idle` instance: one that
-    stores what is there, whatever the elements hold that it reads. Their number grows with the square of that of the
-    accesses: after `MOST_STEPS` of isl, all that are left are taken to be there.
+    stores what is there, whatever the elements hold that it reads. Indices may read `steady` elements. The number of
+    questions grows with the square of that of the accesses: after `MOST_STEPS` of isl, all that are left are taken to
+    be there.
     """
     last = presburger.steps() + MOST_STEPS
     found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
@@ -210,7 +213,7 @@ def dependences(
             for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
                 if buffer not in (first.buffer, second.buffer) or (only is not None and buffer != only):
                     continue
-                for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last):
+                for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last, steady):
                     key = (dep.source, dep.sink, dep.level, dep.buffer)
                     known = found.get(key)
                     if known is None or _says_more(dep, known):
@@ -226,7 +229,13 @@ def _says_more(new: Dependence, known: Dependence) -> bool:
 
 
 def _between(
-    first: Statement, second: Statement, buffer: Buffer, private: int, idle: Idle, last: int
+    first: Statement,
+    second: Statement,
+    buffer: Buffer,
+    private: int,
+    idle: Idle,
+    last: int,
+    steady: SteadyElements | None,
 ) -> Iterator[Dependence]:
     shared = common_loops(first, second)
     for a in _accesses(first, buffer):
@@ -234,7 +243,7 @@ def _between(
             if not (a.write or b.write):
                 continue
             commuting = a.accumulating and b.accumulating and _commute(first, second)
-            for forward, level in _levels(first, second, a, b, shared, idle, last):
+            for forward, level in _levels(first, second, a, b, shared, idle, last, steady):
                 if level is not None and level < private:
                     continue
                 if not forward and first is second:
@@ -254,7 +263,14 @@ def _commute(a: Statement, b: Statement) -> bool:
 
 
 def _levels(
-    first: Statement, second: Statement, a: _Access, b: _Access, shared: int, idle: Idle, last: int
+    first: Statement,
+    second: Statement,
+    a: _Access,
+    b: _Access,
+    shared: int,
+    idle: Idle,
+    last: int,
+    steady: SteadyElements | None,
 ) -> list[tuple[bool, int | None]]:
     """(whether `first` runs first, carrying level) of each kind of meeting; everything when isl gives up.
 
@@ -271,8 +287,12 @@ def _levels(
 
     def question() -> list[tuple[bool, int | None]]:
         primes = primed_loops(second)
-        pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
-        pairs = pairs.intersect(_effective(first, second, a, b, idle))
+        both = _effective(first, second, a, b, idle)
+        indices = [*a.indices, *(substitute_expr(i, primes) for i in b.indices)]
+        if steady is not None:
+            indices, values = steady.named(indices, both)
+            both = both.intersect(values)
+        pairs = _meet(indices[: len(a.indices)], indices[len(a.indices) :]).intersect(both)
         result: list[tuple[bool, int | None]] = []
         for k, loop in enumerate(first.loops[:shared]):
             if pairs.is_empty():

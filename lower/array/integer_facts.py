@@ -85,6 +85,11 @@ class Facts:
         self.used = self.used or found
         return found
 
+    def told(self, load: Load, where: presburger.isl.Set) -> Iterator[Expr]:
+        """The conditions that are assumed of an element wherever it is read, as a params set says it."""
+        contents, holds = self._known()
+        return _told(contents, load, where.intersect(holds))
+
     def _elements(
         self, read: Iterable[Load], axes: Sequence[Axis], around: Mapping[Var, Box]
     ) -> tuple[presburger.isl.Set, Elements]:

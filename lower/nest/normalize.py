@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
+from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.naming import fresh
@@ -103,7 +104,8 @@ class Program:
     those that lie in memory as their parameter does. `flat` has, by their names, parameters as callers give them, where
     the program sees them with other dimensions, and `order` that in which it takes these first. `policy` says which
     freedoms its forms may take. `source` is the program as it was written, where this is another. `spoiled` has the
-    names of buffers that may hold what is no number because undef went into it.
+    names of buffers that may hold what is no number because undef went into it. `steady` are integers that
+    nothing stores to, with what is assumed of them.
     """
 
     func: PrimFunc
@@ -119,6 +121,7 @@ class Program:
     order: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
     source: Program | None = None
     spoiled: set[str] = field(default_factory=set[str])
+    steady: SteadyElements | None = None
 
     @property
     def floats(self) -> Floats:

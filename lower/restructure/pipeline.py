@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from egraph_rules.cost.target import CPU, Target
 from egraph_rules.explain.derivation import Step
+from ir.analysis.steady_elements import SteadyElements
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
@@ -18,6 +19,7 @@ from lower.analysis import freedoms
 from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Policy
 from lower.array.calls import without_bodies
+from lower.array.integer_facts import Facts
 from lower.nest.as_loops import as_loops
 from lower.nest.nodes import Plan
 from lower.nest.normalize import Program, normalize
@@ -213,4 +215,8 @@ def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> For
     """A function as guarded stores, stages written out."""
     plain = without_bodies(func, policy.floats)
     staged = with_stages(plain, target) if policy.takes(STAGES) else plain
-    return Form(normalize(staged, checks, policy), target)
+    program = normalize(staged, checks, policy)
+    if not checks:  # a check may not rest on what it checks
+        read = frozenset(program.func.buffers) - {s.buffer for s in program.statements}
+        program.steady = SteadyElements(read, Facts(func, policy.floats).told)
+    return Form(program, target)

@@ -49,7 +49,8 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     if not program.policy.takes(PLANNING):
         return _with_expanded_locals(program, Plan(tuple(_as_written(program.statements)), boxes, static))
     before = steps()
-    deps = dependences(program.statements, program.depth, always_unchanged(program.statements, program.policy))
+    unchanged = always_unchanged(program.statements, program.policy)
+    deps = dependences(program.statements, program.depth, unchanged, steady=program.steady)
     if steps() - before > dependence.MOST_STEPS:
         program.notes.append("too many accesses meet to tell all apart: dependences between the last are assumed")
     flat = flat_ranges(program.statements, boxes, static, program.depth)
