@@ -261,6 +261,7 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="print the table, leave the document alone")
     parser.add_argument("--measure", choices=PATHS, metavar="NAME", help="one kernel in this process, as JSON")
     options = parser.parse_args()
+    os.environ["LOOPSAT_CACHE"] = "off"  # searches and compilations are timed; children inherit it
     if options.measure:
         print(json.dumps(measure(options.measure, options.size)))
         return

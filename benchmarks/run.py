@@ -197,6 +197,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--print", action="store_true", help="print the tables, leave the document alone")
     options = parser.parse_args()
+    os.environ["LOOPSAT_CACHE"] = "off"  # searches and compilations are timed; children inherit it
     text = report()
     print(text)
     if options.print:
