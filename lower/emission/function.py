@@ -127,8 +127,8 @@ def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOA
 
 
 def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
-    form = as_it_will_run(func, target, policy, checks)
-    return _Emitter(form.program, form.planned, target, keep_nan, Facts(func, policy.floats))
+    nests = as_it_will_run(func, target, policy, checks)
+    return _Emitter(nests.program, nests.planned, target, keep_nan, Facts(func, policy.floats))
 
 
 class _Emitter:

@@ -312,8 +312,8 @@ def _as_given(body: Stmt, seen: Buffer, given: Buffer, order: Sequence[int] | No
 
     Either the program sees dimensions of it in several parts, or (by an `order`) several of them in a row.
     """
-    turned = range(len(given.shape)) if order is None else order
-    extents = [given.shape[d] for d in turned]
+    permuted = range(len(given.shape)) if order is None else order
+    extents = [given.shape[d] for d in permuted]
 
     def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         if order is None:
@@ -322,7 +322,7 @@ def _as_given(body: Stmt, seen: Buffer, given: Buffer, order: Sequence[int] | No
         found: dict[int, Expr] = {}
         for index, own in zip(indices, _grouped(extents, seen.shape), strict=True):
             for k, digit in zip(own, _digits(index, [extents[k] for k in own]), strict=True):
-                found[turned[k]] = digit
+                found[permuted[k]] = digit
         return tuple(found[d] for d in range(len(given.shape)))
 
     return _relocated(body, seen, given, place)

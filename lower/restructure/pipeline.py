@@ -15,9 +15,8 @@ from ir.analysis.steady_elements import SteadyElements
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
-from lower.analysis import freedoms
 from lower.analysis.deciding import noted
-from lower.analysis.freedoms import Policy
+from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
 from lower.array.integer_facts import Facts
 from lower.nest.as_loops import as_loops
@@ -40,7 +39,7 @@ from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copie
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class Nests:
     """A program in normal form for a target, and from the planning pass on, its plan."""
 
     program: Program
@@ -69,24 +68,24 @@ class Form:
 class Pass:
     """A pass: what it may do, by the law that makes it right, and why it stands where it stands."""
 
-    does: freedoms.Form
+    does: Form
     because: str
-    run: Callable[[Form], Form]
+    run: Callable[[Nests], Nests]
 
 
-def _on_program(change: Callable[[Program], None]) -> Callable[[Form], Form]:
+def _on_program(change: Callable[[Program], None]) -> Callable[[Nests], Nests]:
     """A pass that changes statements."""
 
-    def run(form: Form) -> Form:
-        change(form.program)
-        return form
+    def run(nests: Nests) -> Nests:
+        change(nests.program)
+        return nests
 
     return run
 
 
-def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Form], Form]:
+def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests], Nests]:
     """A pass that changes a plan."""
-    return lambda form: Form(form.program, form.target, change(form.program, form.planned, form.target))
+    return lambda nests: Nests(nests.program, nests.target, change(nests.program, nests.planned, nests.target))
 
 
 PASSES = (
@@ -133,7 +132,7 @@ PASSES = (
     Pass(
         PLANNING,
         "where all is known of statements; each alternative is taken where its price is lower",
-        lambda form: Form(form.program, form.target, plan(form.program, form.target)),
+        lambda nests: Nests(nests.program, nests.target, plan(nests.program, nests.target)),
     ),
     Pass(
         DIMENSION_ORDER,
@@ -158,12 +157,12 @@ PASSES = (
 )
 
 
-def as_it_will_run(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Form:
+def as_it_will_run(func: PrimFunc, target: Target, policy: Policy, checks: bool = False) -> Nests:
     """The form of a function that emission writes."""
-    form = _normal(func, target, policy, checks)
+    nests = _normal(func, target, policy, checks)
     for step in _taken(policy):
-        form = step.run(form)
-    return form
+        nests = step.run(nests)
+    return nests
 
 
 def _taken(policy: Policy) -> Iterator[Pass]:
@@ -181,15 +180,15 @@ def structure_steps(
         LowerError: the function cannot be lowered.
     """
     policy = Policy(floats, without=without)
-    form = _normal(func, target, policy, checks=False)
-    before = form.loops()
+    nests = _normal(func, target, policy, checks=False)
+    before = nests.loops()
     found: list[Step] = []
     seen: list[str] = []
     for step in _taken(policy):
         with noted() as decisions:
-            form = step.run(form)
-        after = form.loops()
-        views = [*form.views()][len(seen) :]
+            nests = step.run(nests)
+        after = nests.loops()
+        views = [*nests.views()][len(seen) :]
         if after != before or views:
             seen += views
             taken = (str(d) for d in decisions if d.form > 0)
@@ -211,7 +210,7 @@ def form_of(
     return as_it_will_run(func, target, Policy(floats, without=without)).loops()
 
 
-def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Form:
+def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Nests:
     """A function as guarded stores, stages written out."""
     plain = without_bodies(func, policy.floats)
     staged = with_stages(plain, target) if policy.takes(STAGES) else plain
@@ -219,4 +218,4 @@ def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> For
     if not checks:  # a check may not rest on what it checks
         read = frozenset(program.func.buffers) - {s.buffer for s in program.statements}
         program.steady = SteadyElements(read, Facts(func, policy.floats).told)
-    return Form(program, target)
+    return Nests(program, target)
