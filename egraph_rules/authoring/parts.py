@@ -22,38 +22,40 @@ from ir.floats import Floats
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class _Named:
+    """A variable of a pattern."""
+
+    name: str
+
+
+class Statement(_Named):
     """A statement as it is written."""
 
-    name: str
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(_Named):
     """An expression as it is written."""
 
-    name: str
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(_Named):
     """What a statement does where it stands."""
 
-    name: str
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(_Named):
     """An integer or truth value."""
 
-    name: str
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Real:
+class Real(_Named):
     """A floating point number."""
 
-    name: str
+    __slots__ = ()
 
 
 SKIP = Effect("skip")  # in patterns: whatever changes nothing

@@ -24,11 +24,11 @@ def _shares(stmt: Stmt, points: Mapping[Var, Array], rng: np.random.Generator) -
     match stmt:
         case For(var=var, start=start, body=body) as loop:
             trip = Trip.of(loop)
-            first = np.zeros(_DRAWN, np.int64) if trip.start is not None else _values(start, points)
+            first = _values(start, points)
             steps = rng.integers(0, max(_USUAL if trip.extent is None else trip.extent, 1), _DRAWN)
             inner = {v: p for v, p in points.items() if v != var}
             if first is not None:
-                inner[var] = first + (trip.start or 0) + steps
+                inner[var] = first + steps
             yield from _shares(body, inner, rng)
         case If(cond=cond, then=then, other=other):
             held = _values(cond, points)

@@ -47,14 +47,8 @@ class SteadyElements:
             holds = holds.intersect(values_of(var.dtype, var.name))
         for (a, x), (b, y) in combinations(names.items(), 2):
             if a.buffer == b.buffer:
-                holds = holds.intersect(_apart(a, b).union(_equal(x, y)))
+                holds = holds.intersect(_apart(a, b).union(presburger.symbol(x.name).eq_set(presburger.symbol(y.name))))
         return found, holds
-
-
-def _equal(x: Expr, y: Expr) -> isl.Set:
-    """Where two expressions may be equal."""
-    a, b = presburger.affine(x), presburger.affine(y)
-    return presburger.always() if a is None or b is None else a.eq_set(b)
 
 
 def _apart(a: Load, b: Load) -> isl.Set:

@@ -400,8 +400,3 @@ def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], t
     while _count(taps) > limit:
         steps.append(taps.pop(0))
     return tuple(steps), tuple(taps)
-
-
-def shifted(var: Var, low: Linear) -> Expr:
-    """The position of an iteration on its axis."""
-    return to_expr(atom(var) - low, var)

@@ -12,16 +12,16 @@ from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.errors import LowerError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Store, Var
+from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var
 from ir.presburger.sets import exclusive
-from ir.traverse import all_exprs, free_vars, has_loads, loads, map_expr, shape_vars
+from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr
-from lower.array.access import ZERO, Bounds
+from lower.array.access import Bounds
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
 from lower.array.integer_facts import Facts
-from lower.array.job import Job, shifted
+from lower.array.job import Job
 from lower.array.values import Translator, Value, dtype_code
 from lower.array.views import Axis
 from lower.emission.assumptions import assumptions_of, demanded
@@ -37,6 +37,7 @@ from lower.emission.rerolling import folded
 from lower.emission.scope import Names, Scope
 from lower.emission.source import Module, Piece, names
 from lower.emission.statement import StatementWriter
+from lower.nest.expansion import Expansion
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -128,7 +129,7 @@ def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOA
 
 def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
     nests = as_it_will_run(func, target, policy, checks)
-    return _Emitter(nests.program, nests.planned, target, keep_nan, Facts(func, policy.floats))
+    return _Emitter(nests.program, nests.planned, target, keep_nan, nests.facts)
 
 
 class _Emitter:
@@ -150,7 +151,8 @@ class _Emitter:
         self.pinned = pinned(schedule.nodes)
         self.phase: Phase | None = None  # of the loop that is being written
         self.shape_variables = frozenset(shape_vars(self.func))
-        self.expanded = self._expanded()
+        self.expansion = Expansion(schedule)
+        self.expanded = self.expansion.buffers
         self.locals = dict.fromkeys(self.expanded.get(b, b) for b in program.depth)
         self.readers = self._readers()
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
@@ -294,14 +296,6 @@ class _Emitter:
             help=f"make {var.name} a parameter, or a dimension of an input",
         )
 
-    def _expanded(self) -> dict[Buffer, Buffer]:
-        """Locals with an axis for each loop that was distributed over their users."""
-        result: dict[Buffer, Buffer] = {}
-        for buffer, loops in self.plan.expanded.items():
-            extra = tuple(to_expr(self.plan.boxes[loop].extent, ZERO) for loop in loops)
-            result[buffer] = replace(buffer, shape=(*extra, *buffer.shape))
-        return result
-
     def _readers(self) -> dict[Buffer, int]:
         """How many statements read a buffer, besides those that write it."""
         readers: dict[Buffer, int] = {}
@@ -343,9 +337,8 @@ class _Emitter:
 
     def _nodes(self, nodes: Iterable[Node], scope: Scope) -> None:
         nodes = self._merged(nodes, scope)
-        resolved = [
-            replace(n, statement=self._resolved(n.statement)) if isinstance(n, ArrayStatement) else n for n in nodes
-        ]
+        completed = self.expansion.statement
+        resolved = [replace(n, statement=completed(n.statement)) if isinstance(n, ArrayStatement) else n for n in nodes]
         apart = read_apart(resolved, self.plan.boxes, self.target)
         for node, whole, behind in zip(nodes, resolved, apart, strict=True):
             if isinstance(node, ArrayStatement):
@@ -391,12 +384,12 @@ class _Emitter:
                 assert box is not None
                 boxes.append(box)
             if box is not None and not box.exact and (loop.var in axes or self._boxed(loop, scope)):
-                guards += map(self._resolve_expr, own_bounds(loop))
+                guards += map(self.expansion.expr, own_bounds(loop))
         if any(b.extent.is_const and b.extent.const <= 0 for b in boxes):
             self.report.append(f"{_describe(statement)}: never executed")
             return
         job = make_job(resolved, node.axes, boxes, guards)
-        scan = None if node.scan is None else mapped_scan(node.scan, self._resolve_expr)
+        scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
         bounds = self._bounds(scope, node)
         node = ArrayStatement(resolved, node.axes, scan)
         passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
@@ -421,35 +414,6 @@ class _Emitter:
     def _boxed(self, loop: Loop, scope: Scope) -> bool:
         """Whether a sequential loop runs over its box since its bounds depend on array axes."""
         return loop.var in scope.boxed
-
-    def _resolved(self, statement: Statement) -> Statement:
-        """The statement with accesses to expanded locals completed."""
-        store = statement.store
-        buffer, indices = self._access(store.buffer, tuple(self._resolve_expr(i) for i in store.indices))
-        value = self._resolve_expr(store.value)
-        update = statement.update
-        return replace(
-            statement,
-            store=Store(buffer, indices, value, store.span),
-            guards=tuple(self._resolve_expr(g) for g in statement.guards),
-            update=None if update is None else (update[0], self._resolve_expr(update[1])),
-        )
-
-    def _resolve_expr(self, expr: Expr) -> Expr:
-        def one(e: Expr) -> Expr:
-            if isinstance(e, Load) and e.buffer in self.expanded:
-                buffer, indices = self._access(e.buffer, e.indices)
-                return Load(buffer, indices, e.span)
-            return e
-
-        return map_expr(expr, one)
-
-    def _access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
-        loops = self.plan.expanded.get(buffer)
-        if loops is None:
-            return buffer, indices
-        prefix = tuple(shifted(loop.var, self.plan.boxes[loop].low) for loop in loops)
-        return self.expanded[buffer], (*prefix, *indices)
 
     def _loop(self, node: SequentialLoop, scope: Scope) -> None:
         box = self._box(node.loop)
@@ -550,7 +514,7 @@ class _Emitter:
         touched = [{self.expanded.get(b, b) for s in inside for b in s.buffers()} for _, inside in sides]
         for buffer in sorted((touched[0] | touched[1]) - own, key=lambda b: b.name):
             scope.current(buffer)
-        test = self._scalar(self._resolve_expr(node.test), scope)
+        test = self._scalar(self.expansion.expr(node.test), scope)
         written = {self.expanded.get(s.buffer, s.buffer) for s in both}
         carried = sorted(written - own, key=lambda b: self.names.of(b))
         if not carried:
@@ -582,7 +546,7 @@ class _Emitter:
             child.around[loop.var] = Box(number(low), number(stop - low), exact=True)
             return str(low), str(stop), None
         box = self._box(loop)
-        start, extent = self._resolve_expr(loop.start), self._resolve_expr(loop.extent)
+        start, extent = self.expansion.expr(loop.start), self.expansion.expr(loop.extent)
         known = scope.loop_vars | self.static | set(self.func.scalars)
         stop = to_expr(linear(Binary("add", start, extent)), loop.var)
         ends = None
@@ -606,7 +570,7 @@ class _Emitter:
         inside = [n.statement for n in inner_statements(node.body)]
         changed = {s.buffer for s in inside}
         return [
-            self._resolve_expr(g)
+            self.expansion.expr(g)
             for g in inside[0].guards
             if depends_on(g, inside[0].loops, self.program.depth) <= set(known)
             and not any(load.buffer in changed for load in loads(g))

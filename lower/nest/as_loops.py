@@ -6,7 +6,7 @@ the interpreter runs what any pass has made, and a form that is wrong is found w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import groupby
@@ -14,6 +14,7 @@ from itertools import groupby
 from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType
 from ir.fold import fold, folded
+from ir.naming import fresh
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -33,8 +34,10 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.program.edit import replace_buffer
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
+from lower.nest.expansion import Expansion
 from lower.nest.instruction_loops import factor_loops, guarded, nested, search_loops, system_steps
 from lower.nest.nodes import (
     ArrayStatement,
@@ -55,7 +58,7 @@ from lower.nest.nodes import (
     mapped_scan,
     own_bounds,
 )
-from lower.nest.normalize import Program, relocated_expr
+from lower.nest.normalize import Program
 
 _AXIS = "axis"  # the annotation of an array axis that is no axis of the result
 
@@ -104,14 +107,11 @@ class _Loops:
     def __init__(self, program: Program, plan: Plan) -> None:
         self.program = program
         self.plan = plan
-        self.expanded = {
-            b: replace(b, shape=(*(to_expr(plan.boxes[o].extent, o.var) for o in loops), *b.shape))
-            for b, loops in plan.expanded.items()
-        }
+        self.expansion = Expansion(plan)
         inner = [n.statement for n in inner_statements(plan.nodes)]
         self.users = {b: [s for s in inner if b in s.buffers()] for b in program.depth}
         self.variables = {o.var for s in inner for o in s.loops}
-        self.names = set(program.names)
+        self._fresh = partial(fresh, taken=set(program.names))
 
     def func(self) -> PrimFunc:
         """The function, with the parameters that callers give."""
@@ -129,7 +129,7 @@ class _Loops:
         inside = {id(n.statement) for n in inner_statements(nodes)}
         made = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
         for local, users in reversed(self.users.items()):
-            buffer = self.expanded.get(local, local)
+            buffer = self.expansion.buffers.get(local, local)
             if not users or buffer in made or not {id(s) for s in users} <= inside:
                 continue
             if not place.around or place.around[-1] in users[0].loops[: self.program.depth[local]]:
@@ -140,7 +140,7 @@ class _Loops:
         if isinstance(node, ArrayStatement):
             return self._statement(node, place)
         if isinstance(node, Versions):
-            return If(self._resolved(node.test), self._nodes(node.fast, place), self._nodes(node.exact, place))
+            return If(self.expansion.expr(node.test), self._nodes(node.fast, place), self._nodes(node.exact, place))
         if node.phases:
             return seq(*(self._phase(node, phase, place) for phase in node.phases))
         return self._loop(node, place)
@@ -158,7 +158,7 @@ class _Loops:
     def _loop(self, node: SequentialLoop, place: _Place) -> Stmt:
         """A loop that stays one; over its box where its own bounds depend on what comes within."""
         loop = node.loop
-        start, extent = self._resolved(loop.start), self._resolved(loop.extent)
+        start, extent = self.expansion.expr(loop.start), self.expansion.expr(loop.extent)
         boxed = self._unseen(place.seen, start, extent)
         if boxed:
             box = place.boxes.get(loop, self.plan.boxes[loop])
@@ -173,7 +173,8 @@ class _Loops:
 
     def _statement(self, node: ArrayStatement, place: _Place) -> Stmt:
         """The loops of an array statement, with what it does for an element of its result."""
-        resolved, scan = self._whole(node)
+        resolved = self.expansion.statement(node.statement)
+        scan = None if node.scan is None else mapped_scan(node.scan, self.expansion.expr)
         loops: dict[Loop, For] = {}
         guards: list[Expr] = []
         seen = place.seen
@@ -183,15 +184,15 @@ class _Loops:
                 seen |= {loop.var}
                 guards += bounds
             elif loop.var in place.boxed:
-                guards += map(self._resolved, own_bounds(loop))
+                guards += map(self.expansion.expr, own_bounds(loop))
         guards += resolved.guards
         store = _updated(resolved)
         match scan:
             case Pick():
                 inner = [loops.pop(loop) for loop in scan.loops]
-                return nested([*loops.values()], guarded(guards, search_loops(scan, inner, store, self._name)))
+                return nested([*loops.values()], guarded(guards, search_loops(scan, inner, store, self._fresh)))
             case Factor(row=row, column=column):
-                k = Var(self._name("k"), row.var.dtype)
+                k = Var(self._fresh("k"), row.var.dtype)
                 factored = factor_loops(loops.pop(row), loops.pop(column), store, k)
                 return nested([*loops.values()], guarded(guards, factored))
             case Solve():
@@ -210,7 +211,7 @@ class _Loops:
         def one(e: Expr) -> Expr:
             if not isinstance(e, Select) or not has_loads(e.cond):
                 return e
-            var = Var(self._name("taken"), DType.BOOL)
+            var = Var(self._fresh("taken"), DType.BOOL)
             held[var] = e.cond
             return replace(e, cond=var)
 
@@ -222,43 +223,14 @@ class _Loops:
     def _axis(self, loop: Loop, node: ArrayStatement, place: _Place, seen: frozenset[Var]) -> tuple[For, list[Expr]]:
         """An axis as a loop, and conditions where it runs over more than the loop did."""
         own = place.axes.get(id(node), {}).get(loop) or place.boxes.get(loop)
-        start, extent = self._resolved(loop.start), self._resolved(loop.extent)
+        start, extent = self.expansion.expr(loop.start), self.expansion.expr(loop.extent)
         box = self.plan.boxes[loop] if own is None else own
         bounds: list[Expr] = []
         if own is not None or self._unseen(seen, start, extent):
             start, extent = to_expr(box.low, loop.var), to_expr(box.extent, loop.var)
-            bounds = [] if box.exact else [self._resolved(b) for b in own_bounds(loop)]
+            bounds = [] if box.exact else [self.expansion.expr(b) for b in own_bounds(loop)]
         kind, notes = _kind(loop, node)
         return For(loop.var, start, extent, SKIP, kind, notes), bounds
-
-    def _whole(self, node: ArrayStatement) -> tuple[Statement, Scan | None]:
-        """A statement and its scan, with accesses to expanded locals completed."""
-        s, scan = node.statement, node.scan
-        buffer, indices = self._access(s.buffer, tuple(map(self._resolved, s.store.indices)))
-        update = None if s.update is None else (s.update[0], self._resolved(s.update[1]))
-        store = Store(buffer, indices, self._resolved(s.store.value), s.store.span)
-        resolved = replace(s, store=store, guards=tuple(map(self._resolved, s.guards)), update=update)
-        return resolved, None if scan is None else mapped_scan(scan, self._resolved)
-
-    def _resolved(self, expr: Expr) -> Expr:
-        def one(e: Expr) -> Expr:
-            return Load(*self._access(e.buffer, e.indices), e.span) if isinstance(e, Load) else e
-
-        return map_expr(expr, one)
-
-    def _access(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
-        loops = self.plan.expanded.get(buffer)
-        if loops is None:
-            return buffer, indices
-        prefix = tuple(_behind(loop.var, self.plan.boxes[loop].low) for loop in loops)
-        return self.expanded[buffer], (*prefix, *indices)
-
-    def _name(self, name: str) -> str:
-        """A name that nothing has yet."""
-        while name in self.names:
-            name += "_"
-        self.names.add(name)
-        return name
 
 
 def _updated(s: Statement) -> Store:
@@ -304,7 +276,7 @@ def _in_whole(body: Stmt, part: Buffer, whole: Buffer, lows: Sequence[int]) -> S
     def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return tuple(_behind(i, number(-low)) for i, low in zip(indices, lows, strict=True))
 
-    return _relocated(body, part, whole, place)
+    return replace_buffer(body, part, whole, place)
 
 
 def _as_given(body: Stmt, seen: Buffer, given: Buffer, order: Sequence[int] | None) -> Stmt:
@@ -325,7 +297,7 @@ def _as_given(body: Stmt, seen: Buffer, given: Buffer, order: Sequence[int] | No
                 found[permuted[k]] = digit
         return tuple(found[d] for d in range(len(given.shape)))
 
-    return _relocated(body, seen, given, place)
+    return replace_buffer(body, seen, given, place)
 
 
 def _grouped(fine: Sequence[Expr], coarse: Sequence[Expr]) -> list[list[int]]:
@@ -359,12 +331,3 @@ def _digits(index: Expr, extents: Sequence[Expr]) -> list[Expr]:
         digits.append(Binary("floormod", index, extent))
         index = Binary("floordiv", index, extent)
     return [index, *reversed(digits)]
-
-
-def _relocated(body: Stmt, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Stmt:
-    """Statements with another buffer in place of one, and elements of it at other places."""
-
-    def store(s: Stmt) -> Stmt:
-        return replace(s, buffer=new, indices=place(s.indices)) if isinstance(s, Store) and s.buffer == old else s
-
-    return map_stmt(body, lambda e: relocated_expr(e, old, new, place), store)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial, reduce
 from typing import Literal
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Unary, Var, const, seq
 from ir.traverse import substitute_expr
 from lower.analysis.linear_forms import linear, to_expr
+from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import Pick, Solve
 
 _Comparison = Literal["gt", "ge", "lt", "le"]
@@ -88,4 +88,4 @@ def nested(loops: Sequence[For], body: Stmt) -> Stmt:
 
 def guarded(conditions: Sequence[Expr], body: Stmt) -> Stmt:
     """A body that runs where conditions hold, which are asked in order."""
-    return If(reduce(partial(Binary, "and"), conditions), body, SKIP) if conditions else body
+    return If(conjunction(conditions), body, SKIP) if conditions else body

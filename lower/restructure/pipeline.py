@@ -7,7 +7,7 @@ check, what any of them has made. Emission writes the last form and decides noth
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from egraph_rules.cost.target import CPU, Target
 from egraph_rules.explain.derivation import Step
@@ -40,10 +40,11 @@ from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copie
 
 @dataclass(frozen=True, slots=True)
 class Nests:
-    """A program in normal form for a target, and from the planning pass on, its plan."""
+    """A program in normal form for a target, what is assumed of its integers, and from planning on, its plan."""
 
     program: Program
     target: Target
+    facts: Facts
     plan: Plan | None = None
 
     @property
@@ -85,7 +86,7 @@ def _on_program(change: Callable[[Program], None]) -> Callable[[Nests], Nests]:
 
 def _on_plan(change: Callable[[Program, Plan, Target], Plan]) -> Callable[[Nests], Nests]:
     """A pass that changes a plan."""
-    return lambda nests: Nests(nests.program, nests.target, change(nests.program, nests.planned, nests.target))
+    return lambda nests: replace(nests, plan=change(nests.program, nests.planned, nests.target))
 
 
 PASSES = (
@@ -132,7 +133,7 @@ PASSES = (
     Pass(
         PLANNING,
         "where all is known of statements; each alternative is taken where its price is lower",
-        lambda nests: Nests(nests.program, nests.target, plan(nests.program, nests.target)),
+        lambda nests: replace(nests, plan=plan(nests.program, nests.target)),
     ),
     Pass(
         DIMENSION_ORDER,
@@ -214,8 +215,8 @@ def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Nes
     """A function as guarded stores, stages written out."""
     plain = without_bodies(func, policy.floats)
     staged = with_stages(plain, target) if policy.takes(STAGES) else plain
-    program = normalize(staged, checks, policy)
+    program, facts = normalize(staged, checks, policy), Facts(func, policy.floats)
     if not checks:  # a check may not rest on what it checks
         read = frozenset(program.func.buffers) - {s.buffer for s in program.statements}
-        program.steady = SteadyElements(read, Facts(func, policy.floats).told)
-    return Nests(program, target)
+        program.steady = SteadyElements(read, facts.told)
+    return Nests(program, target, facts)

@@ -37,8 +37,7 @@ def form(
         VerifyError: the program has no meaning.
     """
     func = entered(program, entry, verify)
-    prices = user_target(platform_of(target) if isinstance(target, str) else target)
-    return form_of(func, prices.target, floats_named(floats), switched_off(without).forms)
+    return form_of(func, _prices(target), floats_named(floats), switched_off(without).forms)
 
 
 def structure(
@@ -55,5 +54,8 @@ def structure(
     Each program is a kernel of its own, which the interpreter runs. Raises as `form` does.
     """
     func = entered(program, entry, verify)
-    prices = user_target(platform_of(target) if isinstance(target, str) else target)
-    return structure_steps(func, prices.target, floats_named(floats), switched_off(without).forms)
+    return structure_steps(func, _prices(target), floats_named(floats), switched_off(without).forms)
+
+
+def _prices(target: str | Target) -> Target:
+    return user_target(platform_of(target) if isinstance(target, str) else target).target
