@@ -63,6 +63,7 @@ class Target:
     third faster there and nearly twice as fast on three axes.
     `operation`: an array operation outside of loops, as it is compiled; `call`: of a program, once.
     `shared`: an element of a term that a reduction and another statement have in common, where the compiler stores it.
+    `exchange`: an element that a device of a mesh receives from another one.
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -119,6 +120,7 @@ class Target:
     operation: float = 4_000.0
     call: float = 100_000.0
     one_pass: int = 60_000
+    exchange: float = 8.0
     tiles: tuple[int, ...] = ()
     calls: tuple[tuple[str, float], ...] = ()
 
