@@ -22,9 +22,10 @@ import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.elements import assured, elements, told
-from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by
+from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
+from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.spoiling import few, less, relied, same_regions, told_of
 from egraph_rules.contexts.values import Value, Values
@@ -114,7 +115,7 @@ class Contexts:
 
     def root(self, domain: isl.Set, priority: Priority) -> int:
         """Facts at function entry."""
-        return self._add_facts(Facts(domain, {}, (), priority))
+        return self.add_facts(Facts(domain, {}, (), priority))
 
     def facts(self, number: int) -> Facts:
         """What an id of facts stands for."""
@@ -188,7 +189,7 @@ class Contexts:
             found = None if over else pb.within_budget(make, None, budget)
             if found is None:
                 self.given_up += 1
-                found = self._add_facts(weaker), NO_PERMISSION
+                found = self.add_facts(weaker), NO_PERMISSION
             if self.conflicts > before:
                 self._disputed.add(key)
             self._derived[key] = found
@@ -207,8 +208,11 @@ class Contexts:
         """Facts without what is known of buffers."""
         return replace(self._facts[facts], known={}, conditions=())
 
-    def _add_facts(self, facts: Facts) -> int:
-        """A new id. Domains are shared, since questions about values of variables have one answer for each."""
+    def add_facts(self, facts: Facts) -> int:
+        """The id of facts: a new one unless the same ones have one.
+
+        Domains are shared, since questions about values of variables have one answer for each.
+        """
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
         for known in self._alike_facts.get((home, told), ()):
             if self._facts[known].same(facts):
@@ -263,7 +267,7 @@ class Contexts:
         parts = _conjuncts(cond, truth)
         data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
         assumed = () if self.prover is None else (*f.assumed, (cond, truth))
-        return self._add_facts(
+        return self.add_facts(
             replace(f, domain=domain, known=known, conditions=(*f.conditions, *data), assumed=assumed)
         )
 
@@ -277,15 +281,15 @@ class Contexts:
         kept = replace(
             f,
             domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
-            known=told_of(self._after(f, first), {*rest.reads, *rest.may, *_bindings(f.known, second)}),
-            conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
+            known=told_of(self._after(facts, first), {*rest.reads, *rest.may, *_bindings(f.known, second)}),
+            conditions=tuple((c, v) for c, v in conditions if not reads_any(c, done.may)),
         )
         if kept.domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
         kept, live = self._reconcile(
             kept, live, lambda buffers: self._dead(live, buffers), relied(kept.known, live, kept.domain)
         )
-        return self._add_facts(kept), self._add_permissions(live)
+        return self.add_facts(kept), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         f, body, sets = self._facts[facts], self.effects.of(loop.body), LoopSets.of(loop)
@@ -296,11 +300,15 @@ class Contexts:
         f = replace(f, known=told_of(f.known, {*body.reads, *body.may, *_bindings(f.known, loop.body)}))
         about = matters(f)
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
-        known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body, f.domain))
+        known = held.joined(
+            held.without(f.known, changed),
+            self.effects.bounded(f.known, loop.body, f.domain),
+            still_held(self, f, loop.body, domain),
+        )
         written = {(b, v): r for (b, v), r in f.known.items() if b in body.may and v.same(TRUE)}
         if written and self._defines(f, loop.body, domain):
             known = held.joined(known, written)
-        conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
+        conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
         live = self._live_after_iteration(sets, permissions, loop)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
 
@@ -311,7 +319,7 @@ class Contexts:
         outer, later = live, before(name, late)
         needed = ((b, sets.other(r, later, sets.may, late)) for b, r in relied(known, live, f.domain))
         kept, live = self._reconcile(inside, live, spoiled, needed)
-        return self._add_facts(kept), self._add_permissions(live)
+        return self.add_facts(kept), self._add_permissions(live)
 
     def _live_after_iteration(self, sets: LoopSets, permissions: int, loop: For) -> Regions:
         """What a later iteration reads before writing, and what nobody overwrites and somebody needs at the end."""
@@ -345,18 +353,29 @@ class Contexts:
         if domain.is_empty():
             return IMPOSSIBLE
         known = {(b, v): r for (b, v), r in f.known.items() if b not in written and held.reads(v).isdisjoint(written)}
-        conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, written))
-        return self._add_facts(replace(f.entering(loop), domain=domain, known=known, conditions=conditions))
+        conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, written))
+        return self.add_facts(replace(f.entering(loop), domain=domain, known=known, conditions=conditions))
 
-    def _after(self, f: Facts, stmt: Stmt) -> Contents:
+    def _after(self, facts: int, stmt: Stmt) -> Contents:
         """What is known once a statement has run."""
-        done = self.effects.of(stmt)
-        told = held.joined(fx.after(f.known, done), self.effects.bounded(f.known, stmt, f.domain))
+        f, done = self._facts[facts], self.effects.of(stmt)
+        told = held.joined(
+            fx.after(f.known, done),
+            self.effects.bounded(f.known, stmt, f.domain),
+            still_held(self, f, stmt, f.domain),
+            self._stored_number(facts, stmt),
+        )
         followed = {b: r for b, r in done.must.items() if b not in self._defined and b.dtype is not DType.BOOL}
         if not (self._decides and followed and self._defines(f, stmt, f.domain)):
             return told
         kept = {(b, v): r for (b, v), r in f.known.items() if b in done.may and v.same(TRUE)}
         return held.joined(told, kept, {(b, TRUE): r for b, r in followed.items()})
+
+    def _stored_number(self, facts: int, stmt: Stmt) -> Contents:
+        """The number that a store leaves, where its value is one by what is known before it."""
+        spot = pb.point(stmt.indices) if isinstance(stmt, Store) and has_loads(stmt.value) else None
+        number = None if spot is None else self.value(facts, cast(Store, stmt).value)
+        return {(cast(Store, stmt).buffer, number): spot} if spot is not None and isinstance(number, Const) else {}
 
     def _defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
         """Whether all that a statement writes is no undef, by what is known before it."""
@@ -378,7 +397,7 @@ class Contexts:
         told = has_loads(stmt.value) or not stmt.var.dtype.is_integer
         if told and self.defined(facts, stmt.value):  # else the name is one value, and each reading may be another
             known = {**known, (held.binding(stmt.var), stmt.value): pb.whole(0)}
-        return self._add_facts(
+        return self.add_facts(
             replace(f, domain=domain, known=known, scope=(*f.scope, stmt.var), bound=len(self._facts))
         )
 
@@ -387,7 +406,7 @@ class Contexts:
         buffer, everything = stmt.buffer, pb.whole(len(stmt.buffer.shape))
         known = {key: r for key, r in f.known.items() if key[0] != buffer}
         known[buffer, Undef(buffer.dtype)] = everything
-        inside = self._add_facts(replace(f, known=known))
+        inside = self.add_facts(replace(f, known=known))
         return inside, self._add_permissions({**d, buffer: pb.nothing(len(buffer.shape))})
 
     def _reconcile(
@@ -420,7 +439,7 @@ class Contexts:
         else:
             gone = spoiled(matters(facts))
             known = less(known, gone)
-            conditions = tuple((c, v) for c, v in conditions if not _reads_any(c, gone))
+            conditions = tuple((c, v) for c, v in conditions if not reads_any(c, gone))
         return replace(facts, known=known, conditions=conditions), live
 
     # Questions ------------------------------------------------------------------------------------------------------
@@ -676,7 +695,3 @@ def _bindings(known: Contents, stmt: Stmt) -> set[Buffer]:
     """The bound names that something is known of and that a statement uses."""
     bound = {b for b, _ in known if held.is_binding(b)}
     return bound & {held.binding(v) for e in all_exprs(stmt) for v in free_vars(e)} if bound else bound
-
-
-def _reads_any(cond: Expr, written: Collection[Buffer]) -> bool:
-    return any(load.buffer in written for load in loads(cond))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -107,3 +107,8 @@ def matters(facts: Facts) -> set[Buffer]:
 def read_by(conditions: Iterable[tuple[Expr, bool]]) -> set[Buffer]:
     """The buffers that conditions read."""
     return {load.buffer for cond, _ in conditions for load in loads(cond)}
+
+
+def reads_any(cond: Expr, written: Collection[Buffer]) -> bool:
+    """Whether a condition reads one of some buffers."""
+    return any(load.buffer in written for load in loads(cond))

@@ -162,6 +162,17 @@ PUSH = "\n".join(
             "(= x (At f s d)) (p_seq s a b) (= g (f_seq f d s)) (= e (d_seq f d s))",
             "(union x (Seq f d (At f a e) (At g b d)))",
         ),
+        # Of a sequence in which one part does nothing, the other has the context of the whole.
+        _push(
+            "first alone",
+            "(= x (At f s d)) (p_seq s a b) (= g (f_seq f d s)) (noop (At g b d))",
+            "(union x (At f a d))",
+        ),
+        _push(
+            "second alone",
+            "(= x (At f s d)) (p_seq s a b) (= e (d_seq f d s)) (noop (At f a e))",
+            "(union x (At f b d))",
+        ),
         _push(
             "if",
             "(= x (At f s d)) (p_if s c a b) (= y (f_then f c)) (= n (f_else f c))",

@@ -289,6 +289,28 @@ CASES = {
         for i in T.serial(8):
             B[i] = B[i] * A[i]""",
     ),
+    "an accumulation over padding is no change for what comes after it": Case(
+        'X: T.Buffer((16, 3), "float32"), W: T.Buffer((16,), "float32"), b: T.Buffer((16,), "float32"), '
+        'Y: T.Buffer((16,), "float32")',
+        """
+    for o in range(16):
+        T.assume(o % 5 != 3 or b[o] == 0.0)
+        T.assume(o % 5 != 3 or W[o] == 0.0)
+    for o in range(16):
+        if o % 5 != 3:
+            Y[o] = b[o]
+            for k in range(3):
+                Y[o] = Y[o] + X[o, k] * W[o]
+            Y[o] = T.max(Y[o], 0.0)
+        else:
+            Y[o] = 0.0""",
+        """
+    for o in T.serial(16):
+        Y[o] = b[o]
+        for k in T.serial(3):
+            Y[o] = Y[o] + X[o, k] * W[o]
+        Y[o] = T.max(Y[o], 0.0)""",
+    ),
     "iterations that somebody needs are every fourth": Case(
         'A: T.Buffer((32, 8), "float32"), W: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")',
         """
@@ -444,6 +466,22 @@ TRAPS = {
             if 4 * e + g < 14:
                 O[i] = O[i] + (E[e, g] - E[e, g]) + E[e, g] * V[e, g]""",
         0,
+    ),
+    "an accumulation of what is zero only at first": (
+        'X: T.Buffer((16, 3), "float32"), W: T.Buffer((16,), "float32"), Y: T.Buffer((16,), "float32")',
+        """
+    for o in range(16):
+        T.assume(o % 5 != 3 or W[o] == 0.0)
+    for o in range(16):
+        if o % 5 != 3:
+            Y[o] = 0.0
+            for k in range(3):
+                Y[o] = Y[o] + X[o, k] * W[o]
+                W[o] = W[o] + 1.0
+            Y[o] = T.max(Y[o], 0.0)
+        else:
+            Y[o] = 0.0""",
+        1,
     ),
     "which iterations do something hangs on the loop around": (
         'A: T.Buffer((4, 16), "float32"), B: T.Buffer((4, 16), "float32")',
