@@ -36,7 +36,7 @@ from ir.analysis.effects import EffectAnalysis
 from ir.errors import RuleError, ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
-from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Seq, Stmt, Store, Var
+from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks, without_axes
@@ -338,10 +338,13 @@ class _Search:
         """Contexts for a program; those of an earlier search if they rest on the same, since most of it stays."""
         followed = frozenset(e.buffer for e in all_exprs(body) if isinstance(e, Load))
         defined = defined_buffers(body, self.func.buffers)
-        key = followed, frozenset(defined)
+        decides = any(isinstance(s, If) for s in walk(body)) or any(isinstance(e, Select) for e in all_exprs(body))
+        key = followed, frozenset(defined), decides
         if key not in self.contexts:
             effects = EffectAnalysis(self._over, followed, defined, self.floats)
-            self.contexts[key] = Contexts(effects, over=self._over, floats=self.floats, defined=defined)
+            self.contexts[key] = Contexts(
+                effects, over=self._over, floats=self.floats, defined=defined, decides=decides
+            )
         found = self.contexts[key]
         found.conflicts = 0
         return found

@@ -49,7 +49,7 @@ def computed(expr: Expr, *, library: bool = True) -> Const | None:
     except ArithmeticFault:
         return None
     value = found.pop() if len(found) == 1 else None
-    return Const(value, expr.dtype) if value is not None and _is_plain(value, expr.dtype) else None
+    return Const(value, expr.dtype) if value is not None and is_plain(value, expr.dtype) else None
 
 
 def _readings(operand: Const) -> tuple[Scalar, ...]:
@@ -59,9 +59,9 @@ def _readings(operand: Const) -> tuple[Scalar, ...]:
     value = rounded(operand.value, operand.dtype)
     if value == 0.0:
         return value, -value
-    return (value,) if _is_plain(value, operand.dtype) else ()
+    return (value,) if is_plain(value, operand.dtype) else ()
 
 
-def _is_plain(value: Scalar, dtype: DType) -> bool:
+def is_plain(value: Scalar, dtype: DType) -> bool:
     """Whether a number is neither NaN nor subnormal."""
     return not dtype.is_float or (value == value and (value == 0.0 or abs(value) >= float_tiny(dtype)))

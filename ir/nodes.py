@@ -45,6 +45,7 @@ IterKind = Literal["spatial", "reduce", "opaque"]
 
 COMPARE_OPS: tuple[str, ...] = get_args(Compare)
 LOGICAL_OPS: tuple[str, ...] = get_args(Logical)
+MIRRORED: dict[str, Compare] = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 NEGATED: dict[str, Compare] = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 BITWISE_OPS: tuple[str, ...] = get_args(Bitwise)
 INTEGER_ONLY_OPS = ("floordiv", "floormod", "truncdiv", "truncmod", *BITWISE_OPS)

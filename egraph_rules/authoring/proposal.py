@@ -79,6 +79,10 @@ class Here:
         """Whether evaluating an expression can neither fault nor give undef."""
         return self.contexts.decided(self.facts, expr)
 
+    def defined(self, expr: Expr) -> bool:
+        """Whether an expression is not arbitrary, as far as evaluating it does not fault."""
+        return self.contexts.defined(self.facts, expr)
+
     def in_bounds(self, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Whether an access stays inside its buffer."""
         return self.contexts.in_bounds(self.facts, buffer, indices)

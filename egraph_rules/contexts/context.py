@@ -21,18 +21,22 @@ from typing import cast
 import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
-from egraph_rules.contexts.elements import Elements, assured, elements
+from egraph_rules.contexts.elements import assured, elements, told
 from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
+from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.spoiling import few, less, relied, same_regions, told_of
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
+from ir.analysis.definedness import writes_defined
 from ir.analysis.effects import EffectAnalysis, LoopSets, before
+from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
+    TRUE,
     Alloc,
     Assert,
     Assume,
@@ -53,7 +57,7 @@ from ir.nodes import (
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, walk
+from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, has_undef, loads, walk
 
 Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 
@@ -73,16 +77,20 @@ class Contexts:
         over: Callable[[], bool] = lambda: False,
         floats: Floats = DEFAULT_FLOATS,
         defined: Collection[Buffer] = (),
+        decides: bool = True,
     ) -> None:
         """Start without any context; `operations` of isl are the budget of a question, `floats` the policy.
 
-        `defined` are the buffers that never hold anything arbitrary.
+        `defined` are the buffers that never hold anything arbitrary; of others it is followed where they do not, unless
+        the program `decides` nothing: without a branch or selection nobody asks.
         Once there is no time left (`over`), what has not been answered yet is unknown, and new contexts are weak.
         """
         self.effects = effects
         self.over = over
         self._defined = frozenset(defined)
+        self._decides = decides
         self._values = Values(self, floats)
+        self._ranges = Ranges(self, floats)
         self._faults = Faults(self, self._values)
         self.prover = prover
         self.operations = operations
@@ -269,7 +277,7 @@ class Contexts:
         kept = replace(
             f,
             domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
-            known=told_of(self._after(f.known, first), {*rest.reads, *rest.may}),
+            known=told_of(self._after(f, first), {*rest.reads, *rest.may, *_bindings(f.known, second)}),
             conditions=tuple((c, v) for c, v in conditions if not _reads_any(c, done.may)),
         )
         if kept.domain.is_empty():
@@ -285,10 +293,13 @@ class Contexts:
         domain = f.domain.intersect(sets.may)
         if domain.is_empty():
             return IMPOSSIBLE, NO_PERMISSION
-        f = replace(f, known=told_of(f.known, {*body.reads, *body.may}))
+        f = replace(f, known=told_of(f.known, {*body.reads, *body.may, *_bindings(f.known, loop.body)}))
         about = matters(f)
         changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
-        known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body))
+        known = held.joined(held.without(f.known, changed), self.effects.bounded(f.known, loop.body, f.domain))
+        written = {(b, v): r for (b, v), r in f.known.items() if b in body.may and v.same(TRUE)}
+        if written and self._defines(f, loop.body, domain):
+            known = held.joined(known, written)
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, body.may))
         live = self._live_after_iteration(sets, permissions, loop)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
@@ -337,15 +348,39 @@ class Contexts:
         conditions = tuple((c, v) for c, v in f.conditions if not _reads_any(c, written))
         return self._add_facts(replace(f.entering(loop), domain=domain, known=known, conditions=conditions))
 
-    def _after(self, known: Contents, stmt: Stmt) -> Contents:
+    def _after(self, f: Facts, stmt: Stmt) -> Contents:
         """What is known once a statement has run."""
-        return held.joined(fx.after(known, self.effects.of(stmt)), self.effects.bounded(known, stmt))
+        done = self.effects.of(stmt)
+        told = held.joined(fx.after(f.known, done), self.effects.bounded(f.known, stmt, f.domain))
+        followed = {b: r for b, r in done.must.items() if b not in self._defined and b.dtype is not DType.BOOL}
+        if not (self._decides and followed and self._defines(f, stmt, f.domain)):
+            return told
+        kept = {(b, v): r for (b, v), r in f.known.items() if b in done.may and v.same(TRUE)}
+        return held.joined(told, kept, {(b, TRUE): r for b, r in followed.items()})
+
+    def _defines(self, f: Facts, stmt: Stmt, domain: isl.Set) -> bool:
+        """Whether all that a statement writes is no undef, by what is known before it."""
+        if not writes_defined(stmt):
+            return False
+        for buffer, region in self.effects.of(stmt).reads.items():
+            defined = self._box(buffer) if buffer in self._defined else f.known.get((buffer, TRUE))
+            read = region.intersect_params(domain)
+            if not (read.is_empty() if defined is None else read.is_subset(defined)):
+                return False
+        fresh = ((self.effects.of(s.body).reads, s.buffer) for s in walk(stmt) if isinstance(s, Alloc))
+        return all(fx.get(read, local).is_empty() for read, local in fresh)
 
     def _let(self, facts: int, stmt: Let) -> int:
         f = self._facts[facts]
         # A scope of its own even where nothing is learned: classes of one context may name each other's variables.
         domain = f.domain.intersect(bound_to(stmt.var, stmt.value))
-        return self._add_facts(replace(f, domain=domain, scope=(*f.scope, stmt.var), bound=len(self._facts)))
+        known = f.known
+        told = has_loads(stmt.value) or not stmt.var.dtype.is_integer
+        if told and self.defined(facts, stmt.value):  # else the name is one value, and each reading may be another
+            known = {**known, (held.binding(stmt.var), stmt.value): pb.whole(0)}
+        return self._add_facts(
+            replace(f, domain=domain, known=known, scope=(*f.scope, stmt.var), bound=len(self._facts))
+        )
 
     def _alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
         f, d = self._facts[facts], self._live[permissions]
@@ -366,7 +401,7 @@ class Contexts:
 
         `spoiled` is what permissions may have spoiled of some buffers where the facts are used, `relied` what the facts
         rely on where the permissions are used; in a sequence these are what is not `live`, and what `facts.known` is
-        about. "Arbitrary contents" is a fact only about contents nobody has written, so it always yields.
+        about. What says no more than whether contents are arbitrary always yields.
         """
         if not live:
             return facts, live
@@ -376,8 +411,8 @@ class Contexts:
             self.conflicts += 1
         known, conditions = facts.known, facts.conditions
         if facts.priority is Priority.FACTS:
-            arbitrary: Contents = {(b, v): r for (b, v), r in known.items() if isinstance(v, Undef)}
-            known = {**known, **less(arbitrary, spoiled({b for b, _ in arbitrary}))}
+            idle: Contents = {(b, v): r for (b, v), r in known.items() if held.is_idle(b, v)}
+            known = {**known, **less(idle, spoiled({b for b, _ in idle}))}
             live = {b: r for b, r in live.items() if b not in needed}
             for buffer, region in relied:
                 if buffer in live:
@@ -424,6 +459,7 @@ class Contexts:
             value = self.value(facts, cond)
             if isinstance(value, Const):
                 return bool(value.value)
+            return self._ranges.compared(facts, cond)
         return found if isinstance(found, bool) else None
 
     def _truth_of_elements(self, f: Facts, cond: Expr) -> bool | None:
@@ -463,6 +499,10 @@ class Contexts:
         """The variables that have one value only, and which."""
         found = self._ask(("pinned", facts), lambda: pb.pinned(self._facts[facts].domain), {})
         return cast("Mapping[str, int]", found)
+
+    def bound(self, facts: int, var: Var) -> Expr | None:
+        """What a name was bound to, as far as that reads elements that still hold what they held then."""
+        return self.contents(facts, held.binding(var), ())
 
     def contents(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> Expr | None:
         """What is known to be stored at a location: a constant, `Undef` for arbitrary contents, or an expression."""
@@ -515,8 +555,16 @@ class Contexts:
         """Whether an element is defined: its buffer holds nothing else, or something is known to hold of it."""
         if load.buffer in self._defined and self.in_bounds(facts, load.buffer, load.indices):
             return True
-        known = self._ask(("told", facts, load), lambda: elements(self._facts[facts], (load,)), None)
-        return isinstance(known, Elements) and load in known
+        known = self._ask(("told", facts, load), lambda: self._is_told(self._facts[facts], load), False)
+        return bool(known)
+
+    @staticmethod
+    def _is_told(f: Facts, load: Load) -> bool:
+        """Whether some condition is known to hold of an element, which it can only if that is no undef."""
+        if next(told(f, load), None) is not None:
+            return True
+        named = elements(f, (load,))
+        return named is not None and load in named
 
     def only_writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether all that a statement does is to write what may hold anything afterwards.
@@ -543,6 +591,10 @@ class Contexts:
     def adds_nothing(self, facts: int, store: Store) -> bool:
         """Whether `A[i] = A[i] op e` leaves A as it is, since e is neutral to op."""
         return self._values.adds_nothing(facts, store)
+
+    def one_number(self, facts: int, expr: Expr) -> Const | None:
+        """The number that a float is where its bounds leave no other."""
+        return self._ranges.number(facts, expr)
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
@@ -605,10 +657,11 @@ def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
 
 
 def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
-    """Data-dependent conditions that a statement leaves true."""
+    """Conditions that a statement leaves true, and that sets of values of variables do not express."""
     match stmt:
         case Assume(cond=cond) | Assert(cond=cond):
-            yield from ((c, v) for c, v in _conjuncts(cond, True) if has_loads(c) and not has_undef(c))
+            parts = ((c, v) for c, v in _conjuncts(cond, True) if not has_undef(c))
+            yield from ((c, v) for c, v in parts if has_loads(c) or not pb.condition(c).exact)
         case Seq(stmts=stmts):
             for k, part in enumerate(stmts):
                 later = {buffer for rest in stmts[k + 1 :] for buffer in buffers_written(rest)}
@@ -617,6 +670,12 @@ def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
                         yield cond, value
         case _:
             pass
+
+
+def _bindings(known: Contents, stmt: Stmt) -> set[Buffer]:
+    """The bound names that something is known of and that a statement uses."""
+    bound = {b for b, _ in known if held.is_binding(b)}
+    return bound & {held.binding(v) for e in all_exprs(stmt) for v in free_vars(e)} if bound else bound
 
 
 def _reads_any(cond: Expr, written: Collection[Buffer]) -> bool:

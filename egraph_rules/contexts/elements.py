@@ -14,7 +14,7 @@ from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
 from ir.presburger import sets as pb
 from ir.presburger.opaque import values_of
 from ir.shown import text_order
-from ir.traverse import is_lazy, loads, map_expr
+from ir.traverse import has_loads, is_lazy, loads, map_expr
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.facts import Facts
@@ -49,19 +49,19 @@ class Elements:
 def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
     """The elements that expressions read and that something is known about in a context; None for none."""
     read = {load for expr in exprs for load in loads(expr)}
-    told = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
-    told += [(cond, True) for load in sorted(read, key=text_order) for cond in _told(facts, load)]
-    return Elements(told) if told else None
+    known = [(c, v) for c, v in facts.conditions if _compares(c) and any(load in read for load in loads(c))]
+    known += [(c, True) for load in sorted(read, key=text_order) for c in told(facts, load) if has_loads(c)]
+    return Elements(known) if known else None
 
 
 def assured(facts: Facts, cond: Expr) -> bool:
     """Whether a condition is known of an element that it reads, word for word or with a number further off."""
-    return any(_implies(known, cond) for load in loads(cond) for known in _told(facts, load))
+    return any(_implies(known, cond) for load in loads(cond) for known in told(facts, load))
 
 
-def _told(facts: Facts, load: Load) -> Iterator[Expr]:
+def told(facts: Facts, load: Load) -> Iterator[Expr]:
     """The conditions that are known to hold of an element."""
-    known = [(c, r) for (b, c), r in facts.known.items() if b == load.buffer and held.is_condition(b, c)]
+    known = facts.conditions_on(load.buffer)
     spot = facts.spot(load.indices) if known else None
     for cond, region in known:
         here = held.at(cond, load.indices)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import islpy as isl
@@ -56,11 +56,24 @@ class Facts:
     trips: tuple[Trip, ...] = ()
     assumed: tuple[tuple[Expr, bool], ...] = ()  # every condition found so far, if there is a second prover
     bound: int = 0
+    _spots: dict[tuple[Expr, ...], isl.Set | None] = field(init=False, default_factory=dict, repr=False)
+    _conditions: dict[Buffer, list[tuple[Expr, isl.Set]]] = field(init=False, default_factory=dict, repr=False)
 
-    def spot(self, indices: Iterable[Expr]) -> isl.Set | None:
+    def spot(self, indices: tuple[Expr, ...]) -> isl.Set | None:
         """The element that indices name, wherever they are evaluated; None where one is not quasi-affine."""
-        spot = pb.point(indices)
-        return None if spot is None else spot.intersect_params(self.domain)
+        if indices not in self._spots:
+            spot = pb.point(indices)
+            self._spots[indices] = None if spot is None else spot.intersect_params(self.domain)
+        return self._spots[indices]
+
+    def conditions_on(self, buffer: Buffer) -> list[tuple[Expr, isl.Set]]:
+        """What is known to hold of elements of a buffer, and of which."""
+        if not self._conditions:
+            for (about, value), region in self.known.items():
+                if held.is_condition(about, value):
+                    self._conditions.setdefault(about, []).append((value, region))
+            self._conditions.setdefault(buffer, [])
+        return self._conditions.get(buffer, [])
 
     def entering(self, loop: For) -> Facts:
         """The same in the body of a loop, for a place that knows of no second prover."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import islpy as isl
 
-from ir.nodes import Binary, Expr, Unary
+from ir.dtypes import DType
+from ir.nodes import Binary, Cast, Expr, Unary
 from ir.presburger import sets as pb
 from ir.presburger.intervals import Range, combined
 from ir.traverse import free_vars
@@ -22,7 +23,7 @@ def fits(expr: Expr, domain: isl.Set) -> bool:
     return found is not None and expr.dtype.min <= found[0] and found[1] <= expr.dtype.max
 
 
-def _range(expr: Expr, domain: isl.Set) -> Range:
+def bounds(expr: Expr, domain: isl.Set) -> Range:
     """The least and the greatest value of an expression, or bounds on them; its dtype's at worst."""
     limits = expr.dtype.min, expr.dtype.max
     exact = _affine_range(expr, domain)
@@ -49,9 +50,12 @@ def _operation(expr: Expr, domain: isl.Set) -> Range | None:
     """Bounds on the mathematical result of an operation, before its dtype limits it; None if there are none."""
     match expr:
         case Unary(op="neg", operand=a):
-            low, high = _range(a, domain)
+            low, high = bounds(a, domain)
             return -high, -low
         case Binary(op="add" | "sub" | "mul" | "min" | "max" as op, lhs=a, rhs=b):
-            return combined(op, _range(a, domain), _range(b, domain))
+            return combined(op, bounds(a, domain), bounds(b, domain))
+        case Cast(dtype=dtype, operand=a) if a.dtype is DType.BOOL or a.dtype.is_integer:
+            low, high = (0, 1) if a.dtype is DType.BOOL else bounds(a, domain)
+            return (low, high) if dtype.min <= low and high <= dtype.max else None
         case _:
             return None

@@ -10,7 +10,7 @@ import islpy as isl
 
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions
-from ir.nodes import Buffer, Undef
+from ir.nodes import Buffer
 from ir.presburger import sets as pb
 
 _MAX_PIECES = 16
@@ -42,7 +42,7 @@ def told_of(known: Contents, buffers: Collection[Buffer]) -> Contents:
     """What is known of buffers, and of those that their values read."""
     told_by: dict[Buffer, set[Buffer]] = defaultdict(set)
     for buffer, value in known:
-        told_by[buffer] |= held.reads(value)
+        told_by[buffer] |= {*held.reads(value), *held.names(value)}
     wanted, left = set(buffers), list(buffers)
     while left:
         more = told_by.get(left.pop(), set()) - wanted
@@ -54,7 +54,7 @@ def told_of(known: Contents, buffers: Collection[Buffer]) -> Contents:
 def relied(known: Contents, live: Regions, domain: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
     """What facts rely on among buffers that may be spoiled: where they know a value, and what that value reads."""
     for (buffer, value), region in known.items():
-        if buffer in live and not isinstance(value, Undef):
+        if buffer in live and not held.is_idle(buffer, value):
             yield buffer, region
         if held.is_function(value) and any(b in live for b in held.reads(value)):
             for read, spots in held.read_by(value, region.intersect_params(domain)):

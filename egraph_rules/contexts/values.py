@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never, cast
 
+import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.ids import IMPOSSIBLE
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -59,6 +60,8 @@ class Values:
             return None
         self._open.add(key)
         found = self._value(facts, expr)
+        if found is None and expr.dtype.is_float and isinstance(expr, (Binary, Unary)):
+            found = self._contexts.one_number(facts, expr)
         self._open.remove(key)
         if found is not None or not self._contexts.over():
             self._known[key] = found
@@ -68,15 +71,10 @@ class Values:
         match cast(AnyExpr, expr):
             case Var():
                 number = self._contexts.constant(facts, expr) if expr.dtype.is_integer else None
-                return None if number is None else Const(number, expr.dtype)
+                bound = self._contexts.bound(facts, expr) if number is None else None
+                return self._following(facts, bound) if number is None else Const(number, expr.dtype)
             case Load(buffer=buffer, indices=indices):
-                held = self._contexts.contents(facts, buffer, indices)
-                if held is None or self._followed >= MAX_FOLLOWED:
-                    return None
-                self._followed += 1
-                found = self.of(facts, held)
-                self._followed -= 1
-                return found
+                return self._following(facts, self._contexts.contents(facts, buffer, indices))
             case Select(cond=cond, then=a, other=b):
                 return self._value_of_arm(facts, cond, a, b)
             case Binary(op="and" | "or" as op, lhs=a, rhs=b):
@@ -96,6 +94,15 @@ class Values:
                 return known
             case other:
                 assert_never(other)
+
+    def _following(self, facts: int, held: Expr | None) -> Value | None:
+        """The value of what an element is known to hold, or a name to be bound to."""
+        if held is None or self._followed >= MAX_FOLLOWED:
+            return None
+        self._followed += 1
+        found = self.of(facts, held)
+        self._followed -= 1
+        return found
 
     def _value_of_operation(
         self, facts: int, expr: Binary, operands: tuple[Value | None, Value | None]
@@ -170,6 +177,8 @@ class Values:
             return expr
 
         def known(part: Expr) -> Expr:
+            if isinstance(part, Cast) and isinstance(part.operand, Cast):
+                return self._through(facts, part, part.operand)
             if not (isinstance(part, Load) and part.dtype.is_integer):
                 return part
             value = self.of(facts, part)
@@ -179,3 +188,11 @@ class Values:
             return part if held is None or isinstance(held, Undef) or has_loads(held) else held
 
         return map_expr(expr, known)
+
+    def _through(self, facts: int, outer: Cast, inner: Cast) -> Expr:
+        """A cast of a cast without the inner one, where that keeps the number."""
+        given, dtype = inner.operand, inner.dtype
+        if not (given.dtype.is_integer and dtype.is_integer):
+            return outer
+        low, high = intervals.bounds(given, self._contexts.facts(facts).domain)
+        return Cast(outer.dtype, given) if dtype.min <= low and high <= dtype.max else outer

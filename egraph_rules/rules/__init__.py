@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.rules.affine import AFFINE_RULES
-from egraph_rules.rules.algebra import ALGEBRA_RULES, collected, max_covers, max_known, min_covers, min_known
+from egraph_rules.rules.algebra import (
+    ALGEBRA_RULES,
+    cast_of_cast,
+    collected,
+    max_covers,
+    max_known,
+    min_covers,
+    min_known,
+)
 from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES, neutral_region
 from egraph_rules.rules.contents import CONTENTS_RULES
@@ -57,5 +65,5 @@ def search_rules() -> tuple[Rule, ...]:
     return (
         *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES,
         *SPLITTING_RULES, *MERGING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
-        neutral_region, collected, min_known, max_known, min_covers, max_covers,
+        neutral_region, collected, min_known, max_known, min_covers, max_covers, cast_of_cast,
     )  # fmt: skip

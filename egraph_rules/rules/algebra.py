@@ -15,10 +15,10 @@ import islpy as isl
 from egraph_rules.authoring.proposal import Here, rewrite_expr
 from egraph_rules.authoring.rule import INTEGER, SIGNED, Term, defined, rule
 from ir.dtypes import DType
-from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Unary, Undef, Var, binary, const
+from ir.nodes import Binary, Cast, Const, Expr, Load, Select, Unary, Var, binary, const
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
-from ir.traverse import children, node_count, walk_expr
+from ir.traverse import children, node_count
 
 # Quotients and remainders by unknowns ---------------------------------------------------------------------------------
 
@@ -165,9 +165,9 @@ Polynomial = dict[Monomial, int]
 )
 def polynomial_form(expr: Expr, here: Here) -> Iterator[Expr]:
     """Sums, differences and products of integers, collected."""
-    if not expr.dtype.is_integer or not _is_ring(expr):
+    if not expr.dtype.is_integer or not is_ring(expr):
         return
-    if any(isinstance(e, (Load, Undef)) for e in walk_expr(expr)):
+    if not here.defined(expr):
         return  # two readings of undef may differ
     atoms = Atoms()
     terms = atoms.polynomial(expr)
@@ -185,9 +185,9 @@ def polynomial_form(expr: Expr, here: Here) -> Iterator[Expr]:
 )
 def collected(expr: Expr, here: Here) -> Iterator[Expr]:
     """Sums that multiply sums, or have like terms: what a search needs to see that two of them are equal."""
-    if not expr.dtype.is_integer or not _is_ring(expr) or _is_flat(expr):
+    if not expr.dtype.is_integer or not is_ring(expr) or _is_flat(expr):
         return
-    if any(isinstance(e, (Load, Undef)) for e in walk_expr(expr)):
+    if not here.defined(expr):
         return
     atoms = Atoms()
     terms = atoms.polynomial(expr)
@@ -227,10 +227,10 @@ def _has_sum(product: Expr) -> bool:
         case Binary(op="mul", lhs=a, rhs=b):
             return _has_sum(a) or _has_sum(b)
         case _:
-            return _is_ring(product)
+            return is_ring(product)
 
 
-def _is_ring(expr: Expr) -> bool:
+def is_ring(expr: Expr) -> bool:
     return (isinstance(expr, Unary) and expr.op == "neg") or (
         isinstance(expr, Binary) and expr.op in ("add", "sub", "mul")
     )
@@ -336,7 +336,7 @@ class Atoms:
 def _ring_parts(expr: Expr) -> Iterator[Expr]:
     """The parts of a sum of products, atoms included."""
     yield expr
-    if _is_ring(expr):
+    if is_ring(expr):
         for part in children(expr):
             yield from _ring_parts(part)
 
@@ -398,12 +398,15 @@ def bits_as_arithmetic(expr: Expr, here: Here) -> Iterator[Expr]:
     family="algebra",
 )
 def cast_of_cast(expr: Expr, here: Here) -> Iterator[Expr]:
-    """Casts of casts, and casts to the dtype that is there."""
+    """Casts of casts, also of those that an element is known to hold, and casts to the dtype that is there."""
     if not isinstance(expr, Cast) or not expr.dtype.is_integer:
         return
     inner = expr.operand
     if inner.dtype is expr.dtype:
         yield inner
+    if isinstance(inner, Load):
+        told = here.contents(inner.buffer, inner.indices)
+        inner = inner if told is None else told
     if not isinstance(inner, Cast) or not inner.operand.dtype.is_integer:
         return
     source, middle, x = inner.operand.dtype, inner.dtype, inner.operand

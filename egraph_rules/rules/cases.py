@@ -12,9 +12,27 @@ from dataclasses import replace
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
-from ir.analysis.effects import meeting
+from ir.analysis.effects import clash, meeting
 from ir.dtypes import DType
-from ir.nodes import SKIP, Binary, Block, Const, Expr, For, If, Let, Select, Seq, Stmt, Store, Undef, Var, seq
+from ir.nodes import (
+    SKIP,
+    Assert,
+    Assume,
+    Binary,
+    Block,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Undef,
+    Var,
+    seq,
+)
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.traverse import (
@@ -136,21 +154,40 @@ def _through_lets(stmt: Stmt, values: Mapping[Var, Expr]) -> Iterator[Expr]:
     family="conditionals",
 )
 def neighbours(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Adjacent branches of which the first condition decides the others: identical or complementary ones."""
+    """Branches of which the first condition decides the others, identical or complementary ones, with what commutes."""
     if not isinstance(stmt, Seq):
         return
     parts = list(flat(stmt))
     if sum(_branch(part) is not None for part in parts) < 2:
         return
-    out = [parts[0]]
-    for part in parts[1:]:
-        both = joined(out[-1], part, here)
-        if both is None:
+    out: list[Stmt] = []
+    for part in parts:
+        if _branch(part) is None or not _join(out, part, here):
             out.append(part)
-        else:
-            out[-1] = both
     if len(out) < len(parts):
         yield seq(*out)
+
+
+def _join(stmts: list[Stmt], last: Stmt, here: Here) -> bool:
+    """Make a branch one with an earlier one, if one of them may change places with all that is between them."""
+    for k in range(len(stmts) - 1, -1, -1):
+        between = stmts[k + 1 :]
+        both = joined(stmts[k], last, here)
+        if both is not None and all(_commute(last, s, here) for s in between):
+            stmts[k] = both
+            return True
+        if both is not None and all(_commute(stmts[k], s, here) for s in between):
+            stmts[k:] = [*between, both]
+            return True
+        if any(isinstance(s, (Assume, Assert)) for s in walk(stmts[k])):
+            return False
+    return False
+
+
+def _commute(one: Stmt, other: Stmt, here: Here) -> bool:
+    """Whether no statement touches what the other writes."""
+    found = here.ask(lambda: clash(here.effects(one), here.effects(other)).intersect(here.domain))
+    return found is not None and pb.within_budget(found.is_empty, False)
 
 
 def joined(first: Stmt, second: Stmt, here: Here) -> Stmt | None:

@@ -18,6 +18,7 @@ from ir.nodes import (
     Assume,
     Binary,
     Block,
+    Const,
     Evaluate,
     Expr,
     For,
@@ -114,9 +115,34 @@ def _shortened(loop: For, here: Here, iterations: Callable[[], isl.Set]) -> Iter
     if pb.within_budget(found.is_empty, False):
         yield SKIP
         return
-    new = pb.within_budget(lambda: _bounds(loop, here, found), None)
-    if new is not None and (not new[0].same(loop.start) or not new[1].same(loop.extent)):
+    strided = pb.within_budget(lambda: _strided(loop, found), None)
+    new = pb.within_budget(lambda: _bounds(loop, here, found), None) if strided is None else None
+    if strided is not None:
+        yield strided
+    elif new is not None and (not new[0].same(loop.start) or not new[1].same(loop.extent)):
         yield For(loop.var, *new, loop.body, loop.kind, loop.annotations, loop.span)
+
+
+def _strided(loop: For, useful: isl.Set) -> For | None:
+    """The loop over useful iterations that are `k * i + a` for numbers a and k > 1; None if they are not.
+
+    Which of these there are may hang on variables further out, as long as the range of the loop does not.
+    """
+    line = pb.line(useful, loop.var.name)
+    if line is None or not isinstance(loop.start, Const) or not isinstance(loop.extent, Const):
+        return None
+    step = line.get_stride(0).to_python()
+    if step < 2:
+        return None
+    first, last = (end.to_python() for end in (line.dim_min_val(0), line.dim_max_val(0)))
+    if not line.is_subset(isl.Set(f"{{ [i] : (i - {first}) mod {step} = 0 }}")):
+        return None
+    var, dtype = loop.var, loop.var.dtype
+    place = Binary("mul", var, const(step, dtype))
+    place = Binary("add", place, const(first, dtype)) if first else place
+    body = substitute(loop.body, {var: place})
+    count = const((last - first) // step + 1, dtype)
+    return For(var, const(0, dtype), count, body, loop.kind, loop.annotations, loop.span)
 
 
 def _is_guarded(stmt: Stmt) -> bool:

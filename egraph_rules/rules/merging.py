@@ -14,7 +14,7 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
 from egraph_rules.rules.cases import joined
-from ir.analysis.effects import Effects, Regions, meeting
+from ir.analysis.effects import Effects, Regions, clash, meeting
 from ir.nodes import Assert, Assume, Buffer, For, Seq, Stmt, Store
 from ir.presburger import sets as pb
 from ir.traverse import has_loads, seq, walk
@@ -52,7 +52,7 @@ class _Pairs:
 
     def commute(self, first: Stmt, second: Stmt) -> bool:
         """Whether no statement touches what the other writes."""
-        return self._empty("commute", first, second, lambda: _clash(*self._effects(first, second)))
+        return self._empty("commute", first, second, lambda: clash(*self._effects(first, second)))
 
     def in_order(self, first: For, second: For) -> bool:
         """Whether what a loop does in an iteration may come before what an earlier one does in later iterations."""
@@ -183,10 +183,6 @@ def _alike(first: For, second: For) -> bool:
 def _promises_only(loop: For) -> bool:
     """Whether a loop only assumes something, and vanishes after the search."""
     return not any(isinstance(s, Store) for s in walk(loop)) and any(isinstance(s, Assume) for s in walk(loop))
-
-
-def _clash(a: Effects, b: Effects) -> isl.Set:
-    return meeting(a.may, b.may).union(meeting(a.may, b.reads)).union(meeting(a.reads, b.may))
 
 
 def _disorder(loop: For, first: Effects, second: Effects) -> isl.Set:

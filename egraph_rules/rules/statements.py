@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from egraph_rules.authoring.parts import (
     FALSE,
     SKIP,
@@ -33,6 +35,13 @@ from egraph_rules.authoring.parts import (
     writes_what_is_dead,
 )
 from egraph_rules.authoring.parts import store_back as stored_back
+from egraph_rules.authoring.proposal import Here, flat, rewrite
+from egraph_rules.rules.algebra import Atoms, is_ring
+from ir.floats import Floats
+from ir.nodes import SKIP as NOTHING
+from ir.nodes import Binary, Expr, For, If, Seq, Stmt, Store
+from ir.operators import COMMUTATIVE
+from ir.traverse import children, with_children
 
 
 @parts("overcompute.then", because="where c holds s runs anyway, elsewhere s and t have the same effect")
@@ -68,6 +77,78 @@ def branch_false(s: Effect, t: Effect):
 @parts("branch.identical", because="both branches do the same")
 def branch_identical(c: Expression, s: Statement):
     return branch(c, s, s), s
+
+
+@rewrite(
+    law="if c: s else: t  =  s   where s and t do the same in the same way but for the order of terms",
+    because="equal sums of products, in which no part overflows where none of the other arm does",
+    family="branch",
+)
+def alike(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Run one arm for both where they differ in how sums and products are written."""
+    if not isinstance(stmt, If) or NOTHING in (stmt.then, stmt.other):
+        return
+    for truth, arm, other in ((False, stmt.then, stmt.other), (True, stmt.other, stmt.then)):
+        inside = here.under(stmt.cond, truth)
+        if inside is not None and _alike(arm, other, inside):
+            yield arm
+            return
+
+
+def _alike(new: Stmt, old: Stmt, here: Here) -> bool:
+    """Whether two statements do the same, and the new one faults only where the old one does."""
+    match new, old:
+        case Store(), Store() if new.buffer == old.buffer:
+            return _all_alike((*new.indices, new.value), (*old.indices, old.value), here)
+        case Seq(), Seq():
+            ours, theirs = list(flat(new)), list(flat(old))
+            return len(ours) == len(theirs) and all(_alike(a, b, here) for a, b in zip(ours, theirs, strict=True))
+        case For(), For() if new.var.same(old.var) and new.kind == old.kind:
+            same = _all_alike((new.start, new.extent), (old.start, old.extent), here)
+            return same and _alike(new.body, old.body, here)
+        case _:
+            return new == old
+
+
+def _all_alike(new: Sequence[Expr], old: Sequence[Expr], here: Here) -> bool:
+    return len(new) == len(old) and all(_equal(a, b, here) for a, b in zip(new, old, strict=True))
+
+
+def _equal(new: Expr, old: Expr, here: Here) -> bool:
+    """Whether two expressions have one value, and the new one faults only where the old one does."""
+    if new.same(old):
+        return True
+    if new.dtype is old.dtype and new.dtype.is_integer and is_ring(new) and is_ring(old):
+        return _equal_sums(new, old, here)
+    one_operator = len(children(new)) == len(children(old)) and with_children(new, children(old)).same(old)
+    return one_operator and _operands_equal(new, old, here)
+
+
+def _equal_sums(new: Expr, old: Expr, here: Here) -> bool:
+    atoms = Atoms()
+    terms = atoms.polynomial(new)
+    old = _in_terms_of(atoms.exprs, old, here)
+    # What cancels out is read all the same: of undef two readings may differ.
+    if terms is None or terms != atoms.polynomial(old) or set[int]().union(*terms) != set(range(len(atoms.exprs))):
+        return False
+    return not new.dtype.is_signed or atoms.stay_in_range(old, new, here)
+
+
+def _in_terms_of(atoms: Sequence[Expr], total: Expr, here: Here) -> Expr:
+    """A sum of products with these atoms for those of its own that are written in another way."""
+    if is_ring(total):
+        return with_children(total, tuple(_in_terms_of(atoms, part, here) for part in children(total)))
+    return next((a for a in atoms if a.dtype is total.dtype and _equal(a, total, here)), total)
+
+
+def _operands_equal(new: Expr, old: Expr, here: Here) -> bool:
+    ours, theirs = children(new), children(old)
+    if _all_alike(ours, theirs, here):
+        return True
+    commutes = isinstance(new, Binary) and any(
+        law.op == new.op and new.lhs.dtype.kind in law.kinds and law.floats is Floats.STRICT for law in COMMUTATIVE
+    )
+    return commutes and _all_alike(ours[::-1], theirs, here)
 
 
 @parts("noop.branch", because="a condition has no effect")
@@ -129,6 +210,6 @@ skip = definition_of_skip("noop.is_skip", because="by definition")
 
 STATEMENT_RULES = (
     overcompute_then, overcompute_else, select_then, select_else, branch_true, branch_false, branch_identical,
-    branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back, store_known_int, store_known_float,
-    dead, leaf_without_effect, skip,
+    alike, branch_noop, seq_noop, loop_noop, block_noop, let_noop, alloc_noop, store_back, store_known_int,
+    store_known_float, dead, leaf_without_effect, skip,
 )  # fmt: skip

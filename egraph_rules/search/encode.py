@@ -508,7 +508,9 @@ class Expander:
                 self._expand_select(facts, c, a, b)
             case Unary(operand=a) | Cast(operand=a):
                 self.expand_expr(facts, a)
-            case Var() | Const() | Undef():
+            case Var() as var:
+                self._follow(facts, number, self.contexts.bound(facts, var))
+            case Const() | Undef():
                 pass
             case other:
                 assert_never(other)

@@ -6,8 +6,11 @@ A value is a constant, `Undef` for arbitrary contents, or an expression over the
 leaves the values: the places that it wrote tell which iteration wrote them (value-based data flow, Feautrier,
 "Dataflow Analysis of Array and Scalar References").
 
+A name that a `let` binds is an element too, that of a buffer without axes (`binding`): what it was bound to is known of
+it as long as nothing writes what that reads.
+
 What is assumed of elements without saying what they are, such as `A[i] >= 0`, is known in the same way: a condition in
-the place of the value (`is_condition`).
+the place of the value (`is_condition`). That they are not arbitrary is the condition `True`.
 """
 
 from __future__ import annotations
@@ -17,12 +20,12 @@ from functools import lru_cache
 
 import islpy as isl
 
-from ir.analysis.invariants import keeps
+from ir.analysis.invariants import Side, keeps
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Load, Stmt, Store, Undef, Var
+from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Stmt, Store, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.traverse import free_vars, loads, node_count, substitute_expr
+from ir.traverse import free_vars, has_undef, loads, node_count, substitute_expr, walk
 
 Regions = dict[Buffer, isl.Set]
 Value = Expr
@@ -37,6 +40,16 @@ def coordinate(axis: int, dtype: DType) -> Var:
     return Var(f"${axis}", dtype)
 
 
+def binding(var: Var) -> Buffer:
+    """The one element that a bound name stands for, as a buffer without axes; variables of searches begin with `%`."""
+    return Buffer(f"%{var.name}", (), var.dtype)
+
+
+def is_binding(buffer: Buffer) -> bool:
+    """Whether this is no buffer of the program but a bound name."""
+    return buffer.name.startswith("%")
+
+
 def is_function(value: Value) -> bool:
     """Whether a value is neither a constant nor `Undef`, so that it depends on the place or on a state."""
     return not isinstance(value, (Const, Undef))
@@ -45,6 +58,14 @@ def is_function(value: Value) -> bool:
 def is_condition(buffer: Buffer, value: Value) -> bool:
     """Whether a value is none, but a condition that holds of the elements."""
     return value.dtype is DType.BOOL and buffer.dtype is not DType.BOOL
+
+
+def is_idle(buffer: Buffer, value: Value) -> bool:
+    """Whether nothing is said of elements that could not be said of any: that they are arbitrary, or are not.
+
+    It yields to whoever wants to leave something else there.
+    """
+    return isinstance(value, Undef) or (buffer.dtype is not DType.BOOL and value.same(TRUE))
 
 
 def stored(indices: tuple[Expr, ...], value: Expr) -> Value | None:
@@ -115,24 +136,59 @@ def read_by(value: Value, region: isl.Set) -> Iterator[tuple[Buffer, isl.Set]]:
         yield load.buffer, seen
 
 
-def bounded(contents: Contents, stmt: Stmt, written: Iterable[Buffer], defined: Collection[Buffer]) -> Contents:
-    """Of numbers that elements held before a statement, those that it moves them away from in one direction only.
+def bounded(
+    contents: Contents, stmt: Stmt, written: Iterable[Buffer], defined: Collection[Buffer], domain: isl.Set
+) -> Contents:
+    """What a statement leaves true of the buffers that it writes.
 
-    `written` are the buffers in question, `defined` those that hold nothing arbitrary.
+    That is a value that its stores write there themselves, and of numbers that elements held before, those that it
+    moves them away from in one direction only. `written` are the buffers in question, `defined` those that hold nothing
+    arbitrary, `domain` the values of variables.
     """
     kept: list[Contents] = []
     for (buffer, value), region in contents.items():
         if buffer not in written:
             continue
-        element = Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
-        for side in ("ge", "le"):
-            number = value
-            if isinstance(value, Binary) and value.op == side and value.lhs.same(element):
-                number = value.rhs
-            if isinstance(number, Const) and keeps(stmt, buffer, side, number, defined):
-                claim = Binary(side, element, number)
-                kept.append({(buffer, claim): region} if is_condition(buffer, claim) else {})
+        if _writes(stmt, buffer, value):
+            kept.append({(buffer, value): region})
+        for side, number in _bounds(buffer, value, region, contents, domain):
+            claim = Binary(side, _element(buffer), number)
+            if is_condition(buffer, claim) and keeps(stmt, buffer, side, number, defined):
+                kept.append({(buffer, claim): region})
     return joined(*kept)
+
+
+def _writes(stmt: Stmt, buffer: Buffer, value: Value) -> bool:
+    """Whether all that a statement stores to a buffer is the value that is known there, whatever the places are."""
+    stores = [s for s in walk(stmt) if isinstance(s, Store)]
+    if is_condition(buffer, value) or has_undef(value) or any(s.buffer in reads(value) for s in stores):
+        return False
+    told = [(at(value, s.indices), s.value) for s in stores if s.buffer == buffer]
+    return all(known is not None and known.same(new) for known, new in told)
+
+
+def _element(buffer: Buffer) -> Load:
+    """Any element of a buffer."""
+    return Load(buffer, tuple(coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
+
+
+def _bounds(
+    buffer: Buffer, value: Value, region: isl.Set, contents: Contents, domain: isl.Set
+) -> Iterator[tuple[Side, Const]]:
+    """Numbers that what is known of elements says they are no less, or no greater, than."""
+    match value:
+        case Const():
+            yield from (("ge", value), ("le", value))
+        case Binary(op="ge" | "le" as side, lhs=element, rhs=Const() as number) if element.same(_element(buffer)):
+            yield side, number
+        case Load(buffer=other) if other != buffer:
+            claims = [(c, where) for (b, c), where in contents.items() if b == other and is_condition(b, c)]
+            seen = dict(read_by(value, region.intersect_params(domain)))[other] if claims else None
+            for claim, where in claims:
+                if seen is not None and seen.is_subset(where):
+                    yield from _bounds(other, claim, where, {}, domain)
+        case _:
+            pass
 
 
 def without(contents: Contents, written: Mapping[Buffer, isl.Set]) -> Contents:
@@ -187,6 +243,12 @@ def closed(value: Value, region: isl.Set, var: Var, scope: Mapping[str, Var]) ->
 def reads(value: Value) -> frozenset[Buffer]:
     """The buffers that a value reads."""
     return frozenset(load.buffer for load in loads(value))
+
+
+@lru_cache(maxsize=4096)
+def names(value: Value) -> frozenset[Buffer]:
+    """The bindings of the variables of a value."""
+    return frozenset(map(binding, free_vars(value)))
 
 
 def of_store(store: Store, spot: isl.Set) -> Contents:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from ir.nodes import Assume, Buffer, Expr, Stmt, Store
+from ir.nodes import Assume, Buffer, Expr, Let, Stmt, Store
 from ir.traverse import has_loads, has_undef, loads, walk
 
 
@@ -28,3 +28,9 @@ def is_defined(value: Expr, known: Collection[Buffer]) -> bool:
     """Whether a value is not arbitrary, if what these buffers hold is not."""
     steady = all(e.buffer in known and not any(map(has_loads, e.indices)) for e in loads(value))
     return steady and not has_undef(value)
+
+
+def writes_defined(stmt: Stmt) -> bool:
+    """Whether a statement stores and binds nothing arbitrary, if no element that it reads is."""
+    values = [s.value for s in walk(stmt) if isinstance(s, (Store, Let))]
+    return all(is_defined(value, {load.buffer for load in loads(value)}) for value in values)

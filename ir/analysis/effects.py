@@ -16,6 +16,7 @@ import islpy as isl
 from ir.analysis import contents as held
 from ir.analysis.conditions import disjuncts
 from ir.analysis.contents import Contents, Regions, Value
+from ir.analysis.definedness import is_defined
 from ir.floats import Floats
 from ir.interning import Interned
 from ir.nodes import (
@@ -27,6 +28,7 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
+    Cast,
     Const,
     Evaluate,
     Expr,
@@ -51,10 +53,10 @@ from ir.traverse import (
     has_undef,
     is_lazy,
     loads,
+    node_count,
     stmt_children,
     substitute_expr,
     walk,
-    walk_expr,
 )
 
 _MAX_PIECES = 32  # regions with more pieces make every later question slow
@@ -113,6 +115,11 @@ def meeting(one: Regions, other: Regions) -> isl.Set:
         if buffer in other:
             result = result.union(region.intersect(other[buffer]).params())
     return result
+
+
+def clash(a: Effects, b: Effects) -> isl.Set:
+    """Where two statements may not change places: one touches what the other writes. A params set."""
+    return meeting(a.may, b.may).union(meeting(a.may, b.reads)).union(meeting(a.reads, b.may))
 
 
 def _apply(regions: Regions, fn: Callable[[isl.Set], isl.Set]) -> Regions:
@@ -186,7 +193,7 @@ class EffectAnalysis:
             case Seq(stmts=stmts):
                 result = Effects()
                 for part in stmts:
-                    kept = self.bounded(result.established, part)
+                    kept = self.bounded(result.established, part, pb.always())
                     result = then(result, self.of(part))
                     result.established = held.joined(result.established, kept)
                 return result
@@ -197,7 +204,7 @@ class EffectAnalysis:
                 self._meet(loop.var, loop.start, loop.extent)
                 return _loop(loop, self.of(loop.body), self._scope)
             case Let(var=var, value=value, body=body):
-                return _let(var, value, self.of(body))
+                return _let(var, value, self.of(body), self._defined)
             case Alloc(buffer=buffer, body=body):
                 return _alloc(buffer, self.of(body))
             case Assume(cond=cond):
@@ -214,11 +221,11 @@ class EffectAnalysis:
             case other:
                 assert_never(other)
 
-    def bounded(self, known: Contents, stmt: Stmt) -> Contents:
-        """Bounds that a statement keeps, of numbers that were known before."""
+    def bounded(self, known: Contents, stmt: Stmt, domain: isl.Set) -> Contents:
+        """Bounds that a statement keeps, of numbers that were known before, where variables are in a domain."""
         numbers = Floats.FINITE in self._floats
         written = {b for b in self.of(stmt).may if b in self._followed and (numbers or not b.dtype.is_float)}
-        return held.bounded(known, stmt, written, self._defined)
+        return held.bounded(known, stmt, written, self._defined, domain)
 
     def assumed(self, cond: Expr) -> Contents:
         """Buffer contents that a true condition fixes."""
@@ -398,7 +405,7 @@ def _established_by_loop(sets: LoopSets, var: Var, body: Effects, scope: Mapping
     return out
 
 
-def _let(var: Var, value: Expr, body: Effects) -> Effects:
+def _let(var: Var, value: Expr, body: Effects, defined: Collection[Buffer]) -> Effects:
     meaning = pb.affine(value) if var.dtype.is_integer else None
     names = (var.name,)
 
@@ -414,24 +421,40 @@ def _let(var: Var, value: Expr, body: Effects) -> Effects:
         reads=unite(read_regions(value), _apply(body.reads, union)),
         may=_apply(body.may, union),
         must=_apply(body.must, common),
-        established=held.joined(*_named(var, value, body, common)),
+        established=held.joined(*_named(var, value, body, defined, common)),
         holds=union(body.holds),
     )
 
 
-def _named(var: Var, value: Expr, body: Effects, common: Callable[[isl.Set], isl.Set]) -> Iterator[Contents]:
+def _named(
+    var: Var, value: Expr, body: Effects, defined: Collection[Buffer], common: Callable[[isl.Set], isl.Set]
+) -> Iterator[Contents]:
     """What a body establishes, without the name that was bound around it.
 
-    A name is one value where what it was bound to may be undef, and two readings of that are not: elements of buffers
-    are not put in its place.
+    A name is one value where what it was bound to may be undef, and two readings of that are not: elements are put in
+    its place only where they are `defined`, in buffers that the body leaves alone.
     """
+    one_value = is_defined(value, defined) and all(load.buffer not in body.may for load in loads(value))
     for (buffer, held_value), region in body.established.items():
         whole = held_value
         if any(v.name == var.name for v in free_vars(held_value)):
-            if any(isinstance(e, (Load, Undef)) for e in walk_expr(value)):
+            if not one_value:
                 continue
             whole = substitute_expr(held_value, {var: value})
+            region = region.intersect_params(_inside(value))
+            if node_count(whole) > held.MAX_NODES:
+                continue
         yield {(buffer, whole): common(region)}
+
+
+def _inside(value: Expr) -> isl.Set:
+    """Where all elements that a value reads are in their buffers, as a params set."""
+    result = pb.always()
+    for load in loads(value):
+        spot = pb.point(load.indices)
+        outside = pb.always() if spot is None else spot.subtract(pb.box(load.buffer.shape)).params()
+        result = result.subtract(outside)
+    return result
 
 
 def _alloc(buffer: Buffer, body: Effects) -> Effects:
@@ -452,7 +475,8 @@ def _alloc(buffer: Buffer, body: Effects) -> Effects:
 def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
     """Buffer contents that an assumption fixes: `c or A[i] == v` says A[i] is v wherever c is certainly false.
 
-    Where c hangs on data, A[i] is `select(c, A[i], v)`: that is v for whoever knows c to be false.
+    Where c hangs on data, or is nothing that sets express, A[i] is `select(c, A[i], v)`: that is v for whoever knows c
+    to be false.
     """
     match cond:
         case Binary(op="and", lhs=a, rhs=b):
@@ -461,8 +485,8 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
             parts = list(disjuncts(cond))
             for k, part in enumerate(parts):
                 others = [p for n, p in enumerate(parts) if n != k]
-                on_data = [p for p in others if has_loads(p)]
-                where = _all_false(p for p in others if not has_loads(p))
+                on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
+                where = _all_false(p for p in others if p not in on_data)
                 claims = [*_claims(part, on_data), *([] if on_data else _conditions(part))]
                 for key, region in claims:
                     yield key, region.intersect_params(where)
@@ -475,6 +499,7 @@ def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, 
             # of two elements of one buffer the first is told by the second, or they would tell each other for ever
             both = not (isinstance(a, Load) and isinstance(b, Load) and a.buffer == b.buffer)
             for place, value in ((a, b), (b, a)) if both else ((a, b),):
+                place, value = _narrowed(place, value)
                 spot = pb.point(place.indices) if isinstance(place, Load) else None
                 if isinstance(place, Load) and unless:
                     value = Select(reduce(lambda p, q: Binary("or", p, q), unless), place, value)
@@ -486,11 +511,24 @@ def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, 
             pass
 
 
+def _narrowed(place: Expr, value: Expr) -> tuple[Expr, Expr]:
+    """`cast(A[i]) == v` as `A[i] == cast(v)` where the cast changes no value: what A[i] equals is one of its dtype."""
+    match place:
+        case Cast(dtype=wide, operand=Load(dtype=narrow) as load) if wide.is_integer and narrow.is_integer:
+            if wide.min <= narrow.min and narrow.max <= wide.max:
+                return load, Cast(narrow, value)
+        case _:
+            pass
+    return place, value
+
+
 def _conditions(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """A comparison, as a condition on each integer element that it reads, whatever else holds."""
-    if not (isinstance(cond, Binary) and cond.op in COMPARE_OPS and cond.op != "eq" and cond.lhs.dtype.is_integer):
+    """A comparison, as a condition on each element that it reads, whatever else holds; of floats one with a number."""
+    if not (isinstance(cond, Binary) and cond.op in COMPARE_OPS and cond.op != "eq") or is_lazy(cond):
         return
-    if is_lazy(cond):
+    bound = any(isinstance(side, Load) and isinstance(other, Const)
+                for side, other in ((cond.lhs, cond.rhs), (cond.rhs, cond.lhs)))  # fmt: skip
+    if not (cond.lhs.dtype.is_integer or (cond.lhs.dtype.is_float and bound)):
         return
     for load in dict.fromkeys(loads(cond)):
         spot = pb.point(load.indices)

@@ -9,11 +9,10 @@ from ir.arith import ArithmeticFault, Scalar, fold_cast, rounded
 from ir.dtypes import DType
 from ir.errors import InterpretError
 from ir.functions import inlined
-from ir.nodes import COMPARE_OPS, NEGATED, Assume, Binary, Call, Cast, Expr, Load, Select, Unary, Undef, Var
+from ir.nodes import COMPARE_OPS, MIRRORED, NEGATED, Assume, Binary, Call, Cast, Expr, Load, Select, Unary, Undef, Var
 from ir.semantics.machine import Machine, Undefined
 from ir.traverse import has_loads
 
-_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 _ATTEMPT = 3  # what it takes to try to make a relation hold, in statements: both sides and the whole are evaluated
 
 
@@ -73,7 +72,7 @@ class Satisfier(Machine):
                 return self._require(a, wanted) or self._require(b, wanted)
             case Binary(op=op, lhs=a, rhs=b) if op in COMPARE_OPS and a.dtype is not DType.BOOL:
                 relation = op if wanted else NEGATED[op]
-                ways = [(relation, a, b), (_MIRRORED[relation], b, a)]
+                ways = [(relation, a, b), (MIRRORED[relation], b, a)]
                 return any(self._relate(*way, cond, wanted) for way in (reversed(ways) if self.backward else ways))
             case Binary(op=("eq" | "ne") as op, lhs=a, rhs=b) if not isinstance(a, Undef) and not isinstance(b, Undef):
                 same = (op == "eq") is wanted

@@ -1,0 +1,463 @@
+"""What follows from names for elements, from bounds of floats, and from conditions that sets do not express.
+
+Each case is a program with the one that an expert would write, or a trap: a program that only looks like one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from compare import assert_refines
+from egraph_rules import Floats, optimize
+from ir import parse, to_script
+from ir.nodes import If, PrimFunc, Select
+from ir.traverse import all_exprs, walk
+
+TILES = 'A: T.Buffer((4, 4), "float32"), S: T.Buffer((1,), "float32")'
+ROWS = 'A: T.Buffer((6, 4, 4), "float32"), M: T.Buffer((6,), "float32")'
+LINES = 'A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32'
+THREE = 'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), n: T.int32'
+ZERO = """
+    for i, j in T.grid(4, 4):
+        T.assume(4 * i + j < 14 or A[i, j] == 0.0)"""
+LOW = """
+    for i, a, b in T.grid(6, 4, 4):
+        T.assume(4 * a + b < 14 or A[i, a, b] == -1e30)"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Parameters, the lines of a body, and those of the body that the search ends with."""
+
+    params: str
+    start: str
+    end: str
+
+    def program(self) -> PrimFunc:
+        return parse(f"@T.prim_func\ndef f({self.params}):{self.start}\n").funcs[0]
+
+
+CASES = {
+    "a name for an element that is zero in padding": Case(
+        TILES,
+        f"""{ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        v = A[i, j]
+        if 4 * i + j < 14:
+            S[0] = S[0] + v * v""",
+        """
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        v = A[i, j]
+        S[0] = S[0] + v * v""",
+    ),
+    "names for elements through two stages": Case(
+        TILES,
+        f"""
+    B = T.alloc_buffer((4, 4), "float32"){ZERO}
+    for i, j in T.grid(4, 4):
+        v = T.max(A[i, j], 0.0)
+        w = v * 2.0
+        B[i, j] = w + v
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        x = B[i, j]
+        if 4 * i + j < 14:
+            S[0] = S[0] + x""",
+        """
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        x = T.max(A[i, j], 0.0) * 2.0 + T.max(A[i, j], 0.0)
+        S[0] = S[0] + x""",
+    ),
+    "a maximum is never below its start, which covers the padding": Case(
+        ROWS,
+        f"""{LOW}
+    for i in range(6):
+        M[i] = -1000.0
+        for a, b in T.grid(4, 4):
+            if 4 * a + b < 14:
+                M[i] = T.max(M[i], A[i, a, b])""",
+        """
+    for i in T.serial(6):
+        M[i] = -1000.0
+        for a, b in T.grid(4, 4):
+            M[i] = T.max(M[i], A[i, a, b])""",
+    ),
+    "a maximum that starts with an element whose bound is assumed": Case(
+        'A: T.Buffer((6, 8), "float32"), lens: T.Buffer((6,), "int32"), M: T.Buffer((6,), "float32")',
+        """
+    for i, j in T.grid(6, 8):
+        T.assume(j < lens[i] or A[i, j] == -1000.0)
+        T.assume(A[i, j] >= -1000.0)
+    for i in range(6):
+        M[i] = A[i, 0]
+        for j in range(1, 8):
+            if j < lens[i]:
+                M[i] = T.max(M[i], A[i, j])""",
+        """
+    for i in T.serial(6):
+        M[i] = A[i, 0]
+        for j in T.serial(1, 8):
+            M[i] = T.max(M[i], A[i, j])""",
+    ),
+    "the exponential of what is far below any maximum is zero": Case(
+        ROWS.replace("M:", 'L: T.Buffer((6,), "float32"), M:'),
+        f"""{LOW}
+    for i in range(6):
+        M[i] = -1000.0
+        for a, b in T.grid(4, 4):
+            if 4 * a + b < 14:
+                M[i] = T.max(M[i], A[i, a, b])
+        L[i] = 0.0
+        for a, b in T.grid(4, 4):
+            if 4 * a + b < 14:
+                L[i] = L[i] + T.exp(A[i, a, b] - M[i])""",
+        """
+    for i in T.serial(6):
+        M[i] = -1000.0
+        for a, b in T.grid(4, 4):
+            M[i] = T.max(M[i], A[i, a, b])
+        L[i] = 0.0
+        for a, b in T.grid(4, 4):
+            L[i] = L[i] + T.exp(A[i, a, b] - M[i])""",
+    ),
+    "no padding is above a threshold that is not negative": Case(
+        TILES.replace("S:", "t: T.float32, S:"),
+        f"""
+    T.assume(t >= 0.0){ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            if A[i, j] > t:
+                S[0] = S[0] + 1.0""",
+        """
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if A[i, j] > t:
+            S[0] = S[0] + 1.0""",
+    ),
+    "widths that are symbols": Case(
+        'A: T.Buffer((4, 8), "float32"), n: T.int32, w: T.int32, S: T.Buffer((1,), "float32")',
+        """
+    for i, j in T.grid(4, 8):
+        T.assume((j < w and w * i + j < n) or A[i, j] == 0.0)
+    S[0] = 0.0
+    for i, j in T.grid(4, 8):
+        if j < w and w * i + j < n:
+            S[0] = S[0] + A[i, j]""",
+        """
+    S[0] = 0.0
+    for i, j in T.grid(4, 8):
+        S[0] = S[0] + A[i, j]""",
+    ),
+    "a zero point that is a symbol, through a narrow dtype": Case(
+        'A: T.Buffer((4, 4), "int8"), zp: T.int32, B: T.Buffer((4, 4), "int8"), S: T.Buffer((1,), "int32")',
+        """
+    T.assume(-128 <= zp and zp <= 127)
+    for i, j in T.grid(4, 4):
+        T.assume(4 * i + j < 14 or T.cast(A[i, j], "int32") == zp)
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            B[i, j] = T.cast(T.min(T.max((T.cast(A[i, j], "int32") - zp) * 2 + zp, -128), 127), "int8")
+        else:
+            B[i, j] = T.cast(zp, "int8")
+    S[0] = 0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            S[0] = S[0] + (T.cast(B[i, j], "int32") - zp)""",
+        """
+    for i, j in T.grid(4, 4):
+        B[i, j] = T.cast(T.min(T.max((T.cast(A[i, j], "int32") - zp) * 2 + zp, -128), 127), "int8")
+    S[0] = 0
+    for i, j in T.grid(4, 4):
+        S[0] = S[0] + (T.cast(B[i, j], "int32") - zp)""",
+    ),
+    "stores of what is there, at places that data decide": Case(
+        'idx: T.Buffer((8,), "int32"), B: T.Buffer((16,), "float32")',
+        """
+    D = T.alloc_buffer((16,), "float32")
+    for p in range(8):
+        T.assume(0 <= idx[p] and idx[p] < 16)
+    for i in range(16):
+        D[i] = 1.0
+    for p in range(8):
+        D[idx[p]] = 1.0
+    for i in range(16):
+        B[i] = D[i] * B[i] + 2.0""",
+        """
+    for i in T.serial(16):
+        B[i] = B[i] + 2.0""",
+    ),
+    "equal conditions around a store that does not touch them": Case(
+        THREE,
+        """
+    for i in range(16):
+        if i < n:
+            B[i] = A[i]
+        C[i] = A[i] * 2.0
+        if i < n:
+            B[i] = B[i] + C[i]""",
+        """
+    for i in T.serial(16):
+        C[i] = A[i] * 2.0
+        if i < n:
+            B[i] = A[i] + C[i]""",
+    ),
+    "arms that write one sum in two ways, of which no part overflows elsewhere": Case(
+        LINES,
+        """
+    for i in range(16):
+        if i < n:
+            B[i] = i * 2 + 2 + A[i]
+        else:
+            B[i] = A[i] + (i + 1) * 2""",
+        """
+    for i in T.serial(16):
+        B[i] = i * 2 + 2 + A[i]""",
+    ),
+    "arms that read one element by two indices": Case(
+        LINES.replace("(16,)", "(40,)", 1),
+        """
+    for i in range(16):
+        if i < n:
+            B[i] = A[i * 2 + 2] * 3 + A[i]
+        else:
+            B[i] = A[i] + 3 * A[(i + 1) * 2]""",
+        """
+    for i in T.serial(16):
+        B[i] = A[i * 2 + 2] * 3 + A[i]""",
+    ),
+    "a product with what is zero in padding, of locals that are no undef": Case(
+        'X: T.Buffer((4, 4), "float32"), V: T.Buffer((4, 4), "float32"), O: T.Buffer((4,), "float32")',
+        """
+    E = T.alloc_buffer((4, 4), "float32")
+    Z = T.alloc_buffer((1,), "float32")
+    for e, g in T.grid(4, 4):
+        T.assume(4 * e + g < 14 or V[e, g] == 0.0)
+    Z[0] = 0.0
+    for e, g in T.grid(4, 4):
+        E[e, g] = T.exp(X[e, g])
+        Z[0] = Z[0] + E[e, g] * X[e, g]
+    for i in range(4):
+        O[i] = 0.0
+        for e, g in T.grid(4, 4):
+            if 4 * e + g < 14:
+                O[i] = O[i] + E[e, g] / Z[0] * V[e, g]""",
+        """
+    E = T.alloc_buffer((4, 4), "float32")
+    Z = T.alloc_buffer((1,), "float32")
+    Z[0] = 0.0
+    for e, g in T.grid(4, 4):
+        E[e, g] = T.exp(X[e, g])
+        Z[0] = Z[0] + E[e, g] * X[e, g]
+    for i in T.serial(4):
+        O[i] = 0.0
+        for e, g in T.grid(4, 4):
+            O[i] = O[i] + E[e, g] / Z[0] * V[e, g]""",
+    ),
+    "iterations that somebody needs are every fourth": Case(
+        'A: T.Buffer((32, 8), "float32"), W: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")',
+        """
+    P = T.alloc_buffer((32, 8), "float32")
+    for i, j in T.grid(32, 8):
+        P[i, j] = 0.0
+        for k in range(8):
+            P[i, j] = P[i, j] + A[i, k] * W[k, j]
+    for i, j in T.grid(8, 8):
+        B[i, j] = P[4 * i + 1, j]""",
+        """
+    P = T.alloc_buffer((32, 8), "float32")
+    for i, j in T.grid(8, 8):
+        P[i * 4 + 1, j] = 0.0
+        for k in T.serial(8):
+            P[i * 4 + 1, j] = P[i * 4 + 1, j] + A[i * 4 + 1, k] * W[k, j]
+    for i, j in T.grid(8, 8):
+        B[i, j] = P[4 * i + 1, j]""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_search_ends_with_what_an_expert_would_write(name: str) -> None:
+    case = CASES[name]
+    func = case.program()
+    best = optimize(func).best
+    assert to_script(best).split(":\n", 1)[1].strip() == case.end.strip()
+    assert assert_refines(func, best, np.random.default_rng(0)) > 0
+
+
+# By name: parameters, a body, and how many guards and selections must stay.
+TRAPS = {
+    "the element is written after it got a name": (
+        TILES,
+        f"""{ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        v = A[i, j]
+        A[i, j] = 3.0
+        if 4 * i + j < 14:
+            S[0] = S[0] + (v + 1.0) * A[i, j]""",
+        1,
+    ),
+    "the element is written before it gets a name": (
+        TILES,
+        f"""{ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        A[i, j] = A[i, j] + 3.0
+        v = A[i, j]
+        if 4 * i + j < 14:
+            S[0] = S[0] + v""",
+        1,
+    ),
+    "padding above the start of a maximum": (
+        ROWS,
+        f"""{LOW.replace("-1e30", "-10.0")}
+    for i in range(6):
+        M[i] = -1000.0
+        for a, b in T.grid(4, 4):
+            if 4 * a + b < 14:
+                M[i] = T.max(M[i], A[i, a, b])""",
+        1,
+    ),
+    "a maximum that may be as low as the padding has an exponential of one": (
+        ROWS.replace("M:", 'L: T.Buffer((6,), "float32"), M:'),
+        f"""{LOW}
+    for i in range(6):
+        M[i] = -1e30
+        for a, b in T.grid(4, 4):
+            M[i] = T.max(M[i], A[i, a, b])
+        L[i] = 0.0
+        for a, b in T.grid(4, 4):
+            if 4 * a + b < 14:
+                L[i] = L[i] + T.exp(A[i, a, b] - M[i])""",
+        1,
+    ),
+    "padding may be above a threshold that may be negative": (
+        TILES.replace("S:", "t: T.float32, S:"),
+        f"""
+    T.assume(t >= -1.0){ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            if A[i, j] > t:
+                S[0] = S[0] + 1.0""",
+        2,
+    ),
+    "widths that are other symbols": (
+        'A: T.Buffer((4, 8), "float32"), n: T.int32, w: T.int32, v: T.int32, S: T.Buffer((1,), "float32")',
+        """
+    for i, j in T.grid(4, 8):
+        T.assume(w * i + j < n or A[i, j] == 0.0)
+    S[0] = 0.0
+    for i, j in T.grid(4, 8):
+        if v * i + j < n:
+            S[0] = S[0] + A[i, j]""",
+        1,
+    ),
+    "stores of something else, at places that data decide": (
+        'idx: T.Buffer((8,), "int32"), S: T.Buffer((1,), "float32")',
+        """
+    D = T.alloc_buffer((16,), "float32")
+    for p in range(8):
+        T.assume(0 <= idx[p] and idx[p] < 16)
+    for i in range(16):
+        D[i] = 0.0
+    for p in range(8):
+        D[idx[p]] = 1.0
+    S[0] = 0.0
+    for i in range(16):
+        if i % 5 != 3:
+            S[0] = S[0] + D[i]""",
+        1,
+    ),
+    "a store in between changes the condition": (
+        THREE,
+        """
+    for i in range(16):
+        if A[i] > 0.0:
+            B[i] = A[i] + 1.0
+        A[i] = C[i]
+        if A[i] > 0.0:
+            B[i] = B[i] + C[i]""",
+        2,
+    ),
+    "arms whose sums overflow in other places": (
+        LINES,
+        """
+    for i in range(16):
+        if i < n:
+            B[i] = A[i] + B[i] + n
+        else:
+            B[i] = n + B[i] + A[i]""",
+        1,
+    ),
+    "a product with what is zero in padding, of a local that nobody wrote there": (
+        'X: T.Buffer((4, 4), "float32"), V: T.Buffer((4, 4), "float32"), O: T.Buffer((4,), "float32")',
+        """
+    E = T.alloc_buffer((4, 4), "float32")
+    for e, g in T.grid(4, 4):
+        T.assume(4 * e + g < 14 or V[e, g] == 0.0)
+    for e in range(4):
+        for g in range(4):
+            if e < 3 or g < 2:
+                E[e, g] = X[e, g]
+            else:
+                E[e, g] = T.undef()
+    for i in range(4):
+        O[i] = 0.0
+        for e, g in T.grid(4, 4):
+            if 4 * e + g < 14:
+                O[i] = O[i] + (E[e, g] - E[e, g]) + E[e, g] * V[e, g]""",
+        0,
+    ),
+    "which iterations do something hangs on the loop around": (
+        'A: T.Buffer((4, 16), "float32"), B: T.Buffer((4, 16), "float32")',
+        """
+    for i, j in T.grid(4, 16):
+        if (j - i) % 4 == 0:
+            B[i, j] = A[i, j] + 1.0""",
+        1,
+    ),
+}
+
+
+def _decisions(func: PrimFunc) -> int:
+    """How many branches and selections a program has."""
+    selections = sum(isinstance(e, Select) for e in all_exprs(func.body))
+    return selections + sum(isinstance(s, If) for s in walk(func.body))
+
+
+@pytest.mark.parametrize("name", TRAPS)
+def test_programs_that_only_look_alike_keep_their_guards(name: str) -> None:
+    params, body, guards = TRAPS[name]
+    func = parse(f"@T.prim_func\ndef f({params}):{body}\n").funcs[0]
+    result = optimize(func, k=3)
+    assert _decisions(result.best) >= guards, to_script(result.best)
+    for variant, _ in result.variants:
+        assert assert_refines(func, variant, np.random.default_rng(1)) > 0
+
+
+def test_a_name_for_what_is_arbitrary_is_one_value() -> None:
+    func = parse(
+        """@T.prim_func
+def f(B: T.Buffer((4,), "int32")):
+    L = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        v = L[i]
+        B[i] = v - v
+"""
+    ).funcs[0]
+    for variant, _ in optimize(func, k=3).variants:
+        assert assert_refines(func, variant, np.random.default_rng(1)) > 0
+
+
+def test_bounds_of_floats_need_the_freedom_that_nothing_is_nan() -> None:
+    case = CASES["no padding is above a threshold that is not negative"]
+    best = optimize(case.program(), floats=Floats.STRICT).best
+    assert _decisions(best) == 2, to_script(best)
