@@ -13,6 +13,7 @@ from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.semantics.interpret import interpret_with_undef
 from lower import compile
+from lower.check.sequential import run_sequentially
 from profiles import some
 
 HEAD = """
@@ -40,8 +41,7 @@ def check(func: PrimFunc, padded: str = PADDED, floats: Floats = DEFAULT_FLOATS)
     inside = np.empty(A.shape, bool)
     for i, jo, ji in np.ndindex(A.shape):
         inside[i, jo, ji] = eval(padded, {"i": i, "jo": jo, "ji": ji, "n": n})
-    W = np.where(inside.any(0), rng.standard_normal((4, 4)), 0).astype(np.float32)
-    W = np.where(inside.all(0), W, 0).astype(np.float32)
+    W = np.where(inside.all(0), rng.standard_normal((4, 4)), 0).astype(np.float32)
     assert not inside.all()
     rest = [np.zeros(6, np.float32), np.zeros(A.shape, np.float32)]
     wanted = interpret_with_undef(func, A, W, n, *rest)
@@ -136,3 +136,15 @@ def test_guarded_readers_cost_nothing_more() -> None:
     plain = parse(HEAD + "".join(f"    {x}\n" for x in GUARDED.format(PADDED, "A[i, jo, ji] * W[jo, ji]").split("\n")))
     sources = [compile(f).source.split('"""')[-1] for f in (func, plain.funcs[0])]
     assert sources[0] == sources[1]
+
+
+def test_a_check_leaves_out_what_is_arbitrary() -> None:
+    """Also where the loops run one element after the other, which know nothing of undef."""
+    func = program("for i, jo, ji in T.grid(6, 4, 4):\n    C[i, jo, ji] = W[jo, ji] * (A[i, jo, ji] + 1.0)")
+    inputs = {"A": np.ones((6, 4, 4), np.float32), "W": np.ones((4, 4), np.float32), "n": np.ones(6, np.int32)}
+    inputs |= {"S": np.ones(6, np.float32), "C": np.ones((6, 4, 4), np.float32)}
+    runs = [run_sequentially(func, inputs, undef)["C"] for undef in (0.0, 1e20)]
+    ((_, undef),) = interpret_with_undef(func, *inputs.values())
+    assert np.array_equal(runs[0] != runs[1], undef)
+    assert undef.any()
+    assert not undef.all()
