@@ -56,6 +56,7 @@ from ir.traverse import (
     with_children,
 )
 
+_MAX_PERIOD = 4  # a longer one makes long programs
 _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
 
 # Iterations grouped by a layout ---------------------------------------------------------------------------------------
@@ -75,6 +76,46 @@ def by_layout(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         new = pb.within_budget(lambda: _regrouped(stmt, here.domain, frozenset(), here), None)
         if new is not None and new != stmt and _PRICES.program(_unguarded(new)) < _PRICES.program(_unguarded(stmt)):
             yield new
+
+
+@rewrite(
+    law="for i in a .. a + k * n: s  =  for q in n: (s with i = a + k * q; ...; s with i = a + k * q + k - 1)",
+    because="the same iterations run in the same order",
+    family="loops",
+)
+def by_period(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Write out one period of a loop of steps whose iterations do one of a few things in turn, by `i % k`.
+
+    Steps in turn, such as sweeps over the red and the black places or over two copies of a state, have no condition and
+    no index left that asks whose turn it is.
+    """
+    if not isinstance(stmt, For) or stmt.kind != "serial" or not _is_of_steps(stmt, here):
+        return
+    first, count = here.constant(stmt.start), here.constant(stmt.extent)
+    period = next(iter(_periods(stmt)), None)
+    if first is None or count is None or period is None or count % period or count <= period:
+        return
+    dtype = stmt.var.dtype
+    places = (plus(Binary("mul", stmt.var, const(period, dtype)), const(first + r, dtype)) for r in range(period))
+    turns = [substitute(stmt.body, {stmt.var: place}) for place in places]
+    yield replace(stmt, start=const(0, dtype), extent=const(count // period, dtype), body=seq(*turns))
+
+
+def _is_of_steps(loop: For, here: Here) -> bool:
+    """Whether iterations read what others write, in several statements."""
+    effects = here.effects(loop.body)
+    return any(b in effects.reads for b in effects.may) and any(isinstance(s, For) for s in walk(loop.body))
+
+
+def _periods(loop: For) -> Iterator[int]:
+    """The numbers of turns that conditions and indices of a loop's body ask for."""
+    for expr in all_exprs(loop.body):
+        match expr:
+            case Binary(op="floormod", lhs=a, rhs=Const(value=int() as k)) if 1 < k <= _MAX_PERIOD:
+                if free_vars(a) == {loop.var} and _shift(a, loop.var) is not None:
+                    yield k
+            case _:
+                pass
 
 
 def _unguarded(stmt: Stmt) -> Stmt:
@@ -376,4 +417,4 @@ def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | Non
     return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
 
 
-SPLITTING_RULES = (by_layout, coalesced, at_condition)
+SPLITTING_RULES = (by_layout, by_period, coalesced, at_condition)

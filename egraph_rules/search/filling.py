@@ -16,13 +16,15 @@ from ir.analysis.effects import EffectAnalysis
 from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.floats import Floats
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Var, const
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary, Var, const
 from ir.operators import special
 from ir.presburger import sets as pb
-from ir.traverse import factors, loads, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, children, factors, loads, map_stmt, stmt_children, walk
 
 RULE = "padding.filled"
 LAW = "A[i] = undef  >=  A[i] = v   for a v that is neutral to a reader behind a guard"
+_ORDER = ("min", "max", "bitand", "bitor", "bitxor")
+_SAFE = {0: ("add", "mul"), 1: ("mul",)}  # operators that overflow with no operand beside such a number
 _Wanted = dict[Buffer, Const]
 
 
@@ -30,7 +32,8 @@ def filled(body: Stmt, floats: Floats) -> Stmt:
     """A program that leaves nothing undef of what guarded reductions read; the same one if there is nothing to fill."""
     wanted: _Wanted = {}
     for buffer, value in _wanted(body, floats, guarded=False):
-        wanted.setdefault(buffer, value)
+        if not _may_overflow(body, buffer, value):
+            wanted.setdefault(buffer, value)
     return map_stmt(_complete(body, wanted), on_stmt=lambda s: _without_undef(s, wanted)) if wanted else body
 
 
@@ -67,6 +70,25 @@ def _neutral(op: str, dtype: DType, floats: Floats) -> Scalar | None:
 def _holds(value: Scalar, buffer: Buffer) -> bool:
     """Whether an element of a buffer can be a number."""
     return buffer.dtype.is_float or (value == int(value) and buffer.dtype.min <= value <= buffer.dtype.max)
+
+
+def _may_overflow(body: Stmt, buffer: Buffer, value: Const) -> bool:
+    """Whether integers are calculated from a buffer, which undef does without a fault and this number may not."""
+    if not buffer.dtype.is_signed:
+        return False
+    safe = (*_ORDER, *_SAFE.get(int(value.value), ()))
+    return any(
+        e.dtype.is_signed and any(_is_element(part, buffer) for part in children(e))
+        for e in all_exprs(body)
+        if isinstance(e, Unary) or (isinstance(e, Binary) and e.op not in safe)
+    )
+
+
+def _is_element(expr: Expr, buffer: Buffer) -> bool:
+    """Whether an expression is an element of a buffer, in whatever dtype."""
+    while isinstance(expr, Cast):
+        expr = expr.operand
+    return isinstance(expr, Load) and expr.buffer == buffer
 
 
 def _without_undef(stmt: Stmt, wanted: _Wanted) -> Stmt:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+
 from egraph_rules.cost.target import Target, operator_cost
-from ir.analysis.dependence import Statement
-from ir.nodes import Binary, Expr, Load, Unary
-from ir.traverse import children
+from ir.analysis.dependence import Loop, Statement
+from ir.nodes import Binary, Expr, Load, Unary, Var
+from ir.traverse import children, free_vars, loads
 from lower.analysis.linear_forms import Linear
 from lower.nest.nodes import Box
 
@@ -34,3 +36,30 @@ def work(expr: Expr, target: Target) -> float:
         case _:
             own = 0.0
     return own + sum(work(e, target) for e in children(expr))
+
+
+def gathered(statement: Statement, axes: Iterable[Loop], target: Target) -> float:
+    """What an element costs besides because it is read at a place that no slice gives.
+
+    Along one dimension that is a quotient or remainder of axes beside another axis, as in `X[2 * i + k // 2]`.
+    """
+    along = {loop.var for loop in axes}
+    read = (load for e in (statement.store.value, *statement.guards) for load in loads(e))
+    return target.gather * sum(any(_jumps(i, along) for i in load.indices) for load in read)
+
+
+def _jumps(index: Expr, axes: Collection[Var]) -> bool:
+    inside, beside = set[Var](), set[Var]()
+
+    def visit(part: Expr) -> None:
+        match part:
+            case Var():
+                beside.add(part)
+            case Binary(op="floordiv" | "floormod"):
+                inside.update(free_vars(part))
+            case _:
+                for child in children(part):
+                    visit(child)
+
+    visit(index)
+    return not inside.isdisjoint(axes) and not beside.isdisjoint(axes)

@@ -14,7 +14,7 @@ from lower.instructions import scans
 from lower.instructions.filters import filter_price
 from lower.instructions.scans import Extent
 from lower.instructions.segmented_reduction import range_price
-from lower.nest.element_prices import element, extent, work
+from lower.nest.element_prices import element, extent, gathered, work
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -108,12 +108,14 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
     match statement.update:
         case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0:
             moved = sum(_touched(load, node.axes, boxes, target) for load in loads(product)) * target.load
+            moved += kept * reduced * gathered(statement, node.axes, target)
             return kept * (element(statement, target) + reduced * target.contraction) + moved
         case _:  # what guards a result is not asked of each of its terms
             outer = tuple(g for g in statement.guards if inner and not free_vars(g) & inner)
             terms = replace(statement, guards=tuple(g for g in statement.guards if g not in outer))
             asked = sum(work(g, target) for g in outer)
-            return kept * (reduced * element(terms, target) + asked)
+            each = element(terms, target) + gathered(terms, node.axes, target)
+            return kept * (reduced * each + asked)
 
 
 def _system(solve: Solve, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:

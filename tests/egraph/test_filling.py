@@ -169,3 +169,22 @@ def test_near_misses_are_left_alone(text: str) -> None:
 def test_without_the_family_nothing_is_filled() -> None:
     func = read(PARAMETER.format(start="0.0", step="m[0] + Y[i, j]"))
     assert all(s.rule != RULE for s in optimize(func, without=["padding"]).derivation())
+
+
+def test_no_number_is_filled_in_that_integers_are_calculated_from() -> None:
+    func = read(
+        """
+def f(A: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32"), m: T.Buffer((1,), "int32")):
+    D = T.alloc_buffer((6,), "int32")
+    for i in T.serial(6):
+        if i < 4:
+            D[i] = T.undef("int32")
+        else:
+            D[i] = 3
+    D[0] = D[0] * C[0]
+    for i in T.serial(6):
+        if i >= 4:
+            m[0] = T.min(m[0], D[i])
+"""
+    )
+    assert filled(func.body, DEFAULT_FLOATS) == func.body  # 2147483647 * C[0] leaves int32, undef * C[0] does not

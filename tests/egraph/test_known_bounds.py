@@ -260,6 +260,35 @@ CASES = {
         for e, g in T.grid(4, 4):
             O[i] = O[i] + E[e, g] / Z[0] * V[e, g]""",
     ),
+    "two copies of a state in turn": Case(
+        'U: T.Buffer((2, 66), "float32")',
+        """
+    for t in range(20):
+        for i in range(1, 65):
+            U[(t + 1) % 2, i] = U[t % 2, i - 1] + U[t % 2, i + 1]""",
+        """
+    for t in T.serial(10):
+        for i in T.serial(1, 65):
+            U[1, i] = U[0, i - 1] + U[0, i + 1]
+        for i in T.serial(1, 65):
+            U[0, i] = U[1, i - 1] + U[1, i + 1]""",
+    ),
+    "steps that do one of two things in turn": Case(
+        'A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")',
+        """
+    for t in range(6):
+        for i in range(8):
+            if t % 2 == 0:
+                A[i] = A[i] + B[7 - i]
+            else:
+                B[i] = B[i] * A[i]""",
+        """
+    for t in T.serial(3):
+        for i in T.serial(8):
+            A[i] = A[i] + B[7 - i]
+        for i in T.serial(8):
+            B[i] = B[i] * A[i]""",
+    ),
     "iterations that somebody needs are every fourth": Case(
         'A: T.Buffer((32, 8), "float32"), W: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")',
         """
