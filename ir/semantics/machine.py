@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar, assert_never, cast
 
 import numpy as np
@@ -159,7 +160,7 @@ class Machine:
         if self.sanitize and not self.holds(stmt.cond):
             message = f"the assumption `{to_script(stmt.cond)}` does not hold"
             raise self.fault("assumption-false", message, stmt.span)
-        for element, unless in arbitrary_elements(stmt.cond):
+        for element, unless in _arbitrary(stmt.cond):
             if not any(map(self._may_hold, unless)):
                 self._forget(element)
 
@@ -213,8 +214,7 @@ class Machine:
             case Alloc() as alloc:
                 return self._alloc(alloc)
             case Assume() as assume:
-                idle = not self.sanitize and not any(arbitrary_elements(assume.cond))
-                return (lambda: None) if idle else lambda: self.assume(assume)
+                return lambda: self.assume(assume)
             case Assert() as claim:
                 return self._assert(claim)
             case Evaluate(value=value):
@@ -587,6 +587,11 @@ class Machine:
         """`a op b` where an operand is undef: zero if the other one is a factor zero."""
         known = b if isinstance(a, Undefined) else a
         return known if op == "mul" and not isinstance(known, Undefined) and known == 0 else UNDEF
+
+
+@lru_cache(maxsize=1024)
+def _arbitrary(cond: Expr) -> tuple[tuple[Load, tuple[Expr, ...]], ...]:
+    return tuple(arbitrary_elements(cond))
 
 
 def _inside(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
