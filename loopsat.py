@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from lower import compile, emit, export, form, structure
     from lower.check import testing
     from lower.runtime.jit import jit
+    from lower.runtime.padded_array import PaddedArray
     from lower.runtime.searched import optimize
 
     __version__: str
@@ -33,13 +34,14 @@ _HOMES = {
     "lower": ("compile", "emit", "export", "form", "structure"),
     "lower.runtime.searched": ("optimize",),
     "lower.runtime.jit": ("jit",),
+    "lower.runtime.padded_array": ("PaddedArray",),
 }
 _MODULES = {"T": "ir.script", "testing": "lower.check.testing"}
 
 __all__ = [
-    "LoopsatError", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule", "compile", "emit",
-    "export", "form", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule", "simplify", "structure",
-    "suggest_padding", "testing",
+    "LoopsatError", "PaddedArray", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule",
+    "compile", "emit", "export", "form", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule",
+    "simplify", "structure", "suggest_padding", "testing",
 ]  # fmt: skip
 
 

@@ -506,3 +506,322 @@ def interpolation(x: T.Buffer((100,), "float32"), q: T.Buffer((10000,), "float32
         t = q[p] * T.float32(99)
         i = T.min(T.max(T.int32(T.floor(t)), 0), 98)
         y[p] = x[i] * (T.float32(1) - (t - T.float32(i))) + x[i + 1] * (t - T.float32(i))
+
+
+@T.prim_func
+def lcs(a: T.Buffer((400,), "int32"), b: T.Buffer((400,), "int32"), D: T.Buffer((401, 401), "int32")):
+    for i in range(401):
+        D[i, 0] = 0
+        D[0, i] = 0
+    for i in range(1, 401):
+        for j in range(1, 401):
+            if a[i - 1] == b[j - 1]:
+                D[i, j] = D[i - 1, j - 1] + 1
+            else:
+                D[i, j] = T.max(D[i - 1, j], D[i, j - 1])
+
+
+@T.prim_func
+def binomial_tree(S: T.Buffer((64,), "float32"), V: T.Buffer((64,), "float32")):
+    W = T.alloc_buffer((64, 257), "float32")
+    for s in range(64):
+        for i in range(257):
+            W[s, i] = T.max(S[s] * T.exp(0.01 * (2.0 * T.float32(i) - 256.0)) - 100.0, 0.0)
+        for t in range(256):
+            for i in range(256):
+                if i < 256 - t:
+                    W[s, i] = 0.999 * (0.48 * W[s, i] + 0.52 * W[s, i + 1])
+        V[s] = W[s, 0]
+
+
+@T.prim_func
+def pagerank_csr(
+    ptr: T.Buffer((1001,), "int32"),
+    idx: T.Buffer((8000,), "int32"),
+    x: T.Buffer((1000,), "float32"),
+    y: T.Buffer((1000,), "float32"),
+):
+    for i in range(1000):
+        y[i] = 0.15
+        for p in range(ptr[i], ptr[i + 1]):
+            y[i] = y[i] + 0.85 * x[idx[p]] * 0.125
+
+
+@T.prim_func
+def popcount(A: T.Buffer((20000,), "uint32"), B: T.Buffer((20000,), "uint32")):
+    for i in range(20000):
+        B[i] = T.uint32(0)
+        for k in range(32):
+            B[i] = B[i] + ((A[i] >> T.uint32(k)) & T.uint32(1))
+
+
+@T.prim_func
+def erosion(A: T.Buffer((256, 256), "float32"), B: T.Buffer((256, 256), "float32")):
+    for y, x in T.grid(256, 256):
+        B[y, x] = 1e30
+        for dy, dx in T.grid(5, 5):
+            if y + dy >= 2 and y + dy < 258 and x + dx >= 2 and x + dx < 258:
+                B[y, x] = T.min(B[y, x], A[y + dy - 2, x + dx - 2])
+
+
+@T.prim_func
+def lbm_collide(
+    G: T.Buffer((9, 128, 128), "float32"),
+    w: T.Buffer((9,), "float32"),
+    cx: T.Buffer((9,), "float32"),
+    cy: T.Buffer((9,), "float32"),
+    O: T.Buffer((9, 128, 128), "float32"),
+):
+    R = T.alloc_buffer((128, 128), "float32")
+    U = T.alloc_buffer((128, 128), "float32")
+    V = T.alloc_buffer((128, 128), "float32")
+    for y, x in T.grid(128, 128):
+        R[y, x] = 0.0
+        U[y, x] = 0.0
+        V[y, x] = 0.0
+        for q in range(9):
+            R[y, x] = R[y, x] + G[q, y, x]
+            U[y, x] = U[y, x] + cx[q] * G[q, y, x]
+            V[y, x] = V[y, x] + cy[q] * G[q, y, x]
+        U[y, x] = U[y, x] / R[y, x]
+        V[y, x] = V[y, x] / R[y, x]
+    for q, y, x in T.grid(9, 128, 128):
+        c = cx[q] * U[y, x] + cy[q] * V[y, x]
+        O[q, y, x] = G[q, y, x] + 0.6 * (
+            w[q] * R[y, x] * (1.0 + 3.0 * c + 4.5 * c * c - 1.5 * (U[y, x] * U[y, x] + V[y, x] * V[y, x])) - G[q, y, x]
+        )
+
+
+@T.prim_func
+def odd_even_sort(A: T.Buffer((256,), "float32")):
+    for t in range(256):
+        for i in range(128):
+            if t % 2 == 0:
+                lo = T.min(A[2 * i], A[2 * i + 1])
+                hi = T.max(A[2 * i], A[2 * i + 1])
+                A[2 * i] = lo
+                A[2 * i + 1] = hi
+            else:
+                if i < 127:
+                    lo2 = T.min(A[2 * i + 1], A[2 * i + 2])
+                    hi2 = T.max(A[2 * i + 1], A[2 * i + 2])
+                    A[2 * i + 1] = lo2
+                    A[2 * i + 2] = hi2
+
+
+@T.prim_func
+def autocorrelation(x: T.Buffer((4096,), "float32"), r: T.Buffer((64,), "float32")):
+    for l in range(64):
+        r[l] = 0.0
+        for i in range(4096):
+            if i + l < 4096:
+                r[l] = r[l] + x[i] * x[i + l]
+
+
+@T.prim_func
+def dft(x: T.Buffer((512,), "float32"), re: T.Buffer((512,), "float32"), im: T.Buffer((512,), "float32")):
+    for k in range(512):
+        re[k] = 0.0
+        im[k] = 0.0
+        for n in range(512):
+            a = 0.01227184630308513 * T.float32(k * n % 512)
+            re[k] = re[k] + x[n] * T.cos(a)
+            im[k] = im[k] - x[n] * T.sin(a)
+
+
+@T.prim_func
+def trmm_lower(
+    L: T.Buffer((300, 300), "float32"), B: T.Buffer((300, 200), "float32"), C: T.Buffer((300, 200), "float32")
+):
+    for i, j in T.grid(300, 200):
+        C[i, j] = 0.0
+        for k in range(i + 1):
+            C[i, j] = C[i, j] + L[i, k] * B[k, j]
+
+
+@T.prim_func
+def conv_transpose(
+    X: T.Buffer((8, 32, 32), "float32"), W: T.Buffer((8, 8, 4, 4), "float32"), Y: T.Buffer((8, 66, 66), "float32")
+):
+    for o, y, x in T.grid(8, 66, 66):
+        Y[o, y, x] = 0.0
+    for o, c, y, x, dy, dx in T.grid(8, 8, 32, 32, 4, 4):
+        Y[o, 2 * y + dy, 2 * x + dx] = Y[o, 2 * y + dy, 2 * x + dx] + X[c, y, x] * W[o, c, dy, dx]
+
+
+@T.prim_func
+def max_pool_argmax(
+    X: T.Buffer((16, 64, 64), "float32"), M: T.Buffer((16, 32, 32), "float32"), P: T.Buffer((16, 32, 32), "int32")
+):
+    for c, y, x in T.grid(16, 32, 32):
+        M[c, y, x] = X[c, 2 * y, 2 * x]
+        P[c, y, x] = 0
+        for d in range(4):
+            if X[c, 2 * y + d // 2, 2 * x + d % 2] > M[c, y, x]:
+                M[c, y, x] = X[c, 2 * y + d // 2, 2 * x + d % 2]
+                P[c, y, x] = d
+
+
+@T.prim_func
+def wave_2d(U: T.Buffer((2, 128, 128), "float32"), V: T.Buffer((128, 128), "float32")):
+    for t in range(50):
+        for y in range(1, 127):
+            for x in range(1, 127):
+                V[y, x] = (
+                    2.0 * U[1, y, x]
+                    - U[0, y, x]
+                    + 0.1 * (U[1, y - 1, x] + U[1, y + 1, x] + U[1, y, x - 1] + U[1, y, x + 1] - 4.0 * U[1, y, x])
+                )
+        for y in range(1, 127):
+            for x in range(1, 127):
+                U[0, y, x] = U[1, y, x]
+                U[1, y, x] = V[y, x]
+
+
+@T.prim_func
+def embedding_bag(
+    E: T.Buffer((5000, 32), "float32"),
+    idx: T.Buffer((500, 20), "int32"),
+    n: T.Buffer((500,), "int32"),
+    O: T.Buffer((500, 32), "float32"),
+):
+    for b, d in T.grid(500, 32):
+        O[b, d] = 0.0
+        for k in range(20):
+            if k < n[b]:
+                O[b, d] = O[b, d] + E[idx[b, k], d]
+        O[b, d] = O[b, d] / T.float32(T.max(n[b], 1))
+
+
+@T.prim_func
+def bellman_ford(
+    u: T.Buffer((3000,), "int32"),
+    v: T.Buffer((3000,), "int32"),
+    w: T.Buffer((3000,), "float32"),
+    D: T.Buffer((300,), "float32"),
+):
+    N = T.alloc_buffer((300,), "float32")
+    for i in range(300):
+        D[i] = 1e9
+    D[0] = 0.0
+    for t in range(30):
+        for i in range(300):
+            N[i] = D[i]
+        for e in range(3000):
+            N[v[e]] = T.min(N[v[e]], D[u[e]] + w[e])
+        for i in range(300):
+            D[i] = N[i]
+
+
+@T.prim_func
+def black_scholes(S: T.Buffer((50000,), "float32"), K: T.Buffer((50000,), "float32"), C: T.Buffer((50000,), "float32")):
+    for i in range(50000):
+        d1 = (T.log(S[i] / K[i]) + 0.07) / 0.2
+        d2 = d1 - 0.2
+        C[i] = S[i] * 0.5 * (1.0 + T.erf(d1 * 0.70710678)) - K[i] * 0.95 * 0.5 * (1.0 + T.erf(d2 * 0.70710678))
+
+
+@T.prim_func
+def batched_small_inverse(A: T.Buffer((4000, 3, 3), "float32"), B: T.Buffer((4000, 3, 3), "float32")):
+    for n in range(4000):
+        det = (
+            A[n, 0, 0] * (A[n, 1, 1] * A[n, 2, 2] - A[n, 1, 2] * A[n, 2, 1])
+            - A[n, 0, 1] * (A[n, 1, 0] * A[n, 2, 2] - A[n, 1, 2] * A[n, 2, 0])
+            + A[n, 0, 2] * (A[n, 1, 0] * A[n, 2, 1] - A[n, 1, 1] * A[n, 2, 0])
+        )
+        for i, j in T.grid(3, 3):
+            B[n, i, j] = (
+                A[n, (j + 1) % 3, (i + 1) % 3] * A[n, (j + 2) % 3, (i + 2) % 3]
+                - A[n, (j + 1) % 3, (i + 2) % 3] * A[n, (j + 2) % 3, (i + 1) % 3]
+            ) / det
+
+
+@T.prim_func
+def csr_spmm(
+    ptr: T.Buffer((501,), "int32"),
+    idx: T.Buffer((5000,), "int32"),
+    a: T.Buffer((5000,), "float32"),
+    X: T.Buffer((500, 16), "float32"),
+    Y: T.Buffer((500, 16), "float32"),
+):
+    for i, d in T.grid(500, 16):
+        Y[i, d] = 0.0
+        for p in range(ptr[i], ptr[i + 1]):
+            Y[i, d] = Y[i, d] + a[p] * X[idx[p], d]
+
+
+@T.prim_func
+def grouped_rms_norm(
+    X: T.Buffer((256, 64, 16), "float32"), g: T.Buffer((64, 16), "float32"), Y: T.Buffer((256, 64, 16), "float32")
+):
+    S = T.alloc_buffer((256,), "float32")
+    for n in range(256):
+        S[n] = 0.0
+        for a, b in T.grid(64, 16):
+            if 16 * a + b < 1020:
+                S[n] = S[n] + X[n, a, b] * X[n, a, b]
+        for a, b in T.grid(64, 16):
+            if 16 * a + b < 1020:
+                Y[n, a, b] = X[n, a, b] * T.rsqrt(S[n] / 1020.0 + 1e-6) * g[a, b]
+            else:
+                Y[n, a, b] = 0.0
+
+
+@T.prim_func
+def viterbi(E: T.Buffer((200, 32), "float32"), A: T.Buffer((32, 32), "float32"), V: T.Buffer((200, 32), "float32")):
+    for j in range(32):
+        V[0, j] = E[0, j]
+    for t in range(1, 200):
+        for j in range(32):
+            V[t, j] = V[t - 1, 0] + A[0, j]
+            for i in range(1, 32):
+                V[t, j] = T.max(V[t, j], V[t - 1, i] + A[i, j])
+            V[t, j] = V[t, j] + E[t, j]
+
+
+@T.prim_func
+def image_gradient_hist(I_: T.Buffer((128, 128), "float32"), H: T.Buffer((8,), "float32")):
+    for b in range(8):
+        H[b] = 0.0
+    for y in range(1, 127):
+        for x in range(1, 127):
+            gx = I_[y, x + 1] - I_[y, x - 1]
+            gy = I_[y + 1, x] - I_[y - 1, x]
+            m = T.sqrt(gx * gx + gy * gy)
+            b2 = T.min(T.int32(T.floor(m * 2.0)), 7)
+            H[b2] = H[b2] + m
+
+
+@T.prim_func
+def median3(x: T.Buffer((20000,), "float32"), y: T.Buffer((20000,), "float32")):
+    for i in range(20000):
+        if i == 0 or i == 19999:
+            y[i] = x[i]
+        else:
+            y[i] = T.max(T.min(x[i - 1], x[i]), T.min(T.max(x[i - 1], x[i]), x[i + 1]))
+
+
+@T.prim_func
+def exp_moving_var(
+    x: T.Buffer((64, 1000), "float32"), m: T.Buffer((64, 1000), "float32"), v: T.Buffer((64, 1000), "float32")
+):
+    for n in range(64):
+        m[n, 0] = x[n, 0]
+        v[n, 0] = 0.0
+        for t in range(1, 1000):
+            m[n, t] = 0.9 * m[n, t - 1] + 0.1 * x[n, t]
+            v[n, t] = 0.9 * v[n, t - 1] + 0.1 * (x[n, t] - m[n, t]) * (x[n, t] - m[n, t])
+
+
+@T.prim_func
+def nn_distance_matrix(
+    X: T.Buffer((400, 16), "float32"), Y: T.Buffer((300, 16), "float32"), D: T.Buffer((400,), "float32")
+):
+    for i in range(400):
+        D[i] = 1e30
+        for j in range(300):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for d in range(16):
+                s[0] = s[0] + (X[i, d] - Y[j, d]) * (X[i, d] - Y[j, d])
+            D[i] = T.min(D[i], s[0])

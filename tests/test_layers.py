@@ -51,6 +51,7 @@ FLOORS = {
         "instructions": "nests that are one operation: scans, searches, windows, factorizations",
         "restructure": "other forms of loops, and the plan that takes them",
         "emission": "JAX source of plans",
+        "distribute": "programs over a mesh: what each device does, and what devices exchange",
         "price": "prices of programs as they will run, and the search by them",
         "tpu": "the TPU compiler, ahead of time",
         "pallas": "Pallas kernels",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 Ends = tuple[float, float]  # the least and the greatest number, both may be reached
 
+# Of elements that are told by others, as in a recurrence. Bounds are asked more often than values are.
+MAX_FOLLOWED = 3
 _ALL: Ends = (-math.inf, math.inf)
 _MARGIN = 1e-5  # by which functions of a library may miss, relatively: far more than any does
 _EXACT = ("floor", "ceil", "round", "trunc", "sqrt")
@@ -40,6 +42,7 @@ class Ranges:
         self._library = Floats.REASSOCIATE in floats
         self._one_zero = Floats.NO_SIGNED_ZEROS in floats
         self._known: dict[tuple[int, Expr], Ends] = {}
+        self._depth = 0  # from how many elements to the next the expression at hand came
 
     def compared(self, facts: int, cond: Expr) -> bool | None:
         """Whether a comparison of floats holds; None where their ranges do not tell."""
@@ -93,7 +96,12 @@ class Ranges:
                 return _ALL
 
     def _followed(self, facts: int, value: Expr | None) -> Ends:
-        return _ALL if value is None or not value.dtype.is_float else self.of(facts, value)
+        if value is None or not value.dtype.is_float or self._depth >= MAX_FOLLOWED:
+            return _ALL
+        self._depth += 1
+        found = self.of(facts, value)
+        self._depth -= 1
+        return found
 
     def _assumed(self, facts: int, expr: Var | Load) -> Ends:
         """By the conditions that are known of an element or a scalar."""

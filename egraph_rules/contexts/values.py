@@ -69,10 +69,10 @@ class Values:
 
     def _value(self, facts: int, expr: Expr) -> Value | None:
         match cast(AnyExpr, expr):
-            case Var():
-                number = self._contexts.constant(facts, expr) if expr.dtype.is_integer else None
-                bound = self._contexts.bound(facts, expr) if number is None else None
-                return self._following(facts, bound) if number is None else Const(number, expr.dtype)
+            case Var() as var:
+                number = self._contexts.constant(facts, var) if var.dtype.is_integer else None
+                bound = self._contexts.bound(facts, var) if number is None else None
+                return self._following(facts, bound) if number is None else Const(number, var.dtype)
             case Load(buffer=buffer, indices=indices):
                 return self._following(facts, self._contexts.contents(facts, buffer, indices))
             case Select(cond=cond, then=a, other=b):

@@ -22,7 +22,9 @@ class Target:
     """Prices of one target.
 
     `load`, `store`: an element moved. `arith`, `division`, `special`: an operation, an integer division or modulo, a
-    transcendental function. `index`: factor for arithmetic inside an index, most of which becomes a slice.
+    transcendental function. `slow_function`: one that is computed for one element after the other, such as a sine
+    (XLA:CPU on two cores: 5 to 12 ns, where an exponential takes 0.1 and moving an element 0.2).
+    `index`: factor for arithmetic inside an index, most of which becomes a slice.
     `mask`: a guard around an elementwise store, per element. `reduction_mask`: a guard around an accumulation.
     `reduction_slice`: an accumulation over a part of an axis, per element. `store_slice`: a store to a part of an
     axis, per element of the buffer. `select`: a choice between two values, per element.
@@ -41,6 +43,9 @@ class Target:
     XLA:CPU fills fresh memory with 4 to 8 GB/s, where an element moved in caches takes a thirtieth of that time.
     `tile`: a product of tiles in a loop, besides its terms, since fewer cores take part (measured: 20 µs);
     `tile_rows`: rows of such a tile below which a core is slower, too.
+    `read_by_data`, `store_by_data`: an element or row that is read, or stored to, at a place that data say, each time
+    (measured: 0.9 ns, 1 to 4 ns). `reduction_spread`: an accumulation of terms of which there are more than any array
+    in them has elements, each: the compiler makes no vector code of it (measured: 1 ns).
     `gather`: an element that is read along a diagonal of an array, besides what else is moved.
     `integer_contraction`: as `contraction`, of integers.
     `padded_read`: a read through padding that is fused into its reader, per element, besides the load; `padded_vector`
@@ -58,6 +63,7 @@ class Target:
     third faster there and nearly twice as fast on three axes.
     `operation`: an array operation outside of loops, as it is compiled; `call`: of a program, once.
     `shared`: an element of a term that a reduction and another statement have in common, where the compiler stores it.
+    `exchange`: an element that a device of a mesh receives from another one.
     `tiles`: extents of the tiles in which the device keeps the last axes of arrays, the last one last; layouts of
     buffers between functions are proposed by them.
     `calls`: prices of calls by the function's name, in place of the function's own.
@@ -68,7 +74,8 @@ class Target:
     store: float = 1.0
     arith: float = 0.25
     division: float = 1.0
-    special: float = 4.0
+    special: float = 1.5
+    slow_function: float = 35.0
     index: float = 0.2
     binding: float = 0.0
     mask: float = 0.25
@@ -106,10 +113,14 @@ class Target:
     phase: float = 200_000.0
     section: float = 24.0
     gather: float = 5.0
+    read_by_data: float = 8.0
+    store_by_data: float = 20.0
+    reduction_spread: float = 5.0
     shared: float = 2.0
     operation: float = 4_000.0
     call: float = 100_000.0
     one_pass: int = 60_000
+    exchange: float = 8.0
     tiles: tuple[int, ...] = ()
     calls: tuple[tuple[str, float], ...] = ()
 
@@ -120,6 +131,7 @@ GPU = Target(
     arith=0.05,
     division=0.5,
     special=0.3,
+    slow_function=1.0,
     mask=0.1,
     select=0.1,
     reduction_mask=0.5,
@@ -143,6 +155,9 @@ GPU = Target(
     section=2.0,
     scatter=4.0,
     gather=1.0,
+    read_by_data=4.0,
+    store_by_data=12.0,
+    reduction_spread=0.0,
     shared=0.0,
     one_pass=1 << 62,
     product=2000.0,
@@ -164,6 +179,7 @@ TPU = Target(
     arith=0.01,
     division=0.2,
     special=0.02,
+    slow_function=4.0,
     mask=2.0,
     reduction_mask=0.05,
     reduction_slice=0.05,
@@ -186,6 +202,9 @@ TPU = Target(
     convolution_patch=0.1,
     banded_contraction=0.03,
     section=2.0,
+    read_by_data=60.0,
+    store_by_data=180.0,
+    reduction_spread=0.0,
     shared=0.0,
     one_pass=1 << 62,
     product=195_000.0,
@@ -198,10 +217,11 @@ TARGETS = {target.name: target for target in (CPU, GPU, TPU)}
 
 # The prices by which searches compare programs; the others are those of plans of array code.
 SEARCH_PRICES = (
-    "load", "store", "arith", "division", "special", "index", "binding", "mask", "reduction_mask", "reduction_slice",
-    "store_slice", "select", "guarded", "loop", "kernel",
+    "load", "store", "arith", "division", "special", "slow_function", "index", "binding", "mask", "reduction_mask",
+    "reduction_slice", "store_slice", "select", "guarded", "loop", "kernel",
 )  # fmt: skip
 
+SLOW = frozenset(("sin", "cos", "tan", "asin", "acos", "atan"))  # computed for one element after the other
 DIVISION = frozenset(("floordiv", "floormod", "truncdiv", "truncmod", "div"))
 
 
@@ -220,6 +240,8 @@ def target_named(name: str) -> Target:
 
 def operator_cost(target: Target, op: str) -> float:
     """Price of one application of an operator, operands not counted."""
+    if op in SLOW:
+        return target.slow_function
     if op in LIBRARY:
         return target.special
     return target.division if op in DIVISION else target.arith

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import Graph
+from egraph_rules.modules.picture import dot
 from ir.nodes import Const, Expr, Module, PrimFunc
 from ir.page import Section
 from ir.presburger.index_map import IndexMap
@@ -87,6 +88,10 @@ class ModuleReport(Shown):
         lines = [f"- {price:,.0f}: {name}{' (taken)' if name == self.taken else ''}" for name, price in self.compared]
         effort = f"{self.searches} searches for {self.asked} questions, {self.seconds:.1f} s"
         yield Section("programs compared", lines=(*lines, effort))
+
+    def dot(self) -> str:
+        """The graph with layouts, pad values and prices as a picture, in the language of Graphviz (`dot -Tsvg`)."""
+        return dot(self.graph, self.choice)
 
     def lines(self) -> Iterator[str]:
         """The calls with how they take each buffer, and the conversions, with the price of each."""

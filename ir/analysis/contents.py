@@ -178,9 +178,10 @@ def _bounds(
     """Numbers that what is known of elements says they are no less, or no greater, than."""
     match value:
         case Const():
-            yield from (("ge", value), ("le", value))
-        case Binary(op="ge" | "le" as side, lhs=element, rhs=Const() as number) if element.same(_element(buffer)):
-            yield side, number
+            yield "ge", value
+            yield "le", value
+        case Binary(op="ge" | "le" as op, lhs=element, rhs=Const() as number) if element.same(_element(buffer)):
+            yield ("ge" if op == "ge" else "le"), number
         case Load(buffer=other) if other != buffer:
             claims = [(c, where) for (b, c), where in contents.items() if b == other and is_condition(b, c)]
             seen = dict(read_by(value, region.intersect_params(domain)))[other] if claims else None

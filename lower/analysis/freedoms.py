@@ -22,6 +22,7 @@ _ROUNDED = Floats.REASSOCIATE | Floats.NO_SIGNED_ZEROS
 FAMILIES: dict[str, str] = {
     "structure": "forms of loops and places of values; without any of it, loops run as they are written",
     "instructions": "loop nests that are one operation of a library or of our own",
+    "mesh": "how work is spread over the devices of a mesh; without it, each does all",
     "values": "forms of single values and of the code for one statement",
 }
 

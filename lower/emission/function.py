@@ -127,6 +127,12 @@ def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOA
     return _lowered(func, False, target, Policy(floats), keep_nan=False).piece()
 
 
+def program_piece(func: PrimFunc, target: Target, policy: Policy, name: str) -> tuple[Piece, tuple[str, ...]]:
+    """A program as a function of a module under a name, and the form that each of its statements took."""
+    written = _lowered(func, False, target, policy, keep_nan=False)
+    return replace(written.piece(), name=name), (*written.report, *written.program.notes)
+
+
 def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
     nests = as_it_will_run(func, target, policy, checks)
     return _Emitter(nests.program, nests.planned, target, keep_nan, nests.facts)

@@ -95,8 +95,14 @@ class Convolution:
 
     @property
     def width(self) -> int:
-        """Of the blocks of a banded product: a quarter of the filter makes little waste and few products."""
-        return min(max(1 << (self.windows[0].tap.extent.const // 4).bit_length(), 32), 256)
+        """Of the blocks of a banded product: a quarter of the filter makes little waste and few products.
+
+        They are no wider than the result, or most of a block would be computed for nothing.
+        """
+        (window,) = self.windows
+        quarter = 1 << (window.tap.extent.const // 4).bit_length()
+        kept = 1 << (window.kept.extent.const - 1).bit_length() if window.kept.extent.is_const else 256
+        return max(min(quarter, kept, 256), 32)
 
     def form(self, target: Target, banded: bool, library: bool = True) -> Form:
         """The cheapest form on a target; `banded` says whether zeros may be multiplied with the image, `library`
@@ -122,8 +128,10 @@ class Convolution:
         if self.floats:
             result[Form.LIBRARY] = patches + work * product + t.kernel
         if self.one_filter:
-            blocks = (taps + 2 * self.width) * t.banded_contraction
-            result[Form.BANDED] = places * blocks + (3 + taps / self.width) * t.kernel
+            matrix = (taps + 2 * self.width) * self.width * (2 * t.load + t.store)
+            whole = -(-places // self.width) * self.width
+            banded = whole * (taps + 2 * self.width) * t.banded_contraction
+            result[Form.BANDED] = banded + matrix + (3 + taps / self.width) * t.kernel
         if c * taps <= MAX_SLICES:
             result[Form.SLICES] = work * (t.load + t.arith) + t.kernel
         elif c == 1:

@@ -14,7 +14,7 @@ from typing import Any
 
 from jax.extend.core import Literal
 
-from egraph_rules.cost.target import Target
+from egraph_rules.cost.target import SLOW, Target
 
 _SHAPES = frozenset(("reshape", "squeeze", "expand_dims", "broadcast_in_dim", "copy", "stop_gradient", "copy_p"))
 _SPECIAL = frozenset(
@@ -23,6 +23,7 @@ _SPECIAL = frozenset(
         "erf_inv", "erfc", "logistic", "pow", "asin", "acos", "atan", "atan2", "sinh", "cosh", "lgamma", "digamma",
     )
 )  # fmt: skip
+_SLOW = SLOW | {"atan2", "pow", "cbrt"}
 _DIVISION = frozenset(("div", "rem"))
 _REDUCTIONS = frozenset(
     (
@@ -41,7 +42,8 @@ class _Array:
 
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
     by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
-    `own`: nothing else holds its memory, so that it can be changed in place.
+    `own`: nothing else holds its memory, so that it can be changed in place. `widest`: how many elements the largest
+    of the arrays has that are read for it; `several`: there are two or more.
     """
 
     size: int
@@ -52,6 +54,8 @@ class _Array:
     cut: bool = False
     transposed: bool = False
     own: bool = False
+    widest: int = 0
+    several: bool = False
 
 
 @dataclass(slots=True)
@@ -126,7 +130,7 @@ class _Block:
         if not value.stored or value.work:
             return value
         each = self.target.load + (self.target.gather if value.transposed else 0.0)
-        return replace(value, work=self._add(each * value.size))
+        return replace(value, work=self._add(each * value.size), widest=value.size)
 
     # Operations.
 
@@ -143,7 +147,7 @@ class _Block:
         if name in ("slice", "dynamic_slice", "rev", "transpose"):
             return [self._part(name, eqn, operands, sizes[0])]
         if name in _REDUCTIONS:
-            return [self._reduction(name, operands, size) for size in sizes]
+            return [self._reduction(name, eqn, operands, size) for size in sizes]
         if name == "dot_general":
             return [self._product(eqn, operands, sizes[0])]
         if name == "gather":
@@ -184,7 +188,10 @@ class _Block:
         if name.startswith(("reduce_window", "reduce_p")):
             window = prod(eqn.params.get("window_dimensions", (1,)))
             return [self._library(operands, sizes, window * (t.load + t.arith) * sizes[0])]
-        each = t.special if name in _SPECIAL else t.division if name in _DIVISION else t.arith
+        if name in _SLOW:
+            each = t.slow_function
+        else:
+            each = t.special if name in _SPECIAL else t.division if name in _DIVISION else t.arith
         return [self._elements(operands, size, each) for size in sizes]
 
     def _elements(self, operands: Iterable[_Array], size: int, each: float, *, cut: bool = False) -> _Array:
@@ -194,7 +201,10 @@ class _Block:
         for o in read:
             work |= o.work
         data, masked = any(o.data for o in read), any(o.masked for o in read)
-        return _Array(size, work, data=data, masked=masked, cut=cut or any(o.cut for o in read))
+        widest = max((o.widest for o in read), default=0)
+        several = sum(o.widest > 1 for o in read) > 1 or any(o.several for o in read)
+        cut = cut or any(o.cut for o in read)
+        return _Array(size, work, data=data, masked=masked, cut=cut, widest=widest, several=several)
 
     def _view(self, value: _Array, size: int) -> _Array:
         """The same elements in another shape, or repeated."""
@@ -225,16 +235,18 @@ class _Block:
             self.slices[key] = self._add(self._done(value.work) * size / value.size)
         return replace(value, size=size, work=self.slices[key])
 
-    def _reduction(self, name: str, operands: list[_Array], size: int) -> _Array:
-        """A reduction: masks and slices keep it from being vector code."""
+    def _reduction(self, name: str, eqn: Any, operands: list[_Array], size: int) -> _Array:
+        """A reduction: along the last axis, masks, slices and repeated operands keep it from being vector code."""
         t = self.target
+        inner = len(eqn.invars[0].aval.shape) - 1 in eqn.params.get("axes", eqn.params.get("dimensions", ()))
         value = self._elements(operands, max(o.size for o in operands), t.arith)
         if name.startswith("arg"):
             value = replace(value, work=value.work | self._add(t.special * value.size))
-        if value.masked:
-            value = replace(value, work=value.work | self._add(t.reduction_mask * value.size))
-        elif value.cut:
-            value = replace(value, work=value.work | self._add(t.reduction_slice * value.size))
+        spread = value.size > value.widest and value.several
+        more = max(t.reduction_mask * value.masked, t.reduction_slice * value.cut, t.reduction_spread * spread)
+        if inner and more:
+            again = 2 * self._done(value.work) if spread and t.reduction_spread else 0.0  # one element after the other
+            value = replace(value, work=value.work | self._add(more * value.size + again))
         return self.store(_Array(size, value.work, data=value.data))
 
     def _product(self, eqn: Any, operands: list[_Array], size: int) -> _Array:
@@ -271,7 +283,7 @@ class _Block:
         if times <= 1 and value.stored:
             return replace(value, size=size, own=False, cut=value.cut or size < value.size)
         value = self.store(value)
-        each = t.scatter if index.data else t.gather
+        each = t.read_by_data if index.data else t.gather
         work = self._add(times * each + size * t.load) | index.work
         return _Array(size, work, data=value.data or index.data, cut=True)
 
@@ -284,7 +296,7 @@ class _Block:
         if times <= 1:
             return self._update(target, values, 0.0)
         self.store(replace(index, stored=False))
-        return self._update(target, values, t.scatter * (2 * t.load + t.store) * times)
+        return self._update(target, values, t.store_by_data * times)
 
     def _update(self, target: _Array, values: _Array, more: float) -> _Array:
         """A store to a part of an array, in place where nothing else holds it."""
@@ -303,18 +315,31 @@ class _Block:
     def _scan(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         p = eqn.params
         consts, carried = p["num_consts"], p["num_carry"]
-        slices = [_Array(_size(v.aval), stored=True, data=True) for v in p["jaxpr"].jaxpr.invars[consts + carried :]]
-        step = 0.0 if p.get("unroll", 1) >= p["length"] else self.target.step
-        price = self._body(p["jaxpr"].jaxpr, operands, consts, carried, slices) + step
+        body = p["jaxpr"].jaxpr
+        slices = [_Array(_size(v.aval), stored=True, data=True) for v in body.invars[consts + carried :]]
+        if p.get("unroll", 1) >= p["length"] and len(body.outvars) == carried:
+            return self._in_one_go(body, operands, consts, p["length"], slices)
+        price = self._body(body, operands, consts, carried, slices) + self.target.step
         self.price += p["length"] * price
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
+
+    def _in_one_go(
+        self, body: Any, operands: list[_Array], consts: int, length: int, slices: list[_Array]
+    ) -> list[_Array]:
+        """A loop whose steps are compiled as one: what they hand on to each other is not stored."""
+        kept, state = operands[:consts], operands[consts:][: len(body.outvars)]
+        for _ in range(length):
+            state = self.run(body, [*kept, *state, *slices])
+        return state
 
     def _while(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         p = eqn.params
         first, second = p["cond_nconsts"], p["body_nconsts"]
         body = p["body_jaxpr"].jaxpr
         price = self._body(body, operands[first:], second, len(body.outvars), []) + self.target.step
-        self.price += self.target.default_extent * price
+        ends = {e.primitive.name for e in p["cond_jaxpr"].jaxpr.eqns}
+        steps = float(self.target.default_extent)  # of a loop that counts; others halve what is left, or soon end
+        self.price += (log2(steps) if ends & _REDUCTIONS else steps) * price
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
 
     def _body(self, jaxpr: Any, operands: list[_Array], consts: int, carried: int, slices: list[_Array]) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.nodes import Assume, Buffer, Expr, PrimFunc, Var
+from ir.nodes import Assume, Buffer, Expr, PrimFunc, Var, seq
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
@@ -46,7 +46,7 @@ def program_price(
         LowerError: the program cannot be lowered.
     """
     known = usual_sizes(func) if sizes is None else sizes
-    alone = replace(func)  # without what it refines, which kernels keep for derivatives and checks
+    alone = _alone(func)
     bound = specialize(alone, {name: n for name, n in known.items() if name in _sizes(func)})
     emitted = emit_function(bound, target=target, floats=floats, without=without)
     namespace: dict[str, Any] = {}
@@ -61,6 +61,13 @@ def program_price(
         }
         closed = jitted.trace(**arguments).jaxpr
     return ArrayPrices(target).program(closed)
+
+
+def _alone(func: PrimFunc) -> PrimFunc:
+    """A program without the one that it refines, kept for derivatives and checks, but with what that one assumes."""
+    written = func.as_written
+    promises = () if written is func else leading_assumptions(written.body)
+    return replace(func, body=seq(*promises, func.body))
 
 
 def pricing(

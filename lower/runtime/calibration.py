@@ -18,8 +18,8 @@ from ir.errors import LoopsatError
 from lower.runtime import cache
 
 FIGURES = (
-    "load", "store", "arith", "division", "special", "mask", "reduction_mask", "reduction_slice", "kernel",
-    "step", "scalar", "contraction", "launch", "scan",
+    "load", "store", "arith", "division", "special", "slow_function", "mask", "reduction_mask", "reduction_slice",
+    "kernel", "step", "scalar", "contraction", "launch", "scan",
 )  # fmt: skip
 CALIBRATED = ("cpu",)  # targets with probes
 

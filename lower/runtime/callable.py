@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -33,10 +33,11 @@ from lower.runtime.empty import has_empty, with_extents
 if TYPE_CHECKING:
     from ir.schedule import layout as layouts
     from lower.emission import function as emission
-    from lower.runtime import sharding
+    from lower.runtime import padded_array, sharding
 else:
     layouts = later("ir.schedule.layout")
     emission = later("lower.emission.function")
+    padded_array = later("lower.runtime.padded_array")
     sharding = later("lower.runtime.sharding")
 
 Array = Any
@@ -385,14 +386,16 @@ class ShardedKernel(Kernel):
         floats: Floats = DEFAULT_FLOATS,
         precision: Precision = HIGHEST,
         without: frozenset[str] = frozenset(),
+        keep_padding: bool = False,
     ) -> None:
         emitted = emission.emit_function(
             func, checks, target, donate, floats=floats, precision=precision, without=without
         )
-        super().__init__(emitted, layout.mesh.devices.flat[0])
+        super().__init__(emitted, layout.mesh.local_devices[0])
         self._target = target
         self.mesh_layout = layout
         self._with_checks = checks
+        self._keep_padding = keep_padding
         self._programs: dict[tuple[tuple[str, int], ...], tuple[sharding.Sharded, Any]] = {}
         if self._sizes:
             names = ", ".join(v.name for v in self._sizes)
@@ -444,7 +447,19 @@ class ShardedKernel(Kernel):
 
     def _run(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> Sequence[Any]:
         program, jitted, placed = self._prepared(arguments, named)
-        return program.results(jitted(**program.named(placed)), placed)
+        return program.results(jitted(**program.named(placed)), placed, padded=self._keep_padding)
+
+    def from_blocks(self, name: str, read: Callable[[tuple[slice, ...]], Any], **sizes: int) -> Any:
+        """An array for a parameter on the mesh, of which no process needs to have more than its devices do.
+
+        `read` is called with ranges of each dimension, and gives the elements there. Sizes that come with calls are
+        given by name. Raises LowerError where there is no such parameter, or sizes are missing.
+        """
+        buffers = [b.name for b in self.func.buffers]
+        if name not in buffers:
+            message = f"{self.func.name} has no buffer parameter `{name}`"
+            raise LowerError("sharding-parameter", message, self.func.span, help=suggest(name, buffers))
+        return self.at(**sizes).from_blocks(name, read)
 
     def lower(self, *arguments: Any, **named: Any) -> Any:
         """JAX's lowered form of the program on the mesh for these arguments, to compile or inspect."""
@@ -459,4 +474,4 @@ class ShardedKernel(Kernel):
             return program.named(placed)
 
     def _convert(self, value: Any) -> Any:
-        return value if isinstance(value, (np.ndarray, jax.Array)) else jnp.asarray(value)
+        return value if isinstance(value, (np.ndarray, jax.Array, padded_array.PaddedArray)) else jnp.asarray(value)

@@ -47,6 +47,7 @@ def compile(
     checks: bool = False,
     mesh: Mesh | None = None,
     shardings: sharding.Shardings | None = None,
+    keep_padding: bool = False,
     donate: Donate = False,
     pallas: bool = True,
     floats: Floats | str | Iterable[str] | None = None,
@@ -76,7 +77,9 @@ def compile(
 
     With a `mesh`, the kernel runs on its devices: `shardings` gives for buffer parameters a `PartitionSpec` or a tuple
     of mesh axes (a name, several, or None for each dimension); others are replicated. Dimensions that the mesh does not
-    divide are padded inside, and results are those of the unsharded kernel.
+    divide are padded inside, and results are those of the unsharded kernel. With `keep_padding`, results that were
+    padded stay so, cut among the devices: a `PaddedArray`, which kernels over the mesh take as it is. Meshes may have
+    devices of several processes, which all make the same calls.
 
     `verify=False` vouches for a program that `ir.verify` has not seen.
 
@@ -92,7 +95,7 @@ def compile(
     notes += [price_line(platform, prices.calibration)] if prices.calibration is not None else []
     if mesh is not None:
         layout = sharding.mesh_layout(func, mesh, shardings, platform)
-        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy, digits, off)
+        kernel = ShardedKernel(func, layout, checks, prices.target, donate, policy, digits, off, keep_padding)
         kernel.report += notes
         return kernel
     if shardings:

@@ -6,25 +6,30 @@ dimension one that its axes divide. Owns specs, their checks, and the way of arr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
 from math import prod
 from typing import Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax import lax
+from jax.core import Tracer
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import LowerError, suggest
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import Buffer, PrimFunc
 from ir.traverse import results_of
-from lower.analysis.freedoms import HIGHEST, Precision
+from lower.analysis.freedoms import HIGHEST, Policy, Precision
+from lower.distribute.source import spmd_source
+from lower.distribute.spmd import Spmd, distributed
+from lower.distribute.stages import NotDistributed
 from lower.emission.emitted import Emitted
 from lower.emission.function import emit_function
+from lower.runtime.padded_array import PaddedArray, Read, cropped, from_blocks, on_mesh, uncut
 from lower.runtime.padded_extents import number
 from lower.runtime.padding import Padded, padded
 
@@ -50,8 +55,8 @@ class MeshLayout:
 
     def sharding(self, name: str, shape: tuple[int, ...]) -> NamedSharding:
         """How an array of a parameter lies on the mesh; dimensions that their axes do not divide are not cut."""
-        spec = (axes if n % self.count(axes) == 0 else () for axes, n in zip(self.specs[name], shape, strict=True))
-        return NamedSharding(self.mesh, PartitionSpec(*(axes or None for axes in spec)))
+        axes = (a[0] if len(a) == 1 else a or None for a in self.specs[name])
+        return uncut(NamedSharding(self.mesh, PartitionSpec(*axes)), shape)
 
 
 def mesh_layout(func: PrimFunc, mesh: Mesh, shardings: Shardings | None, platform: str) -> MeshLayout:
@@ -63,14 +68,17 @@ def mesh_layout(func: PrimFunc, mesh: Mesh, shardings: Shardings | None, platfor
     """
     if not isinstance(mesh, Mesh):  # pyright: ignore[reportUnnecessaryIsInstance]
         message = f"mesh must be a jax.sharding.Mesh, found {mesh!r}"
-        raise LowerError("mesh", message, help="make one with jax.make_mesh((8,), ('x',))")
+        count = jax.device_count()
+        raise LowerError(
+            "mesh", message, help=f"of the {count} devices here, jax.make_mesh(({count},), ('x',)) makes one"
+        )
     found = {"cuda": "gpu", "rocm": "gpu"}.get(p := mesh.devices.flat[0].platform, p)
     if found != platform:
         message = f"the mesh has {found} devices, but the target is {platform}"
         raise LowerError("mesh-platform", message, help=f"pass target={found!r}, or a mesh of {platform} devices")
-    if mesh.is_multi_process:
-        message = "the mesh has devices of other processes"
-        raise LowerError("mesh", message, help="use a mesh of the devices of this process, jax.local_devices()")
+    if not mesh.local_devices:
+        message = "this process has none of the devices of the mesh"
+        raise LowerError("mesh", message, help="make the mesh of jax.devices(), and call in all of their processes")
     buffers = {b.name: b for b in func.buffers}
     specs: dict[str, Spec] = {}
     for name, spec in (shardings or {}).items():
@@ -81,9 +89,7 @@ def mesh_layout(func: PrimFunc, mesh: Mesh, shardings: Shardings | None, platfor
         specs[name] = _spec(buffers[name], spec, mesh)
     for name, buffer in buffers.items():
         specs.setdefault(name, ((),) * len(buffer.shape))
-    # How arrays are cut inside the kernel is XLA's affair, whatever kind of axes the caller's programs use.
-    automatic = Mesh(mesh.devices, mesh.axis_names, axis_types=(AxisType.Auto,) * len(mesh.axis_names))
-    return MeshLayout(automatic, specs)
+    return MeshLayout(mesh, specs)
 
 
 def _spec(buffer: Buffer, spec: object, mesh: Mesh) -> Spec:
@@ -126,6 +132,7 @@ class Sharded:
     func: PrimFunc
     padded: Padded
     emitted: Emitted
+    spmd: Spmd | None  # what each device does; None where each does all
     checks: int  # how many results after the written buffers are verdicts of checks
 
     @property
@@ -138,10 +145,53 @@ class Sharded:
 
         `donated` names parameters whose arrays the call may take; those that the padded program only hands on stay.
         """
+        on_devices = self._on_devices(function if self.spmd is not None else self._whole(function))
         cut = [self.layout.sharding(b.name, _shape(b)) for b in results_of(self.padded.func)]
         whole = NamedSharding(self.layout.mesh, PartitionSpec())
         names = [self.emitted.names[b.name] for b in results_of(self.padded.func) if b.name in donated]
-        return jax.jit(function, out_shardings=(*cut, *[whole] * self.checks), donate_argnames=names)
+        return jax.jit(on_devices, out_shardings=(*cut, *[whole] * self.checks), donate_argnames=names)
+
+    def _on_devices(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function that each device runs on its own parts, as one of whole arrays."""
+        names = [self.emitted.names[p.name] for p in self.padded.func.params]
+        buffers = {b.name: self._spec(b) for b in self.padded.func.buffers}
+        specs = tuple(buffers.get(p.name, PartitionSpec()) for p in self.padded.func.params)
+        results = tuple(buffers[b.name] for b in results_of(self.padded.func)) + (PartitionSpec(),) * self.checks
+        mapped = jax.shard_map(function, mesh=self.layout.mesh, in_specs=specs, out_specs=results, check_vma=False)
+
+        @wraps(function)
+        def whole(*arguments: Any, **named: Any) -> Any:
+            given = dict(zip(names, arguments, strict=False)) | named
+            return mapped(*(given.get(name) for name in names))
+
+        return whole
+
+    def _whole(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of whole arrays as each device runs it: it has all of them, and keeps its parts of the results.
+
+        XLA's partitioner is not asked: it was seen to store wrong elements.
+        """
+        specs = {b.name: self._spec(b) for b in self.padded.func.buffers}
+        params = [(self.emitted.names[p.name], specs.get(p.name, PartitionSpec())) for p in self.padded.func.params]
+
+        @wraps(function)
+        def own(*arguments: Any) -> Any:
+            given = {n: _gathered(a, spec) for (n, spec), a in zip(params, arguments, strict=True) if a is not None}
+            found = function(**given)
+            cut = [specs[b.name] for b in results_of(self.padded.func)]
+            mine = [self._own_part(a, spec) for a, spec in zip(found, cut, strict=False)]
+            return *mine, *found[len(cut) :]
+
+        return own
+
+    def _own_part(self, array: Any, spec: PartitionSpec) -> Any:
+        for d, axes in _cuts(spec):
+            size = array.shape[d] // self.layout.count(axes)
+            array = lax.dynamic_slice_in_dim(array, lax.axis_index(axes) * size, size, d)
+        return array
+
+    def _spec(self, buffer: Buffer) -> PartitionSpec:
+        return self.layout.sharding(buffer.name, _shape(buffer)).spec
 
     def place(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Arguments by parameter name, padded and put on the mesh; what may be left out may be missing."""
@@ -158,40 +208,38 @@ class Sharded:
         return out
 
     def _placed(self, buffer: Buffer, value: Any) -> Any:
-        shape = _shape(buffer)
-        widths = [(0, wide - n) for wide, n in zip(shape, value.shape, strict=True)]
-        if any(after for _, after in widths):
-            # Arrays of NumPy are padded where they are, so that each device only gets its part.
-            pad = np.pad if isinstance(value, np.ndarray) else jnp.pad
-            value = pad(value, widths, constant_values=self.padded.values[buffer.name])
-        return jax.device_put(value, self.layout.sharding(buffer.name, shape))
+        shape, name = _shape(buffer), buffer.name
+        if isinstance(value, Tracer):
+            lies = jax.typeof(value).sharding.mesh  # pyright: ignore
+            if not lies.empty and lies.shape_tuple != self.layout.mesh.shape_tuple:
+                message = f"parameter {name} of {self.func.name} lies on another mesh, {lies.shape_tuple}"
+                help = "inside of a function that JAX traces, arrays stay on their mesh: move it there before"
+                raise LowerError("mesh", message, help=help)
+        return on_mesh(value, shape, self.layout.sharding(name, shape), self.padded.values.get(name, 0))
+
+    def from_blocks(self, name: str, read: Read) -> Any:
+        """An array for a parameter, of which `read` gives the ranges that devices of this process have."""
+        old, new = (next(b for b in f.buffers if b.name == name) for f in (self.func, self.padded.func))
+        shape, pad = _shape(new), self.padded.values.get(name, 0)
+        array = from_blocks(read, _shape(old), new.dtype.numpy, shape, self.layout.sharding(name, shape), pad)
+        return array if shape == _shape(old) else PaddedArray(array, _shape(old), pad)
 
     def named(self, placed: Mapping[str, Any]) -> dict[str, Any]:
         """What `place` gives, by the names that the emitted source uses."""
         return {self.emitted.names[name]: value for name, value in placed.items()}
 
-    def results(self, found: Sequence[Any], placed: Mapping[str, Any]) -> list[Any]:
-        """The written buffers in parameter order at their sizes, then the verdicts of checks."""
+    def results(self, found: Sequence[Any], placed: Mapping[str, Any], *, padded: bool = False) -> list[Any]:
+        """The written buffers in parameter order at their sizes, or `padded`, then the verdicts of checks."""
         changed = {b.name: array for b, array in zip(results_of(self.padded.func), found, strict=False)}
         out: list[Any] = []
         for buffer in results_of(self.func):
-            array = (
-                changed[buffer.name] if buffer.name in changed else placed[buffer.name]
-            )  # all its stores may be gone
-            shape = _shape(buffer)
-            out.append(array if array.shape == shape else self._crop(buffer.name, shape)(array))
+            own, shape = buffer.name in changed, _shape(buffer)
+            array = changed[buffer.name] if own else placed[buffer.name]  # all its stores may be gone
+            if padded and array.shape != shape:
+                out.append(PaddedArray(array, shape, None if own else self.padded.values.get(buffer.name, 0)))
+            else:
+                out.append(cropped(array, shape, self.layout.sharding(buffer.name, array.shape)))
         return [*out, *found[len(changed) :]]
-
-    def _crop(self, name: str, shape: tuple[int, ...]) -> Callable[[Any], Any]:
-        return _cropping(shape, self.layout.sharding(name, shape))
-
-
-@cache
-def _cropping(shape: tuple[int, ...], sharding: NamedSharding) -> Callable[[Any], Any]:
-    def crop(array: Any) -> Any:
-        return array[tuple(slice(n) for n in shape)]
-
-    return jax.jit(crop, out_shardings=sharding)
 
 
 def sharded(
@@ -207,13 +255,39 @@ def sharded(
     """A function whose sizes are numbers on a mesh; with `checks`, no loop runs over padding."""
     unread = [b.name for b in emit_function(func).optional]
     wide = padded(func, layout.parts(), unread, keep_checks=checks)
-    # Devices of a CPU exchange maxima by comparing them, which loses NaN (docs/devices.md).
+    # Devices of a CPU exchange maxima by comparing them, which loses NaN.
     on_cpu = layout.mesh.devices.flat[0].platform == "cpu"
-    keep_nan = on_cpu and bool(layout.parts())
-    emitted = emit_function(
-        wide.func, checks, target, keep_nan=keep_nan, floats=floats, precision=precision, without=without
-    )
-    return Sharded(layout, func, wide, emitted, len(emitted.checks))
+    policy = Policy(floats, precision, without)
+    spmd, found = None, None
+    why: list[str] = []
+    if layout.parts() and checks:
+        why.append("each device has all arrays, and does all work: checks look at them whole")
+    elif layout.parts():
+        try:
+            spmd = distributed(wide.func, dict(layout.mesh.shape), layout.specs, target, policy)
+            optional = [b for b in wide.func.buffers if b.name in unread]
+            found = spmd_source(spmd, optional, target, policy, keep_nan=on_cpu)
+        except NotDistributed as reason:
+            spmd = None
+            why.append(f"each device has all arrays, and does all work: {reason}")
+    if found is None:
+        found = emit_function(wide.func, checks, target, floats=floats, precision=precision, without=without)
+    emitted = replace(found, report=(*why, *found.report))
+    return Sharded(layout, func, wide, emitted, spmd, len(emitted.checks))
+
+
+def _cuts(spec: PartitionSpec) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The dimensions that a spec cuts, and by which axes."""
+    for d, entry in enumerate(spec):
+        if entry is not None:
+            yield d, entry if isinstance(entry, tuple) else (entry,)
+
+
+def _gathered(array: Any, spec: PartitionSpec) -> Any:
+    """All of an array, of which a device has a part."""
+    for d, axes in _cuts(spec):
+        array = lax.all_gather(array, axes, axis=d, tiled=True)
+    return array
 
 
 def _shape(buffer: Buffer) -> tuple[int, ...]:

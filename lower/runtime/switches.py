@@ -16,6 +16,8 @@ from ir.errors import OptionError, suggest
 from lower.analysis.freedoms import FAMILIES as FORM_FAMILIES
 from lower.array.domain_extension import EXTENSION
 from lower.array.finiteness import MASKED
+from lower.distribute.choices import PARTIAL
+from lower.distribute.spmd import DISTRIBUTION
 from lower.instructions.argmax import SEARCHES
 from lower.instructions.cholesky import FACTORS
 from lower.instructions.convolution import BANDED, CONVOLUTION
@@ -67,7 +69,9 @@ INSTRUCTIONS = (
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 
-FORMS = (*STRUCTURE, *INSTRUCTIONS, *VALUES)
+MESH = (DISTRIBUTION, PARTIAL)
+
+FORMS = (*STRUCTURE, *INSTRUCTIONS, *MESH, *VALUES)
 
 
 @dataclass(frozen=True, slots=True)

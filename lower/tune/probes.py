@@ -153,7 +153,7 @@ PAIRS = (
     Pair("division", "four remainders", "integer copy"),
     Pair("special", "exp", "one operand"),
     Pair("special", "tanh", "one operand"),
-    Pair("special", "sin", "one operand"),
+    Pair("slow_function", "sin", "one operand"),
     Pair("kernel", "33 small sums", "five small sums"),
     Pair("mask", "guarded store", "packed store", ratio=True),
     Pair("reduction_mask", "guarded row sum", "packed row sum", ratio=True),

@@ -490,3 +490,20 @@ def test_bounds_of_floats_need_the_freedom_that_nothing_is_nan() -> None:
     case = CASES["no padding is above a threshold that is not negative"]
     best = optimize(case.program(), floats=Floats.STRICT).best
     assert _decisions(best) == 2, to_script(best)
+
+
+def test_elements_of_a_recurrence_are_told_by_each_other_without_end() -> None:
+    func = parse(
+        """@T.prim_func
+def f(a: T.Buffer((40, 4), "float32"), b: T.Buffer((40, 4), "float32"), X: T.Buffer((40, 4), "float32")):
+    cp = T.alloc_buffer((40, 4), "float32")
+    for s in range(4):
+        cp[0, s] = a[0, s] / b[0, s]
+        for i in range(1, 40):
+            cp[i, s] = a[i, s] / (b[i, s] - a[i, s] * cp[i - 1, s])
+        X[39, s] = cp[39, s]
+        for i in range(39):
+            X[38 - i, s] = cp[38 - i, s] - cp[38 - i, s] * X[39 - i, s]
+"""
+    ).funcs[0]
+    assert optimize(func).report.stopped.startswith("saturated")

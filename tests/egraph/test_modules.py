@@ -13,9 +13,10 @@ from egraph_rules import optimize
 from egraph_rules.cost.target import CPU, TPU, Target
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import storages, wanted
-from egraph_rules.modules.choice import Choice
+from egraph_rules.modules.choice import Choice, Conversion
 from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.pads import wanted_by_reductions
+from egraph_rules.modules.picture import dot
 from egraph_rules.modules.program import ModuleSearch, search_for
 from ir import interpret, parse, verify
 from ir.errors import LoopsatError, OptionError, ScheduleError
@@ -157,6 +158,29 @@ def test_a_freed_input_holds_what_makes_the_producer_write_the_pad_value_itself(
     assert (pad(choice, "X"), pad(choice, "H")) == (-1, 0)
     text = str(choice.variants[0].best)
     assert "if" not in text and "T.grid(4, 4)" in text
+
+
+def test_the_graph_is_a_picture_with_layouts_pad_values_and_prices():
+    module = chain("total")
+    choice = chosen(module, BRANCHES, free=("X",), X=TILES, H=TILES)
+    graph = graph_of(module["main"], ("X",))
+    lines = [line.strip() for line in dot(graph, choice).splitlines()]
+    assert lines[0] == 'digraph "main" {' and lines[-1] == "}"
+    boxes = [rf'call{k} [shape=box, label="{v}\n{choice.variants[k].price:,.0f}"];' for k, v in enumerate(CALLED)]
+    kept = choice.variants[1].storages["A"]
+    stored = rf'"H" [shape=ellipse, label="H\n{choice.written["H"]}"];'
+    assert {*boxes, stored, f'"H" -> call1 [label="A: {kept}"];'} <= {*lines}
+    assert sum("->" in line for line in lines) == 4 and "padding holds 0" in str(kept)
+    plain = choice.written["Y"]
+    moved = Conversion("H", choice.written["H"], plain, choice.variants[0])
+    second = replace(choice.variants[1], storages={"A": plain, "B": plain})
+    converted = replace(choice, conversions=(moved,), variants=(choice.variants[0], second))
+    text = dot(graph, converted)
+    assert '"H" -> conversion0;' in text and "conversion0 -> call1" in text and '"H" -> call1' not in text
+    assert rf'label="to {plain}\n{moved.price:,.0f}"' in text
+
+
+CALLED = ("addone", "total")
 
 
 def test_an_elementwise_reader_asks_for_nothing():

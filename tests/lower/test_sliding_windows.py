@@ -24,7 +24,7 @@ from symbolic import with_numbers_and_with_symbols
 LIBRARY = replace(CPU, convolution_position=0.0, convolution_patch=0.0, contraction=0.001, kernel=1.0)
 PRODUCTS = replace(CPU, convolution_position=1e9, convolution_patch=0.01, contraction=0.001, kernel=0.0)
 SLICES = replace(CPU, convolution_position=1e9, convolution_patch=1e9)
-BANDED = replace(CPU, banded_contraction=0.0, kernel=0.0)
+BANDED = replace(CPU, banded_contraction=0.0, kernel=0.0, contraction=1e6, arith=1e6, convolution_position=1e9)
 APART = replace(CPU, kernel=0.0, store=0.0, padded_read=10.0)  # windows along one axis after the other
 TOGETHER = replace(CPU, kernel=1e9)
 ONCE = replace(SLICES, padded_read=1e9, padded_vector=1e9, padded_branch=1e9, fresh=0.0)

@@ -1,0 +1,595 @@
+"""The programs of `untuned_programs.py` as somebody who knows JAX writes them by hand, and arrays to run them on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+Inputs = dict[str, Any]
+
+
+class Draw:
+    """Random arrays."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(7)
+
+    def floats(self, *shape: int) -> np.ndarray:
+        """Normal float32."""
+        return self.rng.normal(size=shape).astype(np.float32)
+
+    def unit(self, *shape: int) -> np.ndarray:
+        """Float32 from 0 to 1."""
+        return self.rng.random(shape).astype(np.float32)
+
+    def below(self, stop: int, *shape: int) -> np.ndarray:
+        """Int32 from 0 to below a number."""
+        return self.rng.integers(0, stop, shape).astype(np.int32)
+
+    def offsets(self, count: int, stop: int) -> np.ndarray:
+        """Int32 that rise from 0 to a number: where rows begin and end."""
+        return np.concatenate([[0], np.sort(self.rng.integers(0, stop, count - 2)), [stop]]).astype(np.int32)
+
+
+def summed_area(A):
+    return jnp.cumsum(jnp.cumsum(A, 0), 1)
+
+
+def window_of_positions(A, w):
+    x = A.reshape(-1)
+    n = 4096
+    return sum(x[t : t + n] * w[t] for t in range(5)).reshape(256, 16)
+
+
+def dilated_groups(X, W):
+    return jax.lax.conv_general_dilated(X[None], W, (1, 1), "VALID", rhs_dilation=(2, 2), feature_group_count=4)[0]
+
+
+def transposed_convolution(X, W):
+    Y = jnp.zeros((66, 66), jnp.float32)
+    for a in range(4):
+        for b in range(4):
+            Y = Y.at[a : a + 64 : 2, b : b + 64 : 2].add(X * W[a, b])
+    return Y
+
+
+def tiles_with_tails(A, B):
+    return A @ B
+
+
+def pairwise_forces(P):
+    d = P[:, None] - P[None]
+    q = (d * d).sum(-1) + 0.01
+    return -(d / (q * jnp.sqrt(q))[..., None]).sum(1)
+
+
+def bilinear_upsampling(X):
+    i = jnp.arange(256)
+    s = (i + 0.5) / 2 - 0.5
+    lo = jnp.floor(s).astype(int)
+    w = (s - lo).astype(jnp.float32)
+    a = jnp.clip(lo, 0, 127)
+    b = jnp.clip(lo + 1, 0, 127)
+    R = X[a] * (1 - w)[:, None] + X[b] * w[:, None]
+    return R[:, a] * (1 - w)[None] + R[:, b] * w[None]
+
+
+def game_of_life(G):
+    n = sum(jnp.roll(G, (a, b), (0, 1)) for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b)
+    return ((n == 3) | (G == 1) & (n == 2)).astype(jnp.int32)
+
+
+def moving_average(X):
+
+    def s(c, x):
+        c = 0.9 * c + 0.1 * x
+        return (c, c)
+
+    return jax.lax.scan(s, jnp.zeros(X.shape[0]), X.T)[1].T
+
+
+def nearest_centre(X, C):
+    return jnp.argmin(((X[:, None] - C[None]) ** 2).sum(-1), 1).astype(jnp.int32)
+
+
+def cross_entropy(L, y):
+    m = L.max(1)
+    return jnp.log(jnp.exp(L - m[:, None]).sum(1)) + m - L[jnp.arange(512), y]
+
+
+def rotary_embedding(X, C, S):
+    a, b = (X[..., 0::2], X[..., 1::2])
+    return jnp.stack([a * C - b * S, a * S + b * C], -1).reshape(X.shape)
+
+
+def causal_attention(Q, Kk, V):
+    S = Q @ Kk.T / 8
+    S = jnp.where(jnp.tril(jnp.ones((256, 256), bool)), S, -jnp.inf)
+    return jax.nn.softmax(S, -1) @ V
+
+
+def tridiagonal_systems(a, b, c, d):
+
+    def fw(s, x):
+        cp, dp = s
+        a, b, c, d = x
+        w = b - a * cp
+        return ((c / w, (d - a * dp) / w), (c / w, (d - a * dp) / w))
+
+    z = jnp.zeros(a.shape[1])
+    _, (cp, dp) = jax.lax.scan(fw, (z, z), (a, b, c, d))
+
+    def bw(x, s):
+        x = s[1] - s[0] * x
+        return (x, x)
+
+    return jax.lax.scan(bw, z, (cp, dp), reverse=True)[1]
+
+
+def group_norm_in_blocks(X):
+    Y = X.transpose(0, 3, 1, 2).reshape(8, -1)
+    m = Y.mean(1, keepdims=True)
+    v = ((Y - m) ** 2).mean(1, keepdims=True)
+    return ((Y - m) / jnp.sqrt(v + 1e-05)).reshape(8, 4, 32, 32).transpose(0, 2, 3, 1)
+
+
+def ellpack_product(A, J, x):
+    return (A * x[J]).sum(1)
+
+
+def max_pool_in_blocks(X):
+    return jax.lax.reduce_window(X, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 2, 2, 1), ((0, 0), (1, 1), (1, 1), (0, 0)))
+
+
+def histogram_2d(I, J, W):  # noqa: E741
+    return jnp.zeros((32, 32)).at[I, J].add(W)
+
+
+def recurrent_gate(W, U, x, h, b):
+    return jax.nn.sigmoid(W @ x + U @ h + b)
+
+
+def horner(X, c):
+    y = jnp.zeros_like(X)
+    for i in range(11, -1, -1):
+        y = y * X + c[i]
+    return y
+
+
+def layer_norm_with_padding(X, g, b):
+    Y = X[:, :197]
+    m = Y.mean(1, keepdims=True)
+    v = ((Y - m) ** 2).mean(1, keepdims=True)
+    return jnp.pad((Y - m) / jnp.sqrt(v + 1e-05) * g[:197] + b[:197], ((0, 0), (0, 3)))
+
+
+def product_of_blocks(A, B):
+    return A.transpose(0, 2, 1, 3).reshape(256, 256) @ B
+
+
+def depthwise_padded(X, W):
+    Xp = jnp.pad(X, ((0, 0), (1, 1), (1, 1)))
+    return sum(Xp[:, a : a + 56, b : b + 56] * W[:, a, b][:, None, None] for a in range(3) for b in range(3))
+
+
+def softmax_of_lengths(S, n):
+    M = jnp.arange(128)[None] < n[:, None]
+    Z = jnp.where(M, S, -jnp.inf)
+    return jnp.where(M, jax.nn.softmax(Z, 1), 0)
+
+
+def zero_points(A, B, za, zb):
+    return (A.astype(jnp.int32) - za) @ (B.astype(jnp.int32) - zb)
+
+
+def average_pool_in_blocks(X):
+    return X.reshape(8, 16, 2, 16, 2, 4).mean((2, 4))
+
+
+def heat(A):
+
+    def s(_, A):
+        return A.at[1:-1, 1:-1].set(0.25 * (A[:-2, 1:-1] + A[2:, 1:-1] + A[1:-1, :-2] + A[1:-1, 2:]))
+
+    return jax.lax.fori_loop(0, 50, s, A)
+
+
+def knapsack(w, v):
+
+    def s(D, x):
+        wi, vi = x
+        i = jnp.arange(501)
+        return (jnp.where(i >= wi, jnp.maximum(D, D[i - wi] + vi), D), None)
+
+    return jax.lax.scan(s, jnp.zeros(501, jnp.int32), (w, v))[0]
+
+
+def covariance_of_samples(X):
+    m = X.mean(0)
+    return (X - m).T @ (X - m) / (X.shape[0] - 1)
+
+
+def segment_means(X, L):
+    s = jnp.zeros((100, 16)).at[L].add(X)
+    c = jnp.zeros(100).at[L].add(1.0)
+    return s / jnp.maximum(c, 1)[:, None]
+
+
+def escape_time(cx, cy):
+    x = jnp.zeros_like(cx)
+    y = jnp.zeros_like(cx)
+    n = jnp.zeros(cx.shape, jnp.int32)
+    for _ in range(20):
+        i = x * x + y * y <= 4
+        x, y = (jnp.where(i, x * x - y * y + cx, x), jnp.where(i, 2 * x * y + cy, y))
+        n += i
+    return n
+
+
+def strided_convolution_in_blocks(X, W):
+    Xn = jnp.pad(X.transpose(0, 3, 1, 2).reshape(1, 16, 33, 33), ((0, 0), (0, 0), (1, 1), (1, 1)))
+    return jax.lax.conv_general_dilated(Xn, W, (2, 2), "VALID")[0].reshape(6, 4, 17, 17).transpose(0, 2, 3, 1)
+
+
+def running_logsumexp(X):
+    return jax.lax.associative_scan(jnp.logaddexp, X, axis=1)
+
+
+def leaky_product(A):
+    return jnp.where(A > 0, A, 0.1 * A) @ A.T
+
+
+def interpolation(x, q):
+    t = q * 99
+    i = jnp.clip(jnp.floor(t).astype(jnp.int32), 0, 98)
+    w = t - i
+    return x[i] * (1 - w) + x[i + 1] * w
+
+
+def lcs(a, b):
+
+    def row(prev, ai):
+        c = jnp.where(ai == b, prev[:-1] + 1, prev[1:])
+        c = lax.cummax(jnp.concatenate([jnp.zeros(1, jnp.int32), c]))
+        return (c, c)
+
+    z = jnp.zeros(b.shape[0] + 1, jnp.int32)
+    _, rows = lax.scan(row, z, a)
+    return jnp.concatenate([z[None], rows])
+
+
+def binomial_tree(S):
+    i = jnp.arange(257, dtype=jnp.float32)
+    W = jnp.maximum(S[:, None] * jnp.exp(0.01 * (2 * i - 256)) - 100, 0)
+
+    def step(W, _):
+        return (jnp.pad(0.999 * (0.48 * W[:, :-1] + 0.52 * W[:, 1:]), ((0, 0), (0, 1))), None)
+
+    W, _ = lax.scan(step, W, None, length=256)
+    return W[:, 0]
+
+
+def pagerank_csr(ptr, idx, x):
+    seg = jnp.searchsorted(ptr, jnp.arange(8000), side="right") - 1
+    return 0.15 + jax.ops.segment_sum(0.85 * 0.125 * x[idx], seg, 1000)
+
+
+def popcount(A):
+    return lax.population_count(A)
+
+
+def erosion(A):
+    return lax.reduce_window(A, 1e30, lax.min, (5, 5), (1, 1), "SAME")
+
+
+def lbm_collide(G, w, cx, cy):
+    R = G.sum(0)
+    U = jnp.einsum("q,qyx->yx", cx, G) / R
+    V = jnp.einsum("q,qyx->yx", cy, G) / R
+    c = cx[:, None, None] * U + cy[:, None, None] * V
+    return G + 0.6 * (w[:, None, None] * R * (1 + 3 * c + 4.5 * c * c - 1.5 * (U * U + V * V)) - G)
+
+
+def odd_even_sort(A):
+
+    def step(t, A):
+
+        def even(A):
+            B = A.reshape(128, 2)
+            return jnp.stack([B.min(1), B.max(1)], 1).reshape(-1)
+
+        def odd(A):
+            B = A[1:-1].reshape(127, 2)
+            return jnp.concatenate([A[:1], jnp.stack([B.min(1), B.max(1)], 1).reshape(-1), A[-1:]])
+
+        return lax.cond(t % 2 == 0, even, odd, A)
+
+    return lax.fori_loop(0, 256, step, A)
+
+
+def autocorrelation(x):
+    return jnp.convolve(jnp.pad(x, (0, 63)), x[::-1], mode="valid", precision="highest")
+
+
+def dft(x):
+    k_ = jnp.arange(512)
+    a = 0.01227184630308513 * (k_[:, None] * k_ % 512).astype(jnp.float32)
+    return (jnp.dot(jnp.cos(a), x, precision="highest"), -jnp.dot(jnp.sin(a), x, precision="highest"))
+
+
+def trmm_lower(L, B):
+    return jnp.dot(jnp.tril(L), B, precision="highest")
+
+
+def conv_transpose(X, W):
+    return lax.conv_general_dilated(
+        X[None], W[:, :, ::-1, ::-1], (1, 1), [(3, 3), (3, 3)], lhs_dilation=(2, 2), precision="highest"
+    )[0]
+
+
+def max_pool_argmax(X):
+    B = X.reshape(16, 32, 2, 32, 2).transpose(0, 1, 3, 2, 4).reshape(16, 32, 32, 4)
+    return (B.max(-1), jnp.argmax(B, -1).astype(jnp.int32))
+
+
+def wave_2d(U, V):
+
+    def step(t, s):
+        a, b, v = s
+        n = (
+            2 * b[1:-1, 1:-1]
+            - a[1:-1, 1:-1]
+            + 0.1 * (b[:-2, 1:-1] + b[2:, 1:-1] + b[1:-1, :-2] + b[1:-1, 2:] - 4 * b[1:-1, 1:-1])
+        )
+        return (a.at[1:-1, 1:-1].set(b[1:-1, 1:-1]), b.at[1:-1, 1:-1].set(n), v.at[1:-1, 1:-1].set(n))
+
+    a, b, v = lax.fori_loop(0, 50, step, (U[0], U[1], V))
+    return (jnp.stack([a, b]), v)
+
+
+def embedding_bag(E, idx, n):
+    return jnp.where((jnp.arange(20) < n[:, None])[:, :, None], E[idx], 0).sum(1) / jnp.maximum(n, 1)[:, None].astype(
+        jnp.float32
+    )
+
+
+def bellman_ford(u, v, w):
+    return lax.fori_loop(
+        0, 30, lambda t, D: D.at[v].min(D[u] + w), jnp.full(300, 1000000000.0, jnp.float32).at[0].set(0.0)
+    )
+
+
+def black_scholes(S, K):
+    d1 = (jnp.log(S / K) + 0.07) / 0.2
+    d2 = d1 - 0.2
+    return S * 0.5 * (1 + lax.erf(d1 * 0.70710678)) - K * 0.95 * 0.5 * (1 + lax.erf(d2 * 0.70710678))
+
+
+def batched_small_inverse(A):
+    r = jnp.roll
+    a1 = r(r(A, -1, 1), -1, 2)
+    a2 = r(r(A, -2, 1), -2, 2)
+    a3 = r(r(A, -1, 1), -2, 2)
+    a4 = r(r(A, -2, 1), -1, 2)
+    cof = a1 * a2 - a3 * a4
+    det = (A[:, 0] * cof[:, 0]).sum(-1)
+    return cof.transpose(0, 2, 1) / det[:, None, None]
+
+
+def csr_spmm(ptr, idx, a, X):
+    return jax.ops.segment_sum(a[:, None] * X[idx], jnp.searchsorted(ptr, jnp.arange(5000), side="right") - 1, 500)
+
+
+def grouped_rms_norm(X, g):
+    m = (jnp.arange(1024) < 1020).reshape(64, 16)
+    Xm = jnp.where(m, X, 0)
+    s = (Xm * Xm).sum((1, 2), keepdims=True)
+    return Xm * lax.rsqrt(s / 1020 + 1e-06) * g
+
+
+def viterbi(E, A):
+
+    def step(v, e):
+        n = (v[:, None] + A).max(0) + e
+        return (n, n)
+
+    _, r = lax.scan(step, E[0], E[1:])
+    return jnp.concatenate([E[:1], r])
+
+
+def image_gradient_hist(A):
+    gx = A[1:-1, 2:] - A[1:-1, :-2]
+    gy = A[2:, 1:-1] - A[:-2, 1:-1]
+    m = jnp.sqrt(gx * gx + gy * gy)
+    return jnp.zeros(8, jnp.float32).at[jnp.minimum(jnp.floor(m * 2).astype(jnp.int32), 7)].add(m)
+
+
+def median3(x):
+    return jnp.concatenate(
+        [x[:1], jnp.maximum(jnp.minimum(x[:-2], x[1:-1]), jnp.minimum(jnp.maximum(x[:-2], x[1:-1]), x[2:])), x[-1:]]
+    )
+
+
+def exp_moving_var(x):
+
+    def step(s, xt):
+        m, v = s
+        m = 0.9 * m + 0.1 * xt
+        v = 0.9 * v + 0.1 * (xt - m) ** 2
+        return ((m, v), (m, v))
+
+    z = jnp.zeros(64, jnp.float32)
+    _, (m, v) = lax.scan(step, (x[:, 0], z), x[:, 1:].T)
+    return (jnp.concatenate([x[:, :1], m.T], 1), jnp.concatenate([z[:, None], v.T], 1))
+
+
+def nn_distance_matrix(X, Y):
+    return ((X[:, None] - Y) ** 2).sum(-1).min(1)
+
+
+INPUTS: dict[str, Callable[[Draw], Inputs]] = {
+    "summed_area": lambda draw: {"A": draw.floats(512, 512)},
+    "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
+    "dilated_groups": lambda draw: {"X": draw.floats(32, 40, 40), "W": draw.floats(32, 8, 3, 3)},
+    "transposed_convolution": lambda draw: {"X": draw.floats(32, 32), "W": draw.floats(4, 4)},
+    "tiles_with_tails": lambda draw: {"A": draw.floats(300, 200), "B": draw.floats(200, 250)},
+    "pairwise_forces": lambda draw: {"P": draw.floats(600, 3)},
+    "bilinear_upsampling": lambda draw: {"X": draw.floats(128, 128)},
+    "game_of_life": lambda draw: {"G": draw.below(2, 512, 512)},
+    "moving_average": lambda draw: {"X": draw.floats(128, 1024)},
+    "nearest_centre": lambda draw: {"X": draw.floats(2000, 8), "C": draw.floats(20, 8)},
+    "cross_entropy": lambda draw: {"L": draw.floats(512, 1000), "y": draw.below(1000, 512)},
+    "rotary_embedding": lambda draw: {"X": draw.floats(512, 64), "C": draw.floats(512, 32), "S": draw.floats(512, 32)},
+    "causal_attention": lambda draw: {"Q": draw.floats(256, 64), "Kk": draw.floats(256, 64), "V": draw.floats(256, 64)},
+    "tridiagonal_systems": lambda draw: {
+        "a": draw.floats(200, 300) * 0.1,
+        "b": 4 + draw.floats(200, 300) * 0.1,
+        "c": draw.floats(200, 300) * 0.1,
+        "d": draw.floats(200, 300),
+    },
+    "group_norm_in_blocks": lambda draw: {"X": draw.floats(8, 32, 32, 4)},
+    "ellpack_product": lambda draw: {
+        "A": draw.floats(5000, 16),
+        "J": draw.below(5000, 5000, 16),
+        "x": draw.floats(5000),
+    },
+    "max_pool_in_blocks": lambda draw: {"X": draw.floats(8, 64, 64, 4)},
+    "histogram_2d": lambda draw: {"I": draw.below(32, 20000), "J": draw.below(32, 20000), "W": draw.floats(20000)},
+    "recurrent_gate": lambda draw: {
+        "W": draw.floats(512, 256) * 0.05,
+        "U": draw.floats(512, 512) * 0.05,
+        "x": draw.floats(256),
+        "h": draw.floats(512),
+        "b": draw.floats(512),
+    },
+    "horner": lambda draw: {"X": draw.floats(20000), "c": draw.floats(12)},
+    "layer_norm_with_padding": lambda draw: {"X": draw.floats(256, 200), "g": draw.floats(200), "b": draw.floats(200)},
+    "product_of_blocks": lambda draw: {"A": draw.floats(16, 16, 16, 16), "B": draw.floats(256, 100)},
+    "depthwise_padded": lambda draw: {"X": draw.floats(32, 56, 56), "W": draw.floats(32, 3, 3)},
+    "softmax_of_lengths": lambda draw: {"S": draw.floats(64, 128), "n": draw.below(127, 64) + 1},
+    "zero_points": lambda draw: {
+        "A": draw.below(255, 128, 256).astype(np.int8),
+        "B": draw.below(255, 256, 64).astype(np.int8),
+        "za": 3,
+        "zb": -2,
+    },
+    "average_pool_in_blocks": lambda draw: {"X": draw.floats(8, 32, 32, 4)},
+    "heat": lambda draw: {"A": draw.floats(128, 128)},
+    "knapsack": lambda draw: {"w": draw.below(49, 60) + 1, "v": draw.below(900, 60)},
+    "covariance_of_samples": lambda draw: {"X": draw.floats(1000, 40)},
+    "segment_means": lambda draw: {"X": draw.floats(5000, 16), "L": draw.below(100, 5000)},
+    "escape_time": lambda draw: {"cx": draw.floats(128, 128), "cy": draw.floats(128, 128)},
+    "strided_convolution_in_blocks": lambda draw: {"X": draw.floats(4, 33, 33, 4), "W": draw.floats(24, 16, 3, 3)},
+    "running_logsumexp": lambda draw: {"X": draw.floats(64, 512)},
+    "leaky_product": lambda draw: {"A": draw.floats(200, 200)},
+    "interpolation": lambda draw: {"x": draw.floats(100), "q": draw.unit(10000)},
+    "lcs": lambda draw: {"a": draw.below(4, 400), "b": draw.below(4, 400)},
+    "binomial_tree": lambda draw: {"S": 80 + 50 * draw.unit(64)},
+    "pagerank_csr": lambda draw: {
+        "ptr": draw.offsets(1001, 8000),
+        "idx": draw.below(1000, 8000),
+        "x": draw.floats(1000),
+    },
+    "popcount": lambda draw: {"A": draw.below(2**31 - 1, 20000).astype(np.uint32)},
+    "erosion": lambda draw: {"A": draw.floats(256, 256)},
+    "lbm_collide": lambda draw: {
+        "G": 0.5 + draw.unit(9, 128, 128),
+        "w": draw.floats(9),
+        "cx": draw.floats(9),
+        "cy": draw.floats(9),
+    },
+    "odd_even_sort": lambda draw: {"A": draw.floats(256)},
+    "autocorrelation": lambda draw: {"x": draw.floats(4096)},
+    "dft": lambda draw: {"x": draw.floats(512)},
+    "trmm_lower": lambda draw: {"L": draw.floats(300, 300), "B": draw.floats(300, 200)},
+    "conv_transpose": lambda draw: {"X": draw.floats(8, 32, 32), "W": draw.floats(8, 8, 4, 4)},
+    "max_pool_argmax": lambda draw: {"X": draw.floats(16, 64, 64)},
+    "wave_2d": lambda draw: {"U": draw.floats(2, 128, 128), "V": draw.floats(128, 128)},
+    "embedding_bag": lambda draw: {
+        "E": draw.floats(5000, 32),
+        "idx": draw.below(5000, 500, 20),
+        "n": draw.below(21, 500),
+    },
+    "bellman_ford": lambda draw: {"u": draw.below(300, 3000), "v": draw.below(300, 3000), "w": 0.5 + draw.unit(3000)},
+    "black_scholes": lambda draw: {"S": 0.5 + draw.unit(50000), "K": 0.5 + draw.unit(50000)},
+    "batched_small_inverse": lambda draw: {"A": draw.floats(4000, 3, 3) + 3 * np.eye(3, dtype=np.float32)},
+    "csr_spmm": lambda draw: {
+        "ptr": draw.offsets(501, 5000),
+        "idx": draw.below(500, 5000),
+        "a": draw.floats(5000),
+        "X": draw.floats(500, 16),
+    },
+    "grouped_rms_norm": lambda draw: {"X": draw.floats(256, 64, 16), "g": draw.floats(64, 16)},
+    "viterbi": lambda draw: {"E": draw.floats(200, 32), "A": draw.floats(32, 32)},
+    "image_gradient_hist": lambda draw: {"I_": draw.floats(128, 128)},
+    "median3": lambda draw: {"x": draw.floats(20000)},
+    "exp_moving_var": lambda draw: {"x": draw.floats(64, 1000)},
+    "nn_distance_matrix": lambda draw: {"X": draw.floats(400, 16), "Y": draw.floats(300, 16)},
+}
+
+HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
+    summed_area,
+    window_of_positions,
+    dilated_groups,
+    transposed_convolution,
+    tiles_with_tails,
+    pairwise_forces,
+    bilinear_upsampling,
+    game_of_life,
+    moving_average,
+    nearest_centre,
+    cross_entropy,
+    rotary_embedding,
+    causal_attention,
+    tridiagonal_systems,
+    group_norm_in_blocks,
+    ellpack_product,
+    max_pool_in_blocks,
+    histogram_2d,
+    recurrent_gate,
+    horner,
+    layer_norm_with_padding,
+    product_of_blocks,
+    depthwise_padded,
+    softmax_of_lengths,
+    zero_points,
+    average_pool_in_blocks,
+    heat,
+    knapsack,
+    covariance_of_samples,
+    segment_means,
+    escape_time,
+    strided_convolution_in_blocks,
+    running_logsumexp,
+    leaky_product,
+    interpolation,
+    lcs,
+    binomial_tree,
+    pagerank_csr,
+    popcount,
+    erosion,
+    lbm_collide,
+    odd_even_sort,
+    autocorrelation,
+    dft,
+    trmm_lower,
+    conv_transpose,
+    max_pool_argmax,
+    wave_2d,
+    embedding_bag,
+    bellman_ford,
+    black_scholes,
+    batched_small_inverse,
+    csr_spmm,
+    grouped_rms_norm,
+    viterbi,
+    image_gradient_hist,
+    median3,
+    exp_moving_var,
+    nn_distance_matrix,
+)

@@ -1,0 +1,1 @@
+"""Loop programs over a mesh: what each device computes, and what devices exchange (owner computes)."""

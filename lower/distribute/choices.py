@@ -1,0 +1,152 @@
+"""Which loops of a stage devices share: those along what they own, or those of a reduction, by what has to be moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import prod
+
+import islpy as isl
+
+from egraph_rules.cost.target import Target
+from ir.floats import Floats
+from ir.nodes import Binary, Buffer, For, Load, Stmt, Store, Var, const
+from ir.presburger import sets as pb
+from ir.traverse import all_exprs, free_vars, stmt_children
+from lower.analysis.freedoms import ORDER, Form, Policy
+from lower.analysis.linear_forms import linear
+from lower.distribute.grid import Cut, Placement, local_shape, tidied
+from lower.distribute.owner_computes import Along, Assignment, Local, OwnerComputes, Partial, Place, along
+from lower.distribute.stages import NotDistributed, Stage
+from lower.distribute.steps import Combine
+from lower.distribute.views import Reading, own, volume
+
+PARTIAL = Form(
+    "mesh.partial_results",
+    "a reduction over a cut dimension  =  one over each block, then one over devices",
+    "a result of each device is exchanged in place of all that was combined",
+    ORDER | Floats.NO_SIGNED_ZEROS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A way to run a stage, and its price; a reduction may be combined of partial results."""
+
+    local: Local
+    price: float
+    partial: Partial | None
+    combine: Combine | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chooser:
+    """What is known where a choice is made: how stages read, where buffers lie, and how new ones are named."""
+
+    reading: Reading
+    placements: Mapping[Buffer, Placement]
+    target: Target
+    policy: Policy
+    place: Place
+    name: Callable[[str], str]
+
+    def best(self, stage: Stage, known: isl.Set) -> Choice:
+        """The way to run a stage that exchanges least."""
+        best: Choice | None = None
+        reasons: list[str] = []
+        for assignment, partial, combine in self._ways(stage, known):
+            writer = OwnerComputes(self.reading, self.placements, assignment, known, self.place, partial)
+            try:
+                local = writer.local(stage)
+            except NotDistributed as reason:
+                reasons.append(str(reason))
+                continue
+            moved = sum(
+                volume(b, self.placements[b], view, self.reading.grid) * self.reading.times(b, view)
+                for b, view in local.needs
+            )
+            if partial is not None:
+                moved += 2 * prod(linear(e).const for e in partial.buffer.shape) * self.reading.iterations
+            price = self.target.exchange * moved + _work(local.stmt) * self.reading.iterations
+            if best is None or price < best.price:
+                best = Choice(local, price, partial, combine)
+        if best is None:
+            raise NotDistributed(reasons[0])
+        return best
+
+    def _ways(self, stage: Stage, known: isl.Set) -> Iterator[tuple[Assignment, Partial | None, Combine | None]]:
+        """Which loops devices may share: those along what they own, and those of reductions."""
+        stores = [s for s in stage.stores if s.buffer not in stage.private]
+        if not stores:
+            raise NotDistributed("a stage stores nothing")
+        store = stores[0]
+        placement = self.placements[store.buffer]
+        owned: dict[Var, Along] = {}
+        for index, cut, extent in zip(store.indices, placement, store.buffer.shape, strict=True):
+            # A loop over a moving part of a dimension goes through all of it, under a guard, as one block does.
+            moving = cut is None and any(free_vars(e) & self.reading.steady for e in linear(index).terms)
+            blocks = Cut((), linear(extent).const) if moving else cut
+            found = along(index, blocks, stage, stage.outer(), self.reading.steady) if blocks is not None else None
+            if found is not None and found[0] not in owned:
+                owned[found[0]] = found[1]
+        yield owned, None, None
+        update = stage.update()
+        if update is None or not self.policy.may(PARTIAL, store.buffer.dtype):
+            return
+        _, op, _ = update
+        ways: list[tuple[Var, Along]] = []
+        for load in (e for e in all_exprs(stage.body) if isinstance(e, Load)):
+            for index, cut in zip(load.indices, self.placements.get(load.buffer, ()), strict=False):
+                found = along(index, cut, stage, stage.summed(), self.reading.steady) if cut is not None else None
+                if found is not None and self._covers(stage, *found, known):
+                    ways.append(found)
+        for var, mine in dict(reversed(ways)).items():
+            kept = {v: m for v, m in owned.items() if v is not var and not {*m.axes} & {*mine.axes}}
+            yield self._partially(stage, store, op, {**kept, var: mine}, {var: mine})
+        several: dict[Var, Along] = {}
+        for var, mine in ways:
+            if not any({*m.axes} & {*mine.axes} for m in (*several.values(), *owned.values())) and var not in owned:
+                several.setdefault(var, mine)
+        if len(several) > 1:
+            yield self._partially(stage, store, op, {**owned, **several}, several)
+
+    def _partially(
+        self, stage: Stage, store: Store, op: str, assignment: Assignment, shared: Mapping[Var, Along]
+    ) -> tuple[Assignment, Partial, Combine]:
+        """A reduction of which devices share some loops: each has a partial result of its own."""
+        axes = tuple(axis for m in shared.values() for axis in m.axes)
+        placement = self.placements[store.buffer]
+        whole = tuple(None if cut is not None and {*cut.axes} & {*axes} else cut for cut in placement)
+        scattered = tuple(
+            (d, cut.axes) for d, (cut, w) in enumerate(zip(placement, whole, strict=True)) if cut is not None and not w
+        )
+        padded = tuple(
+            const(cut.block * self.reading.grid.count(cut.axes), extent.dtype)
+            if cut is not None and w is None
+            else extent
+            for extent, cut, w in zip(store.buffer.shape, placement, whole, strict=True)
+        )
+        shape = local_shape(replace(store.buffer, shape=padded), whole)
+        buffer = Buffer(self.name(f"{store.buffer.name}_part"), shape, store.buffer.dtype)
+        partial = Partial(store.buffer, buffer, whole)
+        return assignment, partial, Combine(op, self.place(store.buffer, own(placement)), buffer, axes, scattered)
+
+    def _covers(self, stage: Stage, var: Var, mine: Along, known: isl.Set) -> bool:
+        """Whether the iterations that devices share are all that a loop has."""
+        total = const(mine.step * self.reading.grid.count(mine.axes), var.dtype)
+        place = tidied(Binary("sub", var, mine.shift))
+        for s in stage.loops:
+            known = known.intersect(pb.loop_domain(s.var, s.start, s.extent).may)
+        inside = Binary("and", Binary("ge", place, const(0, var.dtype)), Binary("lt", place, total))
+        return pb.within_budget(lambda: known.is_subset(pb.condition(inside).must), False)
+
+
+def _work(stmt: Stmt) -> float:
+    """How many times a stage's innermost statements run on a device."""
+    match stmt:
+        case For(extent=extent, body=body):
+            return linear(extent).const * _work(body)
+        case Store():
+            return 1
+        case _:
+            return sum(map(_work, stmt_children(stmt)))

@@ -1,0 +1,96 @@
+"""JAX code for what devices exchange, as text that emitted modules contain; one function each."""
+
+from __future__ import annotations
+
+NEIGHBOURS = '''
+def with_neighbours(x, dim, axes, parts, before, after):
+    """`x` with the elements that stand before and after it on the devices next to this one, in a ring."""
+    size, blocks = x.shape[dim], [x]
+    for k in range(1, -(-before // size) + 1):
+        part = lax.slice_in_dim(x, max(0, k * size - before), size, axis=dim)
+        blocks.insert(0, lax.ppermute(part, axes, [(d, (d + k) % parts) for d in range(parts)]))
+    for k in range(1, -(-after // size) + 1):
+        part = lax.slice_in_dim(x, 0, min(size, after - (k - 1) * size), axis=dim)
+        blocks.append(lax.ppermute(part, axes, [((d + k) % parts, d) for d in range(parts)]))
+    return jnp.concatenate(blocks, dim)
+'''
+
+WINDOW = '''
+def window(x, dim, axes, first, width):
+    """`width` elements of a dimension, from `first` on counted from those of this device, whoever has them."""
+    places = first + jnp.arange(width)
+    mine = (places >= 0) & (places < x.shape[dim])
+    found = jnp.take(x, jnp.clip(places, 0, x.shape[dim] - 1), axis=dim)
+    mine = mine.reshape([-1 if d == dim else 1 for d in range(x.ndim)])
+    if x.dtype == jnp.bool_:
+        return lax.psum((found & mine).astype(jnp.uint8), axes).astype(jnp.bool_)
+    bits = lax.bitcast_convert_type(found, jnp.dtype(f"uint{8 * x.dtype.itemsize}"))  # sums would lose signs of zeros
+    return lax.bitcast_convert_type(lax.psum(jnp.where(mine, bits, 0), axes), x.dtype)
+'''
+
+TURNED = '''
+def turned(x, dim, other, axes, size):
+    """`x` with all of `dim`, and of `other`, in blocks of `size`, one block."""
+    parts = lax.axis_size(axes)
+    x = jnp.pad(x, [(0, parts * size - n if d == other else 0) for d, n in enumerate(x.shape)])
+    return lax.all_to_all(x, axes, split_axis=other, concat_axis=dim, tiled=True)
+'''
+
+OWN = '''
+def own_block(x, dim, axes, size):
+    """The block of a dimension that is this device's own."""
+    parts = lax.axis_size(axes)
+    x = jnp.pad(x, [(0, max(0, parts * size - n) if d == dim else 0) for d, n in enumerate(x.shape)])
+    return lax.dynamic_slice_in_dim(x, lax.axis_index(axes) * size, size, dim)
+'''
+
+EXTREME = '''
+def all_{name}(x, axes):
+    """The {name}imum over devices; XLA's exchange on CPUs would drop NaN."""
+    nan = lax.pmax(jnp.isnan(x).astype(jnp.int32), axes) > 0
+    return jnp.where(nan, jnp.nan, lax.p{name}(x, axes)).astype(x.dtype)
+'''
+
+CARRIED = '''
+def carried(x, dim, axes, op, start):
+    """A scan of each device's part, gone on with from device to device."""
+    totals = lax.all_gather(lax.index_in_dim(x, -1, dim), axes)
+    earlier = jnp.arange(len(totals)) < lax.axis_index(axes)
+    totals = jnp.where(earlier.reshape(-1, *[1] * x.ndim), totals, jnp.asarray(start, x.dtype))
+    return op(functools.reduce(op, list(totals)), x)
+'''
+
+CARRIED_LINEAR = '''
+def carried_linear(x, factors, dim, axes):
+    """A recurrence `factor * previous + term` of each device's part, gone on with from device to device."""
+    ends = [lax.all_gather(lax.index_in_dim(a, -1, dim), axes) for a in (factors, x)]
+    before = jnp.zeros_like(ends[1][0])
+    for device, (factor, term) in enumerate(zip(*ends)):
+        before = jnp.where(device < lax.axis_index(axes), factor * before + term, before)
+    return factors * before + x
+'''
+
+FUNCTIONS = {
+    "with_neighbours": NEIGHBOURS,
+    "window": WINDOW,
+    "turned": TURNED,
+    "own_block": OWN,
+    "all_max": EXTREME.replace("{name}", "max"),
+    "all_min": EXTREME.replace("{name}", "min"),
+    "carried": CARRIED,
+    "carried_linear": CARRIED_LINEAR,
+}
+
+# Two operands, and all along the first axis: what combines partial results that were gathered.
+OPERATORS = {
+    "add": "jnp.add",
+    "mul": "jnp.multiply",
+    "max": "jnp.maximum",
+    "min": "jnp.minimum",
+    "and": "jnp.logical_and",
+    "or": "jnp.logical_or",
+    "bitand": "jnp.bitwise_and",
+    "bitor": "jnp.bitwise_or",
+    "bitxor": "jnp.bitwise_xor",
+}
+REDUCTIONS = {"add": "lax.psum", "max": "lax.pmax", "min": "lax.pmin"}

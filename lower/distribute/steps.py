@@ -1,0 +1,65 @@
+"""What a device does, in order: its own programs over the parts that it has, and what it exchanges with others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.nodes import Buffer, Expr, PrimFunc, Var
+from lower.distribute.grid import Axes, Placement
+from lower.distribute.views import View
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A program over the parts that a device has; it stores to some of them."""
+
+    func: PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Have a view of a buffer, of which a device has its own part."""
+
+    source: Buffer
+    placement: Placement
+    view: View
+    target: Buffer
+
+
+@dataclass(frozen=True, slots=True)
+class Combine:
+    """Combine partial results along mesh axes with what a device had; `scattered` dimensions were whole in them."""
+
+    op: str
+    target: Buffer
+    partial: Buffer
+    axes: Axes
+    scattered: tuple[tuple[int, Axes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """Go on along a cut dimension from device to device, where each has gone along its own part from nothing.
+
+    With `factors`, values are multiplied by these and added to; else `op` combines them.
+    """
+
+    values: Buffer
+    dim: int
+    axes: Axes
+    op: str
+    factors: Buffer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A loop around steps; `carried` are the buffers that they change."""
+
+    var: Var
+    start: Expr
+    extent: Expr
+    body: tuple[Step, ...]
+    carried: tuple[Buffer, ...]
+
+
+Step = Run | Exchange | Combine | Carry | Repeat
