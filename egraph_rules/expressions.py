@@ -41,6 +41,8 @@ _BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_
 _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
+_WHOLE = 700_000  # the work of all of them, and of looking for forms, in one call
+_FORMS = 400  # matches of the engine that take as long as putting together the forms of one part
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way
 _ALONE = 120_000  # and for one that is asked for its own sake
@@ -74,12 +76,17 @@ def simplify(expr: Expr, given: Iterable[Expr] = (), floats: Floats | str | Iter
     policy = floats_named(floats)
     place = _Place(given, policy)
     prices = Prices(CPU)
-    best = _smaller(_settled(expr, place), place, prices)
+    best = _settled(expr, place)
+    place.allow(_WHOLE)
+    best = _smaller(best, place, prices, place.half())
     for _ in range(_SEARCHES):
+        if place.rest() <= 0:
+            break
         new = _search(best, place, policy)
         if node_count(new) > node_count(best) or prices.expr(new) >= prices.expr(best) - 1e-9:
             break
-        best = _smaller(new, place, prices)
+        best = _smaller(new, place, prices, place.half())
+    place.allow(float("inf"))
     return best if best is expr else _settled(best, place)
 
 
@@ -124,7 +131,7 @@ def _settled(expr: Expr, place: _Place) -> Expr:
     return expr if answer is None else const(answer, DType.BOOL)
 
 
-def _smaller(expr: Expr, place: _Place, prices: Prices, work: int = _BUDGET.work) -> Expr:
+def _smaller(expr: Expr, place: _Place, prices: Prices, work: float) -> Expr:
     """An expression with smaller forms for its parts, none of them dearer."""
     if node_count(expr) < _LEAST or not may_have_forms(expr):
         return expr
@@ -137,7 +144,7 @@ def _smaller(expr: Expr, place: _Place, prices: Prices, work: int = _BUDGET.work
     def better(new: Expr, old: Expr) -> bool:
         return prices.expr(new) <= prices.expr(old) + 1e-9
 
-    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal)
+    known = Known(points, lambda p: satisfying(p, conditions), better, place.equal, place.look)
     while not (new := smaller(expr, known)).same(expr):
         expr = new
     return expr
@@ -154,6 +161,7 @@ class _Place:
         """
         self.open: Expr | None = None  # the condition that was asked about last
         self.patience = Patience(work=_BUDGET.work)
+        self.left = float("inf")  # work of the searches to come
         self.contexts = Contexts(EffectAnalysis(), self._prove, _OPERATIONS, lambda: self.patience.over(), floats)
         self.facts = self.contexts.root(pb.always(), Priority.FACTS)
         conditions = tuple(given)
@@ -167,8 +175,26 @@ class _Place:
 
     def begin(self, work: float = _BUDGET.work) -> Patience:
         """Let a search begin, with a budget of its own: so what it finds does not depend on those before."""
-        self.patience = Patience(work=work)
+        self.left = self.rest()
+        self.patience = Patience(work=min(work, self.left))
         return self.patience
+
+    def allow(self, work: float) -> None:
+        """Set the work of all searches from here on."""
+        self.left, self.patience = work, Patience(work=min(work, _BUDGET.work))
+
+    def rest(self) -> float:
+        """The work that is left of a call for the searches to come."""
+        return self.left - self.patience.done()
+
+    def half(self) -> float:
+        """Half of it."""
+        return self.rest() / 2
+
+    def look(self) -> bool:
+        """Charge the search for forms of one part; whether that is left."""
+        self.patience.matched(_FORMS)
+        return not self.patience.over()
 
     def truth(self, cond: Expr) -> bool | None:
         return self.contexts.truth(self.facts, cond)

@@ -39,7 +39,7 @@ from ir.functions import functions_in
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
-from ir.program.blocks import lower_blocks
+from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
@@ -296,12 +296,13 @@ def search_within(
     """The cheapest program by these rules and prices, where only a block, or all, may change; nothing is erased.
 
     A search follows from what the one before found, until nothing changes: what one has simplified may let another
-    rule apply. Blocks of `func` must have no axes; they are kept.
+    rule apply. Blocks are kept, as names around what they mean: their axes, predicates and inits are written out.
 
     Raises:
         ScheduleError: there is no such block.
         KeyboardInterrupt: there was a Ctrl-C; half a step is none.
     """
+    func = without_axes(func)
     budget = replace(DEFAULT_BUDGET, restarts=0)
     for _ in range(_SEARCHES):
         patience = Patience(budget.seconds, allowed=1, work=budget.work)

@@ -17,7 +17,6 @@ from egraph_rules.search.erase import erase_assumptions, erase_undef_stores
 from ir.errors import ScheduleError, suggest
 from ir.floats import Floats, floats_named, freedom_names
 from ir.nodes import PrimFunc
-from ir.program.blocks import without_axes
 from ir.schedule.trace import BlockRef
 from ir.semantics.verify import entered
 
@@ -97,7 +96,7 @@ class Step:
         assert floats is None or isinstance(floats, tuple)
         floats = floats_named(floats)
         active = tuple(rule for rule in self.rules if rule.floats in floats)
-        return search_within(without_axes(func), block, active, self.target, floats)
+        return search_within(func, block, active, self.target, floats)
 
     def __repr__(self) -> str:
         return f"transforms.{self.name}({', '.join(f'{k}={v!r}' for k, v in self.options.items())})"

@@ -530,7 +530,7 @@ class Alloc(Stmt):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Assume(Stmt):
-    """No obligations where `cond` is false. `A[i] == T.undef()` permits reading A[i] and says nothing of its value."""
+    """No obligations where `cond` is false. `A[i] == T.undef()` permits reading A[i], which is undef."""
 
     cond: Expr
     span: Span | None = field(default=None, compare=False)

@@ -253,3 +253,43 @@ def test_hypothesis_is_imported_with_testing_only() -> None:
     code = "import sys, loopsat; loopsat.optimize, loopsat.compile; assert 'hypothesis' not in sys.modules"
     code += "; loopsat.testing; assert 'hypothesis' in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+WRONG_FAR_FROM_ZERO = {
+    "products of squares": (
+        "X: T.Buffer((32, 3), 'float32'), C: T.Buffer((5, 3), 'float32'), D: T.Buffer((32, 5), 'float32')",
+        """for i, k in T.grid(32, 5):
+        D[i, k] = 0.0
+        for d in range(3):
+            D[i, k] = D[i, k] + (X[i, d] - C[k, d]) * (X[i, d] - C[k, d])""",
+        lambda X, C: (X * X).sum(1)[:, None] - 2 * X @ C.T + (C * C).sum(1)[None],
+    ),
+    "no wrap-around": (
+        "A: T.Buffer((64,), 'uint8'), D: T.Buffer((64,), 'bool')",
+        "for i in range(64):\n        D[i] = A[i] + T.uint8(1) <= T.uint8(200)",
+        lambda A: A.astype(np.int32) + 1 <= 200,
+    ),
+    "largest, not of largest magnitude": (
+        "A: T.Buffer((64,), 'float32'), D: T.Buffer((1,), 'float32')",
+        "D[0] = T.abs(A[0])\n    for i in range(64):\n        D[0] = T.max(D[0], T.abs(A[i]))",
+        lambda A: A.max(keepdims=True),
+    ),
+    "rare branch": (
+        "A: T.Buffer((64,), 'float32'), D: T.Buffer((64,), 'float32')",
+        "for i in range(64):\n        D[i] = A[i] / 3.0 if A[i] > 100.0 else A[i]",
+        lambda A: A,
+    ),
+    "second tile": (
+        "A: T.Buffer((n,), 'float32'), D: T.Buffer((n,), 'float32'), n: T.int32",
+        "for i in range(n):\n        D[i] = A[i] if i % 8 != 7 or i < 8 else 0.0",
+        lambda A, n: A[:n],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FAR_FROM_ZERO)
+def test_what_is_wrong_far_from_zero_only_is_found(name: str) -> None:
+    params, body, kernel = WRONG_FAR_FROM_ZERO[name]
+    func = parse(f"@T.prim_func\ndef f({params}):\n    {body}\n").funcs[0]
+    with pytest.raises(testing.DifferenceError):
+        testing.check_kernel(kernel, func)

@@ -39,13 +39,15 @@ class Known:
     """What is known where an expression is evaluated.
 
     `points`: values of the variables that it allows; `allowed` says it of any others. `proven`: whether the second
-    expression equals the first one there; `better`: whether it is preferred to it.
+    expression equals the first one there; `better`: whether it is preferred to it. `left`: charges the search for forms
+    of one part, and says whether there is time for it.
     """
 
     points: Points
     allowed: Callable[[Points], Mask]
     better: Callable[[Expr, Expr], bool]
     proven: Callable[[Expr, Expr], bool]
+    left: Callable[[], bool]
 
 
 def smaller(expr: Expr, known: Known) -> Expr:
@@ -74,7 +76,7 @@ def may_have_forms(expr: Expr) -> bool:
 
 def _smaller_whole(expr: Expr, most: int, known: Known) -> Expr:
     """A form of at most so many nodes, or the expression itself."""
-    if len(free_vars(expr)) > _MAX_VARIABLES:
+    if len(free_vars(expr)) > _MAX_VARIABLES or not known.left():
         return expr
     try:
         sample = _Sample.of(expr, known.points, known.allowed)

@@ -57,6 +57,7 @@ from ir.traverse import all_exprs, free_vars, substitute, substitute_expr, walk_
 T = TypeVar("T")
 Tables = dict[str, list[tuple[Cell, ...]]]
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_MOST_ASKED = 8  # choices in an arm that might be taken for the other; each would have a context under each before it
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
 
 
@@ -551,9 +552,14 @@ class Expander:
         if IMPOSSIBLE in arms:
             return
         for inside, arm in zip(arms, (other, then), strict=True):
-            if self.contexts.total(inside, arm):
+            if _selections(arm) <= _MOST_ASKED and self.contexts.total(inside, arm):
                 self.expand_expr(inside, arm)
                 self.tables["may_select"].append((inside, self.numbering.expr(arm)))
+
+
+def _selections(expr: Expr) -> int:
+    """How many choices stand in an expression."""
+    return sum(isinstance(e, Select) for e in walk_expr(expr))
 
 
 def _is_in_range(expr: Expr) -> bool:

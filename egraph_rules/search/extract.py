@@ -256,9 +256,15 @@ class Extractor:
         return self._choices[at]
 
     def _ranked(self, at: ClassId) -> list[Choice]:
-        """All ways to realise a class of statements that its parts' choices leave, best first."""
+        """All ways to realise a class of statements that its parts' choices leave, best first.
+
+        What equals nothing is nothing: a statement that may fault equals it only where the program runs it, and other
+        places with the same facts are in its class.
+        """
+        if at in self._noops:
+            return [Choice("skip", 0.0, origin=at)]
         self._choices[at] = []  # a class cannot be its own part
-        found = [Choice("skip", 0.0, origin=at)] if at in self._noops else []
+        found: list[Choice] = []
         for kind, row in self._nodes[at]:
             found += self._realise(at, kind, row)
         distinct: dict[tuple[int, ...], Choice] = {}

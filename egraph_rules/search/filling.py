@@ -69,7 +69,7 @@ def _neutral(op: str, dtype: DType, floats: Floats) -> Scalar | None:
 
 def _holds(value: Scalar, buffer: Buffer) -> bool:
     """Whether an element of a buffer can be a number."""
-    return buffer.dtype.is_float or (value == int(value) and buffer.dtype.min <= value <= buffer.dtype.max)
+    return buffer.dtype.is_float or (buffer.dtype.min <= value <= buffer.dtype.max and value == int(value))
 
 
 def _may_overflow(body: Stmt, buffer: Buffer, value: Const) -> bool:

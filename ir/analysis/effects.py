@@ -14,6 +14,7 @@ from typing import assert_never, cast
 import islpy as isl
 
 from ir.analysis import contents as held
+from ir.analysis.conditions import disjuncts
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import is_defined
 from ir.floats import Floats
@@ -39,7 +40,6 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Unary,
     Undef,
     Var,
 )
@@ -490,21 +490,6 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
                 claims = [*_claims(part, on_data), *([] if on_data else _conditions(part))]
                 for key, region in claims:
                     yield key, region.intersect_params(where)
-
-
-def disjuncts(cond: Expr) -> Iterator[Expr]:
-    """The operands of a tree of `or`; a negated `and` counts as the `or` of negations."""
-    match cond:
-        case Binary(op="or", lhs=a, rhs=b):
-            yield from disjuncts(a)
-            yield from disjuncts(b)
-        case Unary(op="not", operand=Binary(op="and", lhs=a, rhs=b)):
-            yield from disjuncts(Unary("not", a))
-            yield from disjuncts(Unary("not", b))
-        case Unary(op="not", operand=Unary(op="not", operand=a)):
-            yield from disjuncts(a)
-        case _:
-            yield cond
 
 
 def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:

@@ -58,7 +58,7 @@ def thread_binding(start: Operand, stop: Operand | None = None, *, thread: str) 
 
 
 def assume(condition: Operand) -> None:
-    """Grant a condition: where it is false, the program has no obligations. `A[i] == T.undef()` permits reading."""
+    """Grant a condition: where it is false, the program has no obligations. `A[i] == T.undef()` allows all values."""
     _not_here("assume")
 
 

@@ -66,7 +66,9 @@ Inputs = dict[str, npt.NDArray[np.generic] | Scalar]
 class Spread:
     """What kind of inputs: floats lie around `center`, in units of `scale`, over several magnitudes where `wide`.
 
-    `tight` makes inequalities of assumptions equalities where that is possible, for about half of the elements.
+    Where `wide`, integers are not all small: unsigned ones reach the limits of their dtype, and products of two signed
+    ones fit. `tight` makes inequalities of assumptions equalities where that is possible, for about half of the
+    elements.
     """
 
     center: float = 0.0
@@ -78,8 +80,23 @@ class Spread:
         """Floats of that kind; those of 16 bits stay near enough to 0 that their squares are numbers."""
         values = rng.uniform(-2, 3, shape).round(3) * self.scale
         if self.wide:
-            values = values * 10.0 ** rng.integers(-3, 4, shape)
-        return (values + (self.center if dtype.bits > 16 else min(self.center, 16.0))).astype(dtype.numpy)
+            values = values * 10.0 ** rng.integers(-3, 4, shape) * rng.choice((-1.0, 1.0), shape)
+        return (values + self.middle(dtype)).astype(dtype.numpy)
+
+    def middle(self, dtype: DType) -> float:
+        """What numbers of a dtype lie around."""
+        return 0.0 if not dtype.is_float else self.center if dtype.bits > 16 else min(self.center, 16.0)
+
+    def integers(self, shape: tuple[int, ...], dtype: DType, rng: np.random.Generator) -> npt.NDArray[np.generic]:
+        """Integers of that kind: small ones but where `wide`, and then half of them."""
+        small = rng.integers(-5 if dtype.is_signed else 0, 8, shape).astype(dtype.numpy)
+        if not self.wide:
+            return small
+        root = 1 << (dtype.bits // 2 - 1)
+        low, high = (-root, root) if dtype.is_signed else (dtype.min, dtype.max)
+        large = rng.integers(low, high, shape, dtype.numpy, endpoint=True)
+        last = large if dtype.is_signed else np.subtract(np.array(high, dtype.numpy), small)
+        return np.where(rng.integers(2, size=shape), small, np.where(rng.integers(2, size=shape), large, last))
 
 
 NEAR_ZERO = Spread()
@@ -152,9 +169,9 @@ def random_inputs(
     """Arguments by name for all parameters of `func` that satisfy its assumptions on them.
 
     Scalars and sizes not given are small random integers, some of them negative or near the constants of assumptions.
-    Buffers hold small integers, floats of the kind that `spread` says (moderate ones of both signs), and valid indices
-    where they are used as indices; where an assumption fixes or bounds an element (`c or A[i] == v`), it is met.
-    All tries together evaluate at most about `work` expressions.
+    Buffers hold numbers of the kind that `spread` says (small integers, moderate floats of both signs), and valid
+    indices where they are used as indices; where an assumption fixes or bounds an element (`c or A[i] == v`), it is
+    met. All tries together evaluate at most about `work` expressions.
 
     Raises:
         LoopsatError: `scalars` names no parameter, no inputs were found with that work (the message names what
@@ -421,13 +438,14 @@ def random_array(
     below: int | None = None,
     spread: Spread = NEAR_ZERO,
 ) -> npt.NDArray[np.generic]:
-    """Small integers, or moderate floats of both signs; integers from 0 to `below` where that is given."""
+    """Numbers of a kind, small or moderate ones by default; integers from 0 to `below` where that is given."""
     if dtype is DType.BOOL:
         return rng.integers(0, 2, shape).astype(np.bool_)
     if dtype.is_float:
         return spread.floats(shape, dtype, rng)
-    low, high = (-5 if dtype.is_signed else 0, 8) if below is None else (0, min(below, dtype.max))
-    return rng.integers(low, high, shape).astype(dtype.numpy)
+    if below is None:
+        return spread.integers(shape, dtype, rng)
+    return rng.integers(0, min(below, dtype.max), shape).astype(dtype.numpy)
 
 
 def _index_bounds(func: PrimFunc) -> dict[str, list[Expr]]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeVar, assert_never, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from ir.analysis.conditions import arbitrary_elements
 from ir.arith import ArithmeticFault, Scalar, binary_function, cast_function, rounded, unary_function
 from ir.dtypes import DType
 from ir.errors import InterpretError, Span
@@ -154,10 +156,30 @@ class Machine:
         return self._decided(self._assumed(cond), cond)
 
     def assume(self, stmt: Assume) -> None:
-        """Check an assumption if asked to."""
+        """Check an assumption if asked to; what it says to equal undef is undef from here on."""
         if self.sanitize and not self.holds(stmt.cond):
             message = f"the assumption `{to_script(stmt.cond)}` does not hold"
             raise self.fault("assumption-false", message, stmt.span)
+        for element, unless in _arbitrary(stmt.cond):
+            if not any(map(self._may_hold, unless)):
+                self._forget(element)
+
+    def _may_hold(self, part: Expr) -> bool:
+        """Whether a disjunct is not certainly false."""
+        try:
+            return self.holds(part)
+        except InterpretError:
+            return True
+
+    def _forget(self, load: Load) -> None:
+        """Let an element, if there is one, hold anything."""
+        memory = self._memory(load.buffer, load.span)
+        try:
+            index = tuple(self.integer(i, "an index") for i in load.indices)
+        except InterpretError:
+            return
+        if _inside(index, memory.undef.shape):
+            memory.undef[index] = True
 
     # Statements ------------------------------------------------------------------------------------------------------
 
@@ -565,6 +587,11 @@ class Machine:
         """`a op b` where an operand is undef: zero if the other one is a factor zero."""
         known = b if isinstance(a, Undefined) else a
         return known if op == "mul" and not isinstance(known, Undefined) and known == 0 else UNDEF
+
+
+@lru_cache(maxsize=1024)
+def _arbitrary(cond: Expr) -> tuple[tuple[Load, tuple[Expr, ...]], ...]:
+    return tuple(arbitrary_elements(cond))
 
 
 def _inside(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:

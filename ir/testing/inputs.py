@@ -21,7 +21,8 @@ from ir.nodes import PrimFunc, Var
 from ir.semantics.inputs import Inputs, random_array, random_inputs, satisfying
 
 _ONE_BY_ONE = 48  # elements of an array that are drawn each; of larger ones a box holds random numbers
-_LARGEST = 10  # size that is drawn
+_LARGEST = 10  # size that is drawn, mostly
+_LARGER = 33  # where tiles of 8 and 16 have been passed
 _SEEDS = 255  # few, since smaller ones are not simpler
 _TRIES = 4
 _WORK = 300_000  # of the search for inputs that satisfy assumptions, in expressions
@@ -36,9 +37,10 @@ _FLOATS = st.one_of(_EIGHTHS, _EIGHTHS, _EIGHTHS, st.floats(-2, 3, width=16), st
 def inputs(draw: st.DrawFn, func: PrimFunc, sizes: Mapping[str, Scalar] | None = None) -> Inputs:
     """Arguments by name, for all parameters of `func`, that satisfy its assumptions on them.
 
-    Sizes and scalars that `sizes` does not give are drawn too: from 0 to 10, or near the constants of assumptions.
-    Arrays hold small numbers, and valid indices where they are used as indices. Where what was drawn cannot be changed
-    so that the assumptions hold, random inputs are searched for, and where none are found, the example is rejected.
+    Sizes and scalars that `sizes` does not give are drawn too: mostly from 0 to 10, or near the constants of
+    assumptions. Arrays hold small numbers, and valid indices where they are used as indices. Where what was drawn
+    cannot be changed so that the assumptions hold, random inputs are searched for, and where none are found, the
+    example is rejected.
 
     Raises:
         LoopsatError: `sizes` names no parameter, or the arrays do not fit into memory.
@@ -72,6 +74,8 @@ class _Drawn:
         lowest = 0 if is_size else max(dtype.min, -3)
         choices: list[st.SearchStrategy[int]] = [st.integers(lowest, _LARGEST)]
         near = sorted({k + d for k in numbers for d in (-1, 0, 1) if lowest <= k + d <= dtype.max}, key=abs)
+        if is_size:
+            choices += [choices[0], st.integers(lowest, _LARGER)]
         if near:
             choices.append(st.sampled_from(near))
         return self.draw(st.one_of(choices))

@@ -81,6 +81,20 @@ class Linear:
         return Linear({a: c for a, c in self.terms.items() if a not in drop}, self.const)
 
 
+class _Remembered:
+    """Ranges, with the forms and bounds that were found under them: each part of an expression is asked for both."""
+
+    __slots__ = ("_ranges", "bounds", "forms")
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._ranges = ranges
+        self.forms: dict[Expr, Linear] = {}
+        self.bounds: dict[Expr, tuple[Bound, Bound]] = {}
+
+    def __call__(self, var: Var, /) -> tuple[Bound, Bound]:
+        return self._ranges(var)
+
+
 def number(value: int) -> Linear:
     return Linear({}, value)
 
@@ -97,6 +111,15 @@ def linear(expr: Expr, ranges: Ranges = unbounded) -> Linear:
         case Var() as var:
             low, high = ranges(var)
             return number(low) if low is not None and low == high else atom(var)
+        case _:
+            known = ranges if isinstance(ranges, _Remembered) else _Remembered(ranges)
+            if expr not in known.forms:
+                known.forms[expr] = _linear(expr, known)
+            return known.forms[expr]
+
+
+def _linear(expr: Expr, ranges: _Remembered) -> Linear:
+    match expr:
         case Unary(op="neg", operand=a) if expr.dtype.is_signed:
             return linear(a, ranges) * -1
         case Binary(op="add", lhs=a, rhs=b):
@@ -168,10 +191,13 @@ def quotient(x: Linear, divisor: int, ranges: Ranges, like: Expr) -> Linear:
 
 def interval(form: Linear, ranges: Ranges) -> tuple[Bound, Bound]:
     """Inclusive bounds of a form."""
+    ranges = ranges if isinstance(ranges, _Remembered) else _Remembered(ranges)
     low: Bound = form.const
     high: Bound = form.const
     for a, c in form.terms.items():
-        alow, ahigh = _atom_interval(a, ranges)
+        if a not in ranges.bounds:
+            ranges.bounds[a] = _atom_interval(a, ranges)
+        alow, ahigh = ranges.bounds[a]
         if c < 0:
             alow, ahigh = ahigh, alow
         low = None if low is None or alow is None else low + c * alow

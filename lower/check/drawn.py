@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from ir.errors import DifferenceError, LoopsatError, OptionError
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
-from ir.semantics.inputs import Inputs
+from ir.semantics.inputs import NEAR_ZERO, SPREADS, Inputs, random_inputs
 from ir.testing.counterexample import shown_value
 from ir.testing.draw import Search
 from ir.testing.equivalence import nothing_compared
@@ -22,6 +23,9 @@ from ir.testing.inputs import inputs
 from lower.check.kernels import Array, Reference, compare, reference, written
 from lower.nest.normalize import normalize
 from lower.runtime.callable import Kernel
+
+_FAR = 3  # one in so many inputs is around 1000, of several magnitudes, and so on
+_WORK = 300_000  # of the search for those that satisfy assumptions, in expressions
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,9 @@ def check_kernel(
     may leave out those that `func` never reads before it writes them. It returns what `func` writes, in parameter
     order, as a tuple or, where that is one, by itself. Inputs satisfy the assumptions of `func`; what it leaves undef
     or makes NaN does not count, and floats may differ by a few times the error of the loops against float64. A kernel
-    is compiled for each new size: give `sizes` where that takes long. The same seed draws the same inputs. With
-    `given` inputs by name, these are the only ones.
+    is compiled for each new size: give `sizes` where that takes long. The same seed draws the same inputs: first
+    small numbers, then some of each kind of `ir.semantics.inputs.SPREADS`, such as floats around 1000. With `given`
+    inputs by name, these are the only ones.
 
     Raises:
         DifferenceError: a result is wrong; with the smallest inputs found.
@@ -81,7 +86,10 @@ def check_kernel(
         return _Failure(values, _told(values, expected, found, [str(c) for c in wrong])) if wrong else None
 
     if given is None:
-        failure = Search[Inputs, _Failure](None, test, strategy=inputs(func, sizes)).run(examples, seed)
+        far = examples // _FAR
+        failure = Search[Inputs, _Failure](None, test, strategy=inputs(func, sizes)).run(examples - far, seed)
+        if failure is None:
+            failure = next(filter(None, map(test, _of_all_kinds(func, sizes, seed, far))), None)
     else:
         failure = test(given)
     if failure is not None:
@@ -91,6 +99,14 @@ def check_kernel(
     if compared == 0 and given is None:
         raise nothing_compared(func, last)
     return compared
+
+
+def _of_all_kinds(func: PrimFunc, sizes: Mapping[str, Scalar] | None, seed: int, count: int) -> Iterator[Inputs]:
+    """Inputs of several magnitudes, tight, around 1000: what is drawn to become simple lies near zero."""
+    kinds = [spread for spread in reversed(SPREADS.values()) if spread != NEAR_ZERO]
+    for k in range(count):
+        with suppress(LoopsatError):
+            yield random_inputs(func, np.random.default_rng((seed, k)), sizes, kinds[k % len(kinds)], _WORK)
 
 
 def _told(inputs: Inputs, expected: Reference, found: Mapping[str, Array], wrong: list[str]) -> str:

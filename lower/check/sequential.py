@@ -15,9 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ir.analysis.conditions import arbitrary_elements
 from ir.dtypes import DType
 from ir.functions import inlined
 from ir.nodes import (
+    SKIP,
     Alloc,
     AnyExpr,
     AnyStmt,
@@ -43,11 +45,12 @@ from ir.nodes import (
     Unary,
     Undef,
     Var,
+    seq,
 )
 from ir.program.blocks import lower_blocks
 from ir.semantics.interpret import bind_arguments
 from ir.semantics.machine import Machine
-from ir.traverse import buffers_written, has_loads, results_of
+from ir.traverse import buffers_written, has_loads, map_stmt, results_of
 
 Array = Any  # a JAX array or tracer
 Memory = dict[Buffer, Array]
@@ -75,19 +78,20 @@ def run_sequentially(func: PrimFunc, arguments: Mapping[str, Any], undef: float 
 
     `arguments` are arrays and scalars by name, sizes that no array tells among them. What is undef is `undef`, as far
     as its dtype goes: elements that two runs with different numbers disagree on are arbitrary. Asserts and assumptions
-    are taken to hold, and stores at places that data give are dropped where they leave their buffer.
+    are taken to hold, what these say to equal undef is undef, and stores at places that data give are dropped where
+    they leave their buffer.
     """
     plain = lower_blocks(func)
     scalars, arrays = bind_arguments(plain, (), arguments)
     machine = Machine(False, np.random.default_rng(0))
     machine.scalars.update(scalars)
     run = _Sequential(machine, undef)
-    written = results_of(func)
+    written, body = results_of(func), map_stmt(plain.body, on_stmt=_forgetting)
     with jax.enable_x64(True):  # pyright: ignore[reportCallIssue]
         memory = [jnp.asarray(arrays[b.name]) if b.name in arrays else run.filled(b) for b in plain.buffers]
 
         def results(given: Sequence[Array]) -> list[Array]:
-            after = run.statement(plain.body, dict(zip(plain.buffers, given, strict=True)), {}, None)
+            after = run.statement(body, dict(zip(plain.buffers, given, strict=True)), {}, None)
             return [after[b] for b in written]
 
         found = jax.jit(results)(memory)
@@ -198,6 +202,19 @@ class _Sequential:
                 return jnp.asarray(self._arbitrary(kind), dtype)
             case other:
                 assert_never(other)
+
+
+def _forgetting(stmt: Stmt) -> Stmt:
+    """What an assumption does: it makes arbitrary what it says to equal undef."""
+    if not isinstance(stmt, Assume):
+        return stmt
+    found: list[Stmt] = []
+    for element, unless in arbitrary_elements(stmt.cond):
+        forgotten: Stmt = Store(element.buffer, element.indices, Undef(element.dtype))
+        for cond in unless:
+            forgotten = If(cond, SKIP, forgotten)
+        found.append(forgotten)
+    return seq(*found)
 
 
 def _same(held: Array) -> Array:

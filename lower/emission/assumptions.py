@@ -12,8 +12,9 @@ from pathlib import PurePath
 from typing import cast
 
 from egraph_rules.search.erase import erase
+from ir.analysis.conditions import disjuncts
 from ir.analysis.contents import Regions
-from ir.analysis.effects import EffectAnalysis, disjuncts, get, unite
+from ir.analysis.effects import EffectAnalysis, get, unite
 from ir.nodes import (
     SKIP,
     Alloc,

@@ -164,7 +164,8 @@ class _Emitter:
         self.only = {b for b in self.locals if self.readers.get(self._written_as(b), 0) == 1}
         self.facts = None if program.checks else facts  # a check may not rest on what it checks
         params = {*self.func.buffers, *program.raw}
-        self.finite = Finite(program.statements, params, program.spoiled, program.policy)
+        copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
+        self.finite = Finite(program.statements, params, program.spoiled | {b.name for b in copies}, program.policy)
 
     # The function.
 

@@ -1,21 +1,23 @@
 """Zero annihilates undef: `x * 0` is 0 whatever undef has made of x.
 
 A kernel has zeros where nobody has written, and from them quotients and some functions make what zero does not absorb:
-infinities and NaN. Products with such a factor look at the other one first, and the zeros are stored. Where undef is
-finite too, or the program has no such factor, nothing changes.
+infinities and NaN. Products with such a factor look at the other one first, and the zeros are stored. Where a caller
+may leave anything in a parameter, products read zeros instead, and what is read there is not taken to be a number.
+Where undef is finite too, or the program has no such factor, nothing changes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ir.analysis.dependence import Loop, Statement, reads_before_writing
 from ir.dtypes import DType, float_max
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
-from ir.traverse import children, loads, map_expr, walk_expr
+from ir.traverse import children, loads, map_expr, shape_vars, walk_expr
 from lower.analysis.freedoms import Form
+from lower.nest.arbitrary_elements import Reads, arbitrary_parameters, arbitrary_reads
 from lower.nest.normalize import Program, update_of
 
 UNDEF_PRODUCTS = Form(
@@ -30,14 +32,25 @@ _TAME = ("neg", "abs", "floor", "ceil", "round", "trunc", "tanh", "sigmoid", "si
 def absorb_undef(program: Program) -> None:
     """Let products with what undef may have made infinite be zero where the other factor is; notes who holds such."""
     floats, statements = program.floats, program.statements
-    if Floats.FINITE_UNDEF in floats or not any(_spoils(e, None, floats) for s in statements for e in _parts(s)):
+    given = {} if Floats.FINITE_UNDEF in floats else arbitrary_parameters(program.func)
+    scope = {v.name: v for v in (*program.func.scalars, *shape_vars(program.func))}
+    reads = [arbitrary_reads(s, given, scope) for s in statements]
+    holds = any(r.any for r in reads)
+    if Floats.FINITE_UNDEF in floats or not (
+        holds or any(_spoils(e, None, floats) for s in statements for e in _parts(s))
+    ):
         return
+    old = [s.store.value for s in statements]
+    if holds:
+        _note_spoiled(program, reads)
+        _read_as_zero(program, reads)
     unset = [b for b, depth in program.depth.items() if reads_before_writing(statements, b, depth)]
-    undefined = {*unset, *(s.buffer for s in statements if any(isinstance(e, Undef) for e in _parts(s)))}
+    vague = {load.buffer for r in reads for load in r.vague}
+    undefined = {*unset, *vague, *(s.buffer for s in statements if any(isinstance(e, Undef) for e in _parts(s)))}
     _close(undefined, statements)
-    spoiled = {s.buffer for s in statements if any(_spoils(e, undefined, floats) for e in _parts(s))}
+    spoiled = {*vague, *(s.buffer for s in statements if any(_spoils(e, undefined, floats) for e in _parts(s)))}
     _close(spoiled, statements)
-    program.spoiled = {b.name for b in spoiled}
+    program.spoiled |= {b.name for b in spoiled}
 
     def may_be_no_number(e: Expr) -> bool:
         return any(
@@ -55,7 +68,7 @@ def absorb_undef(program: Program) -> None:
         return found
 
     values = [map_expr(s.store.value, guarded) for s in statements]
-    if all(new is s.store.value for new, s in zip(values, statements, strict=True)):
+    if all(new is value for new, value in zip(values, old, strict=True)):
         return
     changed = [_with_value(program, s, map_expr(new, _defined)) for new, s in zip(values, statements, strict=True)]
     used = frozenset[Buffer]().union(*(s.buffers() for s in changed))
@@ -65,6 +78,35 @@ def absorb_undef(program: Program) -> None:
         if local in used:
             _fill(program, changed, local)
     statements[:] = [replace(s, position=k) for k, s in enumerate(changed)]
+
+
+def _note_spoiled(program: Program, reads: Sequence[Reads]) -> None:
+    """Note the buffers that may hold what is no number because a caller left it where anything may stand."""
+    held = {load.buffer for r in reads for load in (*r.unless, *r.vague)}
+    taken = {s.buffer for s, r in zip(program.statements, reads, strict=True) if r.any}
+    _close(taken, program.statements)
+    program.spoiled |= {b.name for b in held | taken}
+
+
+def _read_as_zero(program: Program, reads: Sequence[Reads]) -> None:
+    """Read zeros for arbitrary elements wherever values go into products, which zero would annihilate."""
+    multiplied = {load.buffer for s in program.statements for e in _parts(s) for load in _multiplied(e)}
+    _close_backward(multiplied, program.statements)
+    for k, (s, r) in enumerate(zip(program.statements, reads, strict=True)):
+        if s.buffer in multiplied or any(load in r.unless for e in _parts(s) for load in _multiplied(e)):
+
+            def read(e: Expr, unless: Mapping[Load, Expr] = r.unless) -> Expr:
+                return Select(unless[e], e, Undef(e.dtype)) if isinstance(e, Load) and e in unless else e
+
+            program.statements[k] = _with_value(program, s, map_expr(s.store.value, read))
+
+
+def _multiplied(e: Expr) -> Iterator[Load]:
+    """What is loaded for a product whose other factor may be zero."""
+    if isinstance(e, Binary) and e.op == "mul" and e.dtype.is_float:
+        for factor, other in ((e.lhs, e.rhs), (e.rhs, e.lhs)):
+            if not (isinstance(other, Const) and other.value):
+                yield from loads(factor)
 
 
 def _defined(e: Expr) -> Expr:
@@ -103,6 +145,14 @@ def _close(buffers: set[Buffer], statements: Collection[Statement]) -> None:
     while len(buffers) != before:
         before = len(buffers)
         buffers |= {s.buffer for s in statements if any(load.buffer in buffers for load in loads(s.store.value))}
+
+
+def _close_backward(buffers: set[Buffer], statements: Collection[Statement]) -> None:
+    """Add the buffers that these take values from, until there are no more."""
+    before = -1
+    while len(buffers) != before:
+        before = len(buffers)
+        buffers |= {load.buffer for s in statements if s.buffer in buffers for load in loads(s.store.value)}
 
 
 def _spoils(e: Expr, undefined: Collection[Buffer] | None, floats: Floats) -> bool:

@@ -1,8 +1,9 @@
 """Whether a program becomes a Pallas kernel: the price of that form against the price of XLA's, for a target.
 
 XLA fuses a mask into its reduction, so a reduction costs what it moves. Stages cost what the plan's estimate says: XLA
-reads every operand of every stage, and a store to a part of an array takes another pass over it. The TPU compiler's
-estimates for nine programs are 0.9 to 1.2 times that; where dimensions do not fill their tiles, both forms cost more.
+reads every operand of every stage, and in a loop a store to a part of an array takes another pass over it. The TPU
+compiler's estimates for nine programs are 0.9 to 1.2 times that; where dimensions do not fill their tiles, both forms
+cost more.
 """
 
 from __future__ import annotations
@@ -72,19 +73,22 @@ def xla_price(form: PallasForm, target: Target) -> float:
     if form.kind == "reduction":
         return target.load * xla_bytes(flatten(form.func, target)) / ELEMENT + target.kernel
     schedule = plan(normalize(without_bodies(form.func)), target)
-    stores = _partial_stores(schedule.nodes, schedule.boxes, target, 1.0)
+    stores = _partial_stores(schedule.nodes, schedule.boxes, target, 0.0)
     return estimate(schedule.nodes, schedule.boxes, target) + stores
 
 
 def _partial_stores(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, steps: float) -> float:
-    """The price of passes over arrays of which only a part is stored to."""
+    """The price of passes over arrays of which only a part is stored to, in loops of so many steps; 0 for none.
+
+    Outside of loops a barrier between stages (`lower/emission/stage_barrier.py`) leaves the array in fast memory.
+    """
     total = 0.0
     for node in nodes:
         if isinstance(node, SequentialLoop):
-            total += _partial_stores(node.body, boxes, target, steps * extent(boxes.get(node.loop), target))
+            total += _partial_stores(node.body, boxes, target, max(steps, 1.0) * extent(boxes.get(node.loop), target))
         elif isinstance(node, Versions):
             total += _partial_stores(node.fast, boxes, target, steps)
-        elif node.axes:
+        elif node.axes and steps:
             total += steps * target.store_slice * _passed_over(node, boxes, target)
     return total
 

@@ -20,6 +20,7 @@ from lower.array.views import Axis
 from lower.emission.function import make_job
 from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop, Versions
 from lower.nest.normalize import moved, normalize
+from lower.nest.undef_products import absorb_undef
 from lower.restructure.plan import plan
 
 DTYPES = (DType.FLOAT32, DType.INT32, DType.BFLOAT16)
@@ -60,6 +61,7 @@ def flatten(func: PrimFunc, target: Target) -> Flat:
     if shape_vars(func):
         raise UnsuitableError(f"sizes are symbolic ({', '.join(v.name for v in shape_vars(func))}): specialize them")
     program = normalize(without_bodies(func))
+    absorb_undef(program)
     schedule = plan(program, target)
     sizes = [s.name for s in func.scalars if s in schedule.static]
     if sizes:

@@ -23,6 +23,7 @@ from ir import parse
 from ir.dtypes import DType
 from ir.nodes import BinaryOp, Expr, Var, binary
 from ir.presburger import sets as pb
+from lower.analysis.linear_forms import linear
 from tests.compare import assert_refines
 
 MEGABYTES = 500
@@ -189,3 +190,33 @@ def test_rounds_that_fit_give_what_rules_give() -> None:
     assert rounds.rested
     for table in ("A", "named"):
         assert bounded.sizes((table,)) == free.sizes((table,))
+
+
+def test_a_chain_of_choices_is_searched_in_proportion() -> None:
+    def questions(length: int) -> int:
+        value = " ".join(f"{k} if A[i] == {k} else" for k in range(length))
+        text = f"""
+@T.prim_func
+def f(A: T.Buffer((8,), "int32"), D: T.Buffer((8,), "int32")):
+    for i in range(8):
+        D[i] = {value} -1
+"""
+        return optimize(parse(text).funcs[0]).report.questions
+
+    assert questions(40) < 2.5 * questions(20)
+
+
+def test_bounds_of_nested_expressions_are_found_once_for_each_part() -> None:
+    """Forms ask for bounds, and bounds for forms: twice for each level would be 2^60 times."""
+    asked: list[Var] = []
+
+    def ranges(var: Var) -> tuple[int | None, int | None]:
+        asked.append(var)
+        return 0, 7
+
+    x, y = Var("x", DType.INT32), Var("y", DType.INT32)
+    value: Expr = x
+    for k in range(60):
+        value = binary("min", binary("max", value + k, y), 100 + k) if k % 2 else value // 2 + y % (k + 2)
+    linear(value, ranges)
+    assert len(asked) < 2_000

@@ -30,14 +30,16 @@ from egraph_rules.authoring.parts import loop, parts, without_effect
 from egraph_rules.authoring.proposal import Here, rewrite
 from egraph_rules.authoring.rule import FLOAT, SIGNED, Number, Rule, Term, defined, rule
 from egraph_rules.check import check_rule, refuse
+from egraph_rules.check.programs.tying import tied
 from egraph_rules.check.record import verdict_on
 from egraph_rules.engine.patience import Patience
 from egraph_rules.rules import all_rules
-from ir import parse
+from ir import parse, to_script
 from ir.dtypes import DType
 from ir.errors import RuleError
 from ir.floats import Floats
 from ir.nodes import SKIP, Binary, Const, For, If, PrimFunc, Stmt, Store, const
+from ir.testing.draw import Dice
 from ir.testing.refinement import compare
 from lower.commands.cli import main
 from profiles import some
@@ -60,9 +62,8 @@ def test_recorded_verdicts_are_of_the_rules_as_they_are() -> None:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("item", BUILT_IN, ids=lambda r: r.name)
 def test_built_in_rules_pass_many_examples(item: Rule) -> None:
-    for seed in range(3):
-        verdict = check_rule(item, examples=1000, seed=seed)
-        assert verdict.ok, str(verdict)
+    verdict = check_rule(item, examples=1000, seed=1)  # recorded verdicts are of seed 0
+    assert verdict.ok, str(verdict)
 
 
 @pytest.mark.parametrize("item", some(WRONG, 13), ids=lambda r: r.name)
@@ -404,3 +405,10 @@ def test_ctrl_c_ends_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     monkeypatch.setattr(Patience, "over", over)
     assert main(["check-rules", "--rule", "integer.add_zero", "--examples", "20"]) == 130
     assert "interrupted" in capsys.readouterr().err
+
+
+def test_tied_programs_use_locals_only_where_they_are() -> None:
+    original = func("assert n <= 2, 'n'\nL = T.alloc_buffer((2,), 'int32')\nL[0] = A[0]\nB[0] = L[0]", "int32")
+    for seed in range(300):
+        program = tied(Dice(seed), original)
+        assert parse(to_script(program)).funcs[0].body == program.body

@@ -188,3 +188,21 @@ def f(A: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32"), m: T.Buffer((1,), 
 """
     )
     assert filled(func.body, DEFAULT_FLOATS) == func.body  # 2147483647 * C[0] leaves int32, undef * C[0] does not
+
+
+def test_an_infinity_is_no_number_of_an_integer_buffer() -> None:
+    """A maximum of integers as floats starts from minus infinity, which they do not hold."""
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32"), n: T.int32):
+    T.assume(n >= 0 and n < 5)
+    if n < 3:
+        for i in range(2):
+            A[i] = i
+    else:
+        for i in range(n - 1):
+            B[i] = T.max(B[i], T.cast(A[1], "float32"))
+"""
+    func = parse(text).funcs[0]
+    for floats in (DEFAULT_FLOATS, Floats.STRICT):
+        assert assert_refines(func, optimize(func, floats=floats).best, np.random.default_rng(0)) > 0

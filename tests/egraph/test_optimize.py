@@ -11,7 +11,7 @@ from compare import assert_refines
 from egraph import programs
 from egraph_rules import Floats, optimize
 from egraph_rules.cost.target import Target
-from ir import parse, to_script
+from ir import interpret, parse, to_script
 from ir.nodes import Alloc, Assume, For, If, Load, PrimFunc, Select, Stmt, Store, Undef
 from ir.semantics.verify import verify
 from ir.traverse import all_exprs, walk
@@ -471,6 +471,19 @@ def f(P: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
     best = optimize(func, Target("free loads", load=load)).best
     assert sum(isinstance(e, Load) for e in all_exprs(best.body)) == 2
     assert assert_refines(func, best, np.random.default_rng(0)) > 0
+
+
+def test_what_may_fault_and_changes_nothing_is_no_way_to_do_nothing() -> None:
+    """The guarded store equals nothing where it runs; nothing, elsewhere, is no such store: B[1] may be no index."""
+    func = parse("""
+@T.prim_func
+def f(B: T.Buffer((2,), "int32")):
+    if not 0 >= B[1]:
+        B[B[1]] = B[B[1]]
+        B[B[1]] = B[B[1]]
+""").funcs[0]
+    for variant, _ in optimize(func, k=4).variants:
+        assert interpret(variant, np.array([0, -1], np.int32))[0].tolist() == [0, -1]
 
 
 UNDEF_TIMES_ZERO = {

@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 
 from compare import assert_refines
 from egraph_rules import transforms
-from ir import parse, to_script
+from egraph_rules.cost.target import CPU
+from egraph_rules.optimization import search_within
+from egraph_rules.rules.statements import STATEMENT_RULES
+from ir import interpret, parse, to_script
 from ir.errors import ScheduleError
+from ir.floats import DEFAULT_FLOATS
 from ir.nodes import Assume, If, PrimFunc, Store, Undef
 from ir.schedule import Schedule, Trace
 from ir.testing.programs import program_texts
@@ -479,3 +483,16 @@ def test_steps_keep_what_random_programs_do(step: transforms.Step, text: str, se
         assert (step.name, error.code) == ("remove_assume", "unproven"), error  # a bound rested on it
         return
     assert_refines(func, sch.func, np.random.default_rng(seed), runs=2)
+
+
+def test_a_search_that_keeps_blocks_keeps_their_predicates():
+    func = read("""
+def func(B: T.Buffer((1,), "int32")):
+    with T.block("b"):
+        T.where(B[0] == 3)
+        B[0] = 0
+""")
+    found = search_within(func, None, STATEMENT_RULES, CPU, DEFAULT_FLOATS)
+    assert interpret(found, np.array([1], np.int32))[0].tolist() == [1]
+    assert interpret(found, np.array([3], np.int32))[0].tolist() == [0]
+    assert "T.block" in str(found)

@@ -333,6 +333,22 @@ def test_assuming_undef_permits_reading_and_claims_nothing() -> None:
     assert error.code == "assumption-false"
 
 
+def test_what_is_assumed_to_equal_undef_is_undef() -> None:
+    func = parse("""
+@T.prim_func
+def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    for i in range(4):
+        T.assume(A[i] == T.undef() or i < 2)
+    for i in range(4):
+        B[i] = A[i] * 0.0
+        C[i] = A[i]
+""").funcs[0]
+    zeros, copied = interpret_with_undef(func, np.array([1, 2, np.nan, 8], np.float32))
+    assert zeros[0].tolist() == [0, 0, 0, 0]
+    assert not zeros[1].any()
+    assert copied[1].tolist() == [False, False, True, True]
+
+
 def test_an_undef_assumption_does_not_hold() -> None:
     assert fault("T.assume(B[0] > 0)\nB[0] = 1", sanitize=True).code == "undef-condition"
 

@@ -189,6 +189,6 @@ def f(lens: T.Buffer((200,), "int32"), A: T.Buffer((200,), "float32"), B: T.Buff
         lens, a = (np.asarray(found[n]) for n in ("lens", "A"))
         assert ((lens >= 0) & (lens <= 100)).all()
         assert not a[190:].any()
-        assert (100 in lens) is spread.tight
+        assert (100 in lens) is spread.tight or spread.wide
         assert (np.abs(a[:190] - spread.center).mean() < 3) or spread.wide
     assert NEAR_ZERO in SPREADS.values()

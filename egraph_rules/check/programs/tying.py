@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ir.dtypes import DType
 from ir.nodes import (
+    Alloc,
     Assert,
     Assume,
     Binary,
@@ -49,8 +50,19 @@ def tied(source: Source, func: PrimFunc) -> PrimFunc:
     """A program like another one, in which some parts meet that did not."""
     body = func.body
     for _ in range(source.pick(1, 2, 3)):
-        body = source.pick(*_WAYS)(source, func, body)
+        new = source.pick(*_WAYS)(source, func, body)
+        body = new if _in_scope(new, frozenset(b.name for b in func.buffers)) else body
     return func if body is func.body else replace(func, body=body)
+
+
+def _in_scope(stmt: Stmt, names: frozenset[str]) -> bool:
+    """Whether a statement mentions buffers only where they exist."""
+    if isinstance(stmt, Alloc):
+        names |= {stmt.buffer.name}
+    if isinstance(stmt, Store) and stmt.buffer.name not in names:
+        return False
+    read = (e.buffer.name for top in stmt_exprs(stmt) for e in walk_expr(top) if isinstance(e, Load))
+    return all(name in names for name in read) and all(_in_scope(s, names) for s in stmt_children(stmt))
 
 
 def _stores(stmt: Stmt) -> list[Store]:
