@@ -28,6 +28,7 @@ from ir.nodes import (
     Stmt,
     Store,
     Undef,
+    const,
     seq,
 )
 from ir.testing.draw import Source
@@ -473,6 +474,20 @@ def index_arithmetic(w: Writer) -> Stmt:
     return w.loop(Scope(), lambda outer: w.loop(outer, body) if w.source.flag() else body(outer))
 
 
+def at_the_limit(w: Writer) -> Stmt:
+    """Sums that stay in their dtype in the order in which they are written, and leave it in another one."""
+    w.dtype = INDEX
+    outer, inner = w.var("i"), w.var("j")
+    first, second = w.source.pick((outer, inner), (inner, outer))
+    limit, guard = w.source.pick((INDEX.max, first <= second), (INDEX.min, first >= second))
+    value = (first - second) + const(limit, INDEX)
+    target = w.written()
+    store = Store(target, w.place(target, Scope()).indices, value)
+    body: Stmt = If(guard, store, SKIP)
+    extents = [number(w.source.pick(3, 4)) for _ in range(2)]
+    return For(outer, number(0), extents[0], For(inner, number(0), extents[1], body))
+
+
 def flattened(w: Writer) -> Stmt:
     """A nest of loops over a buffer whose indices are sums of products, as of rows that lie behind each other."""
     size = w.shape[0]
@@ -542,7 +557,7 @@ def calling(w: Writer) -> Stmt:
 IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, ordered, overhanging, selections, same_branches, nothing, local_stage,
-    index_arithmetic, flattened, narrowed, carried, relaid, anything, calling,
+    index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling,
 )  # fmt: skip
 
 
