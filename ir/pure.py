@@ -42,6 +42,12 @@ _SYNTAX = (
 )  # fmt: skip
 
 
+def is_pure(path: str) -> bool:
+    """Whether a dotted name is that of a pure function of arrays, element by element."""
+    module, _, word = path.rpartition(".")
+    return word in _NAMES.get(_SHORT.get(module, module), ())
+
+
 def impurity(tree: ast.expr, names: Collection[str]) -> str | None:
     """What in an expression over `names` is more than pure functions of arrays, element by element; None if nothing."""
     for node in ast.walk(tree):

@@ -24,7 +24,7 @@ def python_syntax(text: str, mode: Literal["exec", "eval"] = "exec", file: str =
         return ast.parse(text, file, mode)
 
 
-def python_code(tree: ast.Expression, file: str) -> types.CodeType:
-    """What `eval` runs of a tree; places that its nodes lack are filled in."""
+def python_code(tree: ast.expr, file: str) -> types.CodeType:
+    """What `eval` runs of an expression; places that its nodes lack are filled in."""
     with _ONE:
-        return compile(ast.fix_missing_locations(tree), file, "eval")
+        return compile(ast.fix_missing_locations(ast.Expression(tree)), file, "eval")

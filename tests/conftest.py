@@ -9,6 +9,8 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
+from lower.emission.source import Module
+from lower.program.verify import verify
 from lower.runtime import kept
 from profiles import NIGHTLY
 
@@ -30,6 +32,20 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         for name in (kept.FOLDER, kept.COMPILED):
             (folder / name).touch()
         patch.setenv("LOOPSAT_CACHE", str(folder))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def verified() -> Iterator[None]:
+    """Each array program that a test emits is one: names are bound, calls fit."""
+    printed = Module.text
+
+    def text(self: Module) -> str:
+        verify(self.functions(), self.beside)
+        return printed(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Module, "text", text)
         yield
 
 

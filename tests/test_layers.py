@@ -43,6 +43,7 @@ FLOORS = {
         "check": "proofs and tests of rules",
     },
     "lower": {
+        "program": "the array program as data: grammar, templates, printer, verifier, interpreter, passes",
         "analysis": "what holds of indices, values and statements; imports nothing else of lower/",
         "nest": "loop nests as they will run: nodes, normal form, bounds",
         "array": "loops as array axes: views, reads, reductions, values of elements",
@@ -50,7 +51,7 @@ FLOORS = {
         "storage": "where values are kept: copies, orders of dimensions, expansion, promotion, substitution",
         "instructions": "nests that are one operation: scans, searches, windows, factorizations",
         "restructure": "other forms of loops, and the plan that takes them",
-        "emission": "JAX source of plans",
+        "emission": "array programs of plans, and modules of them",
         "distribute": "programs over a mesh: what each device does, and what devices exchange",
         "price": "prices of programs as they will run, and the search by them",
         "tpu": "the TPU compiler, ahead of time",

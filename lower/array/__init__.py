@@ -1,1 +1,1 @@
-"""From loops to array axes: views, reads, reductions and element values as JAX source, one statement at a time."""
+"""From loops to array axes: views, reads, reductions and element values as JAX code, one statement at a time."""

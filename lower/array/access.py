@@ -1,4 +1,4 @@
-"""Loads and index lists as JAX source: slices of views where an access is one, gathers where not."""
+"""Loads and index lists as JAX code: slices of views where an access is one, gathers where not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from functools import partial
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Var, const
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
-from lower.array.values import POSTFIX, Translator, Value, aligned, ordered, union
+from lower.array.values import Translator, Value, aligned, ordered, union
 from lower.array.views import Axis, Group, groups, in_blocks, overhang, reads_data, split_terms
 from lower.nest.nodes import Box, extreme
+from lower.program.build import ALL, Arg, as_expr, between, call, method, subscript, text
+from lower.program.nodes import JaxExpr, Literal, Name, Subscript
 
 ZERO = const(0, DType.INT32)
 Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
@@ -75,24 +77,24 @@ class Accessor:
         self.bounds = bounds
         self.translator = translator
         # What to pad each buffer by for all accesses, by its source and mode, and how often it is read.
-        self.widths: dict[tuple[str, str], Pads] = {}
-        self.reads: dict[tuple[str, str], int] = {}
-        self.alone: set[str] = set()  # buffers of which each read is padded by itself, by their source
-        self.fill = ""  # what stands outside of buffers, where that is not zero
-        self.named: Callable[[str, str, int, float], str] = lambda name, code, reads, elements: code
+        self.widths: dict[tuple[JaxExpr, str], Pads] = {}
+        self.reads: dict[tuple[JaxExpr, str], int] = {}
+        self.alone: set[JaxExpr] = set()  # buffers of which each read is padded by itself, by their code
+        self.fill: JaxExpr | None = None  # what stands outside of buffers, where that is not zero
+        self.named: Callable[[str, JaxExpr, int, float], JaxExpr] = lambda name, code, reads, elements: code
 
     def view(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> list[Group] | None:
         """The access as a view whose leaving of the buffer is known, or None."""
         return find_view(shape, indices, self.order, self.bounds)
 
-    def size(self, form: Linear) -> str:
-        """A static number as source: a Python number while tracing, of any size."""
-        return str(form.const) if form.is_const else self.translator.expr(to_expr(form, ZERO)).code
+    def size(self, form: Linear) -> JaxExpr:
+        """A static number: a Python number while tracing, of any size."""
+        return as_expr(form.const) if form.is_const else self.translator.expr(to_expr(form, ZERO)).code
 
     def load(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """`name[indices]` as an array over the axes that the indices use."""
         if not shape:
-            return Value(name)
+            return Value(Name(name))
         view = self.view(shape, indices)
         value = None if view is None else self._slice(name, view)
         if value is None:
@@ -108,14 +110,14 @@ class Accessor:
         if found is None:
             return None
         view, own, mode = found
-        pads = self._padding((name, mode), own)
-        marks: list[str] = []
+        pads = self._padding((Name(name), mode), own)
+        marks: list[JaxExpr] = []
         for g, pad in zip(view, pads, strict=True):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
             if g.axes and not self.is_static(start):
                 return None
             marks.append(self.mark(g, start, size))
-        return self._split(indexed(self._wide(name, name, pads, mode, view), marks), view)
+        return self._split(indexed(self._wide(name, Name(name), pads, mode, view), marks), view)
 
     def _shifted(self, name: str, view: Sequence[Group]) -> Value | None:
         """A slice that begins where data say, the same for all positions; what is beyond the buffer nobody reads.
@@ -129,10 +131,10 @@ class Accessor:
             return None
         if not all(g.size.is_const and g.span.is_const and g.size.const <= MAX_PADDING * g.span.const for g in moved):
             return None
-        marks: list[str] = []
+        marks: list[JaxExpr] = []
         for g in view:
             if g in moved:
-                marks.append(":")
+                marks.append(ALL)
             elif g.axes and (
                 not self.is_static(g.start) or overhang(g, self.bounds.at_least, self.bounds.at_most) != (0, 0)
             ):
@@ -140,15 +142,15 @@ class Accessor:
             else:
                 marks.append(self.mark(g, g.start, g.size))
         kept = [g for g in view if g.axes]
-        widths = ", ".join(f"({self.size(g.span)}, {self.size(g.span)})" if g in moved else "(0, 0)" for g in kept)
-        code = f"jnp.pad({indexed(name, marks)}, ({widths}{',' if len(kept) == 1 else ''}))"
+        widths: list[Arg] = [(self.size(g.span), self.size(g.span)) if g in moved else (0, 0) for g in kept]
+        code: JaxExpr = call("jnp.pad", indexed(Name(name), marks), tuple(widths))
         for d, g in enumerate(kept):
             if g in moved:
                 start = self.size(g.start + g.span)
-                code = f"lax.dynamic_slice_in_dim({code}, {start}, {self.size(g.span)}, {d})"
+                code = call("lax.dynamic_slice_in_dim", code, start, self.size(g.span), d)
         return ordered(_reversed(code, view), [g.axes[0] for g in kept], self.order)
 
-    def _wide(self, name: str, code: str, pads: Pads, mode: str, view: Sequence[Group]) -> str:
+    def _wide(self, name: str, code: JaxExpr, pads: Pads, mode: str, view: Sequence[Group]) -> JaxExpr:
         """A padded buffer; it is named where several accesses read it."""
         widths = [(max(low, 0), max(high, 0)) for low, high in pads]
         whole = self._pad(self._cropped(code, pads, view), widths, mode)
@@ -158,16 +160,15 @@ class Accessor:
             elements *= g.size.const if g.size.is_const else DEFAULT_SIZE
         return whole if reads < 2 and mode == ZEROS else self.named(name, whole, reads, elements)
 
-    def _pad(self, code: str, widths: Pads, mode: str) -> str:
-        fill = f", constant_values={self.fill}" if self.fill else ""
-        options = fill if mode == ZEROS else f', mode="{mode}"'
-        return f"jnp.pad({code}, ({', '.join(map(str, widths))}{',' if len(widths) == 1 else ''}){options})"
+    def _pad(self, code: JaxExpr, widths: Pads, mode: str) -> JaxExpr:
+        options: dict[str, Arg] = {} if self.fill is None else {"constant_values": self.fill}
+        return call("jnp.pad", code, tuple(widths), **(options if mode == ZEROS else {"mode": text(mode)}))
 
     def survey(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr], times: int) -> None:
         """Take note of an access that is going to be written `times` times, so that its buffer is padded once."""
         found = self.borders(shape, indices)
         if found is not None:
-            self._note_width((name, found[2]), found[1], times)
+            self._note_width((Name(name), found[2]), found[1], times)
             return
         leaving = self.leaving(shape, indices)
         if leaving is not None:
@@ -205,23 +206,23 @@ class Accessor:
         value = self._split(self._part(self.merged(name, view), view, pads), view)
         return replace(value, axes=tuple(_without_ends(a, around[a.var]) for a in value.axes)), around
 
-    def _padded_part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
+    def _padded_part(self, code: JaxExpr, view: Sequence[Group], pads: Pads) -> JaxExpr:
         """The part of a buffer that a view which is `separable` shows, padded by itself."""
         widths = [pad for g, pad in zip(view, pads, strict=True) if g.axes]
-        steps = [":" if g.step == 1 else f"::{g.step}" for g in view if g.axes]
+        steps = [_every(g.step) for g in view if g.axes]
         return indexed(self._pad(self._part(code, view, pads), widths, ZEROS), steps)
 
-    def _part(self, code: str, view: Sequence[Group], pads: Pads) -> str:
+    def _part(self, code: JaxExpr, view: Sequence[Group], pads: Pads) -> JaxExpr:
         """What a view which is `separable` shows of its buffer, with what is between its elements."""
-        marks: list[str] = []
+        marks: list[JaxExpr] = []
         for g, (low, high) in zip(view, pads, strict=True):
-            first = "" if low or g.start.equals(0) else self.size(g.start)
+            first = None if low or g.start.equals(0) else self.size(g.start)
             stop = g.start + g.span
-            last = "" if high or stop.equals(g.size) else self.size(stop)
-            marks.append(f"{first}:{last}" if g.axes else self.size(g.start))
+            last = None if high or stop.equals(g.size) else self.size(stop)
+            marks.append(between(first, last) if g.axes else self.size(g.start))
         return indexed(code, marks)
 
-    def _padding(self, key: tuple[str, str], own: Pads) -> Pads:
+    def _padding(self, key: tuple[JaxExpr, str], own: Pads) -> Pads:
         """By how much a buffer is padded for all accesses of which note was taken, or for one that needs more.
 
         A position of a window may go round by another multiple of the size than the window as a whole.
@@ -230,7 +231,7 @@ class Accessor:
         covered = all(a >= c and b >= d for (a, b), (c, d) in zip(known, own, strict=True))
         return known if covered else own
 
-    def _note_width(self, key: tuple[str, str], pads: Pads, times: int) -> None:
+    def _note_width(self, key: tuple[JaxExpr, str], pads: Pads, times: int) -> None:
         known = self.widths.get(key, pads)
         self.widths[key] = [(max(a, c), max(b, d)) for (a, b), (c, d) in zip(known, pads, strict=True)]
         self.reads[key] = self.reads.get(key, 0) + times
@@ -302,12 +303,12 @@ class Accessor:
             code = self._wide(name, code, pads, ZEROS, view)
         elif self.moves(view):
             return self.window(name, view)
-        marks: list[str] = []
+        marks: list[JaxExpr] = []
         for d, (g, pad) in enumerate(zip(view, pads, strict=True)):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
             if g.axes and not self.is_static(start):
-                code = f"lax.dynamic_slice_in_dim({code}, {self.size(start)}, {self.size(g.span)}, {d})"
-                marks.append(":" if g.step == 1 else f"::{g.step}")
+                code = call("lax.dynamic_slice_in_dim", code, self.size(start), self.size(g.span), d)
+                marks.append(_every(g.step))
             else:
                 marks.append(self.mark(g, start, size))
         return self._split(indexed(code, marks), view)
@@ -319,14 +320,11 @@ class Accessor:
 
     def window(self, name: str, view: Sequence[Group]) -> Value:
         """The part of a buffer that a view which `moves` shows."""
-        starts, spans = (
-            ", ".join(map(self.size, sizes)) for sizes in ([g.start for g in view], [g.span for g in view])
-        )
-        comma = "," if len(view) == 1 else ""
-        code = f"lax.dynamic_slice({name}, ({starts}{comma}), ({spans}{comma}))"
+        starts, spans = (tuple(map(self.size, sizes)) for sizes in ([g.start for g in view], [g.span for g in view]))
+        code = call("lax.dynamic_slice", name, starts, spans)
         axes = [axis for g in view for axis in g.axes]
         if len(axes) < len(view):
-            code = f"{code}.reshape({', '.join(self.size(a.extent) for a in axes)})"
+            code = method(code, "reshape", *(self.size(a.extent) for a in axes))
         return ordered(_reversed(code, view), axes, self.order)
 
     def pads(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
@@ -344,12 +342,11 @@ class Accessor:
         low, high = self.bounds.at_least(g.start), self.bounds.at_most(g.start - g.size)
         return low is not None and low >= 0 and high is not None and high < 0
 
-    def _cropped(self, code: str, pads: Pads, view: Sequence[Group]) -> str:
+    def _cropped(self, code: JaxExpr, pads: Pads, view: Sequence[Group]) -> JaxExpr:
         """A buffer without what the negative ones of its pads leave out."""
-        marks: list[str] = []
+        marks: list[JaxExpr] = []
         for g, (low, high) in zip(view, pads, strict=True):
-            first, stop = (str(-low) if low < 0 else ""), (self.size(g.size + high) if high < 0 else "")
-            marks.append(f"{first}:{stop}")
+            marks.append(between(-low if low < 0 else None, self.size(g.size + high) if high < 0 else None))
         return indexed(code, marks)
 
     def _cheap(self, pad: tuple[int, int], g: Group) -> bool:
@@ -359,23 +356,23 @@ class Accessor:
         """Whether a form is a Python number while tracing."""
         return form.vars() <= self.bounds.static and not form.has_loads()
 
-    def merged(self, name: str, view: Sequence[Group]) -> str:
+    def merged(self, name: str, view: Sequence[Group]) -> JaxExpr:
         """The buffer with the dimensions of each group merged."""
         if all(g.dims == 1 for g in view):
-            return name
-        return f"{name}.reshape({', '.join(self.size(g.size) for g in view)})"
+            return Name(name)
+        return method(name, "reshape", *(self.size(g.size) for g in view))
 
-    def mark(self, g: Group, start: Linear, size: Linear) -> str:
+    def mark(self, g: Group, start: Linear, size: Linear) -> JaxExpr:
         """One position of an index list."""
         if not g.axes:
             return self.size(start)
         stop = start + g.span
         out = any(a.var in self.bounds.cut for a in g.axes)
-        low = "" if start.equals(0) and not out else self.size(start)
-        high = "" if stop.equals(size) and not out else self._stop(start, stop, size)
-        return f"{low}:{high}" + (f":{g.step}" if g.step != 1 else "")
+        low = None if start.equals(0) and not out else self.size(start)
+        high = None if stop.equals(size) and not out else self._stop(start, stop, size)
+        return between(low, high, g.step if g.step != 1 else None)
 
-    def _stop(self, start: Linear, stop: Linear, size: Linear) -> str:
+    def _stop(self, start: Linear, stop: Linear, size: Linear) -> JaxExpr:
         """Where a slice ends: for sizes that leave it nothing, no number below zero, which would count from the end.
 
         Below zero, `stop` is harmless if `stop + size <= start`: that is so if the rest of the difference over one or
@@ -386,22 +383,22 @@ class Accessor:
         harmless = (least is not None and least >= 0) or any(
             most is not None and most <= times for times, most in enumerate(over, 1)
         )
-        return (
-            self.size(stop) if harmless or not self.is_static(stop) else f"max({self.size(stop)}, {self.size(start)})"
-        )
+        free = harmless or not self.is_static(stop)
+        return self.size(stop) if free else call("max", self.size(stop), self.size(start))
 
-    def _split(self, code: str, view: Sequence[Group]) -> Value:
+    def _split(self, code: JaxExpr, view: Sequence[Group]) -> Value:
         """Give each axis of a group its own dimension, drop slack, turn flipped axes, order as the statement does."""
         axes = [axis for g in view for axis in g.axes]
-        sizes: list[str] = []
-        marks: list[str] = []
+        sizes: list[JaxExpr] = []
+        marks: list[JaxExpr] = []
         for g in view:
             for k, axis in enumerate(g.axes):
                 block = None if k == 0 else g.blocks[k - 1]
-                sizes.append(self.size(axis.extent) if block is None else str(block))
-                marks.append(":" if block is None or axis.extent.equals(block) else f":{self.size(axis.extent)}")
+                sizes.append(self.size(axis.extent) if block is None else as_expr(block))
+                whole = block is None or axis.extent.equals(block)
+                marks.append(ALL if whole else between(None, self.size(axis.extent)))
         if any(len(g.axes) > 1 for g in view):
-            code = indexed(f"{code}.reshape({', '.join(sizes)})", marks)
+            code = indexed(method(code, "reshape", *sizes), marks)
         return ordered(_reversed(code, view), axes, self.order)
 
     def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
@@ -411,10 +408,10 @@ class Accessor:
             return rows
         values = [self.translator.expr(i) for i in indices]
         axes = union(self.order, *(v.axes for v in values))
-        return Value(gathered(name, [aligned(v, axes).code for v in values]), axes, POSTFIX)
+        return Value(gathered(name, [aligned(v, axes).code for v in values]), axes)
 
     def _row_gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
-        marks: list[str] = []
+        marks: list[JaxExpr] = []
         axes: list[Axis] = []
         count = 0
         for size, index in zip(shape, indices, strict=True):
@@ -441,20 +438,20 @@ class Accessor:
 
     def scatter_index(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
-    ) -> tuple[str, tuple[Axis, ...]]:
+    ) -> tuple[list[JaxExpr], tuple[Axis, ...]]:
         """Index list of a store and its axes; where `mask` is false or data leaves the buffer: past the end."""
         values = [self.translator.expr(i) for i in indices]
         for d, (index, size) in enumerate(zip(indices, shape, strict=True)):
             if reads_data(index) and index.dtype.is_signed:
                 # A negative index would count from the end; past the end it is dropped.
-                inside = self.translator.binary("ge", values[d], Value("0", static=True, weak=True), index.dtype)
+                inside = self.translator.binary("ge", values[d], Value(Literal(0), static=True, weak=True), index.dtype)
                 end = Value(self.size(size), static=True, weak=True)
                 values[d] = self.translator.select(inside, values[d], end, DType.INT32)
         if mask is not None:
             end = Value(self.size(shape[0]), static=True, weak=True)
             values[0] = self.translator.select(mask, values[0], end, DType.INT32)
         axes = union(self.order, *(v.axes for v in values))
-        return ", ".join(aligned(v, axes).code for v in values), axes
+        return [aligned(v, axes).code for v in values], axes
 
 
 def _leaves(pads: Pads) -> bool:
@@ -462,10 +459,15 @@ def _leaves(pads: Pads) -> bool:
     return any(p > 0 for pad in pads for p in pad)
 
 
-def _reversed(code: str, view: Sequence[Group]) -> str:
+def _every(step: int) -> JaxExpr:
+    """A whole dimension, in steps."""
+    return ALL if step == 1 else between(step=step)
+
+
+def _reversed(code: JaxExpr, view: Sequence[Group]) -> JaxExpr:
     """An array with the axes reversed that run backward."""
     axes_back = [d for d, flipped in enumerate(f for g in view for f in g.flipped) if flipped]
-    return f"jnp.flip({code}, {axes_back[0] if len(axes_back) == 1 else tuple(axes_back)})" if axes_back else code
+    return call("jnp.flip", code, axes_back[0] if len(axes_back) == 1 else tuple(axes_back)) if axes_back else code
 
 
 def _without_ends(axis: Axis, pad: tuple[int, int]) -> Axis:
@@ -527,22 +529,25 @@ def _unwrapped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) 
             return index, False, False
 
 
-def indexed(code: str, marks: Sequence[str]) -> str:
+def indexed(code: JaxExpr, marks: Sequence[JaxExpr]) -> JaxExpr:
     """`code[marks]` without trailing whole dimensions."""
-    marks = list(marks)
-    while marks and marks[-1] == ":":
-        marks.pop()
-    return f"{code}[{', '.join(marks)}]" if marks else code
+    marks = without_trailing(marks)
+    return Subscript(code, marks) if marks else code
 
 
-def gathered(name: str, marks: Sequence[str]) -> str:
+def without_trailing(marks: Sequence[JaxExpr]) -> tuple[JaxExpr, ...]:
+    """An index list without whole dimensions at its end."""
+    last = max((k for k, mark in enumerate(marks) if mark != ALL), default=-1)
+    return tuple(marks[: last + 1])
+
+
+def gathered(name: str, marks: Sequence[JaxExpr]) -> JaxExpr:
     """Elements at index arrays, which the program keeps inside: no test for negative ones, none for those beyond.
 
     Where a guard keeps the program from reading, any element does, so what is outside may be clamped.
     """
-    while marks[-1] == ":":
-        marks = marks[:-1]
-    return f'{name}.at[{", ".join(marks)}].get(mode="clip", wrap_negative_indices=False)'
+    part = subscript(f"{name}.at", *without_trailing(marks))
+    return method(part, "get", mode=text("clip"), wrap_negative_indices=False)
 
 
 def buffer_shape(buffer: Buffer, bounds: Bounds) -> list[Linear]:

@@ -6,7 +6,6 @@ emitted, it is evaluated on a few arguments and compared with the body.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -23,8 +22,10 @@ from ir.functions import functions_in, inlined, placeholder, size, template, tem
 from ir.later import later
 from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, Var
 from ir.semantics.machine import Machine, Undefined
-from ir.syntax import python_code, python_syntax
+from ir.syntax import python_code
 from ir.traverse import children, map_stmt, walk, with_children
+from lower.program.build import from_syntax
+from lower.program.nodes import JaxExpr, substituted
 
 if TYPE_CHECKING:
     import jax
@@ -92,21 +93,16 @@ def _expanded(expr: Expr, *, keep: bool) -> Expr:
 # JAX expressions -----------------------------------------------------------------------------------------------------
 
 
-def call_code(function: Function, args: Sequence[str]) -> tuple[str, bool]:
-    """The JAX expression of a function with source for its parameters, and whether it binds like a call."""
-    given = {placeholder(p): python_syntax(a, "eval").body for p, a in zip(function.params, args, strict=True)}
-    tree = _Filler(given).visit(template(function))
-    return ast.unparse(tree), isinstance(tree, (ast.Call, ast.Attribute, ast.Subscript, ast.Name))
+def call_code(function: Function, args: Sequence[JaxExpr]) -> JaxExpr:
+    """The JAX expression of a function with code for its parameters."""
+    given = {placeholder(p): a for p, a in zip(function.params, args, strict=True)}
+    return substituted(_expression(function), given)
 
 
-class _Filler(ast.NodeTransformer):
-    """Puts expressions in the place of names."""
-
-    def __init__(self, given: dict[str, ast.expr]) -> None:
-        self.given = given
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.given.get(node.id, node)
+@lru_cache(maxsize=1024)
+def _expression(function: Function) -> JaxExpr:
+    """What the user gave, with placeholders for parameters."""
+    return from_syntax(template(function))
 
 
 @lru_cache(maxsize=1024)
@@ -182,7 +178,7 @@ def _meaning(function: Function, sample: tuple[Scalar, ...]) -> Scalar | None:
 def _computed(function: Function, columns: Sequence[Array]) -> Array:
     """What the JAX expression gives, element by element; arguments are also tried as arrays that broadcast."""
     names = [placeholder(p) for p in function.params]
-    code = python_code(ast.Expression(template(function)), "<jax>")
+    code = python_code(template(function), "<jax>")
 
     def run(args: Sequence[Array]) -> Array:
         given = {n: jnp.asarray(a) for n, a in zip(names, args, strict=True)}

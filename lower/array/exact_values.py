@@ -1,4 +1,4 @@
-"""Floats as JAX source whose results are those of the interpreter to the bit, but for library functions.
+"""Floats as JAX code whose results are those of the interpreter to the bit, but for library functions.
 
 XLA contracts products and sums, divides by multiplying with reciprocals, combines constants, and drops what it takes
 for the same number (measured on XLA:CPU, also in loops; no option of its compiler keeps it from all of these). It does
@@ -15,7 +15,8 @@ from ir.arith import fold_binary, fold_unary
 from ir.dtypes import DType
 from ir.nodes import ROUNDING_OPS, Binary, Const, Expr, Unary
 from ir.traverse import has_loads
-from lower.array.values import POSTFIX, Translator, Value, aligned, literal, typed, union
+from lower.array.values import Translator, Value, aligned, literal, typed, union
+from lower.program.build import call, method
 
 ROUNDED = '''
 def rounded(x):
@@ -99,8 +100,7 @@ class ExactTranslator(Translator):
         if op in _EXTREMES:
             self.helpers.add(_EXTREMES[op])
             axes = union(self.order, a.axes, b.axes)
-            parts = ", ".join(aligned(typed(v, dtype), axes).code for v in (a, b))
-            return Value(f"{_EXTREMES[op]}({parts})", axes, POSTFIX)
+            return Value(call(_EXTREMES[op], *(aligned(typed(v, dtype), axes).code for v in (a, b))), axes)
         if op in _ARITHMETIC:
             return self._operation(op, a, b, dtype, a.static, b.static)
         if op == "pow":
@@ -123,19 +123,19 @@ class ExactTranslator(Translator):
 
     def _late(self, number: Value, x: Value) -> Value:
         self.helpers.add("late")
-        return Value(f"late({number.code}, {x.code})", (), POSTFIX)
+        return Value(call("late", number.code, x.code))
 
     def _wide(self, value: Value, dtype: DType) -> Value:
         """A value in the type that operations of a narrow dtype are computed in."""
         if dtype not in _NARROW:
             return value
-        return Value(f"{value.at(POSTFIX)}.astype(jnp.float32)", value.axes, POSTFIX)
+        return Value(method(value.code, "astype", "jnp.float32"), value.axes)
 
     def _rounded(self, value: Value, dtype: DType) -> Value:
         """The result of an operation in a dtype."""
         helper = _NARROW.get(dtype, "rounded")
         self.helpers |= {helper, "rounded", "late"} if helper == "as_float16" else {helper}
-        return Value(f"{helper}({value.code})", value.axes, POSTFIX)
+        return Value(call(helper, value.code), value.axes)
 
     def _unary(self, op: str, a: Value, dtype: DType) -> Value:
         if not dtype.is_float or op in _WITHOUT_ROUNDING:
@@ -152,6 +152,6 @@ class ExactTranslator(Translator):
         if not source.is_float and source.bits >= 32:
             cut = 8 if source.bits == 32 else 11
             self.helpers.add("sticky")
-            a = Value(f"sticky({a.code}, {cut})", a.axes, POSTFIX)
+            a = Value(call("sticky", a.code, cut), a.axes)
         wide = DType.FLOAT64 if source.bits == 64 else DType.FLOAT32
         return self._rounded(super()._cast(a, source, wide), dtype)

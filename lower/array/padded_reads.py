@@ -19,6 +19,7 @@ from lower.analysis.deciding import cheaper
 from lower.array.access import DEFAULT_SIZE, Accessor, Bounds, buffer_shape
 from lower.array.job import Job, unrolled, verdict
 from lower.array.views import Axis
+from lower.program.nodes import JaxExpr
 
 STRIDED = 1.5  # times as dear that a test is among comparisons, where elements are apart and no code is vector code
 EVEN = 1.25  # times as dear that padding each read may be before the memory of a padded copy is worth it
@@ -69,9 +70,9 @@ class PaddedBuffer:
 
 def padded_reads(
     job: Job, chosen: Sequence[Axis], bounds: Bounds, accessor: Accessor, name: Callable[[Buffer], str]
-) -> dict[str, PaddedBuffer]:
-    """Reads that leave their buffers, by the source of those, with all positions of the chosen axes written out."""
-    found: dict[str, PaddedBuffer] = {}
+) -> dict[JaxExpr, PaddedBuffer]:
+    """Reads that leave their buffers, by the code of those, with all positions of the chosen axes written out."""
+    found: dict[JaxExpr, PaddedBuffer] = {}
     innermost = [a for a in job.axes if a not in chosen][-1]
     for piece in unrolled(job, chosen):
         if any(verdict(g, bounds) is False for g in piece.guards):

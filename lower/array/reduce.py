@@ -1,4 +1,4 @@
-"""Reductions and contractions over array axes as JAX source.
+"""Reductions and contractions over array axes as JAX code.
 
 Contractions of float32 ask for a precision, by default the full one, which targets with narrow matrix units would not
 give by themselves.
@@ -8,7 +8,6 @@ Narrow floats accumulate in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 
 from ir import operators
 from ir.analysis.dependence import UpdateOp
@@ -16,8 +15,10 @@ from ir.arith import Scalar
 from ir.dtypes import DType
 from ir.nodes import Var
 from lower.analysis.linear_forms import Linear
-from lower.array.values import POSTFIX, Translator, Value, aligned, dtype_code, literal, typed, union
+from lower.array.values import Translator, Value, aligned, dtype_code, literal, typed, union
 from lower.array.views import Axis
+from lower.program.build import Arg, call, infix, method, text
+from lower.program.nodes import Attribute, Call, JaxExpr, Name
 
 _FUNCTIONS: dict[UpdateOp, str] = {
     "add": "jnp.sum",
@@ -52,12 +53,12 @@ def reduction(
     reduced: Sequence[Axis],
     dtype: DType,
     translator: Translator,
-    size: Callable[[Linear], str],
+    size: Callable[[Linear], JaxExpr],
     function: str = "",
 ) -> Value:
     """`value` combined by `op` over the `reduced` axes, where `mask` holds.
 
-    `function`, where given, is source of what takes the place of the function of JAX, as its first argument.
+    `function`, where given, is what takes the place of the function of JAX, as its first argument.
     """
     present = {a.var for a in (*value.axes, *(() if mask is None else mask.axes))}
     missing = [a for a in reduced if a.var not in present]
@@ -66,26 +67,26 @@ def reduction(
             value = translator.binary("mul", _count(axis, dtype, size), value, dtype)
     elif any(not (a.extent.is_const and op != "mul") for a in missing):
         axes = union(translator.order, value.axes, tuple(missing))
-        shape = ", ".join(size(a.extent) for a in axes)
-        code = f"jnp.broadcast_to({aligned(typed(value, dtype), axes).code}, ({shape},))"
-        value = Value(code, axes)
+        shape = [size(a.extent) for a in axes]
+        value = Value(call("jnp.broadcast_to", aligned(typed(value, dtype), axes).code, tuple(shape)), axes)
     if mask is not None:
         value = translator.select(mask, value, neutral(op, dtype), dtype)
     over = [d for d, a in enumerate(value.axes) if any(a.var == r.var for r in reduced)]
     if not over:
         return value
-    arguments = [*([_FUNCTIONS[op]] if function else []), typed(value, dtype).code]
+    options: dict[str, Arg] = {}
     if len(over) < len(value.axes):
-        arguments.append(f"axis={over[0] if len(over) == 1 else tuple(over)}")
+        options["axis"] = over[0] if len(over) == 1 else tuple(over)
     if op in ("add", "mul") and dtype.is_integer:
-        arguments.append(f"dtype={dtype_code(dtype)}")
+        options["dtype"] = dtype_code(dtype)
     if op in ("min", "max") and not all(value.axes[d].extent.is_const for d in over):
-        arguments.append(f"initial={neutral(op, dtype).code}")
+        options["initial"] = neutral(op, dtype).code
     kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
-    return Value(f"{function or _FUNCTIONS[op]}({', '.join(arguments)})", kept)
+    arguments = [*([_FUNCTIONS[op]] if function else []), typed(value, dtype).code]
+    return Value(call(function or _FUNCTIONS[op], *arguments, **options), kept)
 
 
-def _count(axis: Axis, dtype: DType, size: Callable[[Linear], str]) -> Value:
+def _count(axis: Axis, dtype: DType, size: Callable[[Linear], JaxExpr]) -> Value:
     """How often what does not depend on an axis is added up along it, in a dtype that may be too narrow for it.
 
     Products of unsigned integers wrap; those of others that leave their width are a fault unless the factor is zero,
@@ -98,7 +99,7 @@ def _count(axis: Axis, dtype: DType, size: Callable[[Linear], str]) -> Value:
         return literal(count, DType.INT32 if count < 2**31 else dtype)
     code = size(axis.extent)  # a Python number while tracing
     if dtype.is_integer and dtype.bits < axis.var.dtype.bits:
-        code = f"min({code}, {dtype.max})" if dtype.is_signed else f"({code}) % {2**dtype.bits}"
+        code = call("min", code, dtype.max) if dtype.is_signed else infix(code, "%", 2**dtype.bits)
     return typed(Value(code, static=True, weak=True), dtype)
 
 
@@ -111,17 +112,16 @@ def _first_own(value: Value, values: Sequence[Value], kept: Sequence[Axis]) -> i
 
 def in_floats(value: Value) -> Value:
     """A value in float32."""
-
-    def converted(code: str, strength: int) -> str:
-        plain, cast, rest = code.rpartition(".astype(jnp.")
-        if cast and rest in ("int8)", "int16)", "int32)") and plain.removesuffix(".T").isidentifier():
-            code = plain
-        return f"{code}.astype(jnp.float32)" if strength >= POSTFIX else f"({code}).astype(jnp.float32)"
-
-    if value.plain is None:
-        return Value(converted(value.code, value.strength), value.axes, POSTFIX)
-    code, axes = value.plain
-    return Value(converted(code, POSTFIX), axes, POSTFIX)
+    code, axes = value.plain or (value.code, value.axes)
+    match code:  # an array that is an integer already
+        case Call(
+            Attribute(Name() | Attribute(Name(), "T") as array, "astype"),
+            (Attribute(Name("jnp"), "int8" | "int16" | "int32"),),
+        ):
+            code = array
+        case _:
+            pass
+    return Value(method(code, "astype", "jnp.float32"), axes)
 
 
 def einsum(
@@ -146,11 +146,10 @@ def einsum(
     spec = f"{inputs}->{''.join(letters[a.var] for a in kept)}"
     narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
     wide = DType.FLOAT32 if narrow else dtype
-    operands = ", ".join(typed(v, dtype).code for v in values)
-    options = f"preferred_element_type={dtype_code(wide)}"
+    options: dict[str, Arg] = {"preferred_element_type": dtype_code(wide)}
     if dtype is DType.FLOAT32:
-        options = f'precision="{precision or translator.precision}"'
-    result = Value(f'jnp.einsum("{spec}", {operands}, {options})', kept)
+        options = {"precision": text(precision or translator.precision)}
+    result = call("jnp.einsum", text(spec), *(typed(v, dtype).code for v in values), **options)
     if narrow or result_dtype is not None:
-        result = replace(result, code=f"{result.code}.astype({dtype_code(result_dtype or dtype)})", strength=POSTFIX)
-    return result
+        result = method(result, "astype", dtype_code(result_dtype or dtype))
+    return Value(result, kept)

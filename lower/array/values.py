@@ -1,66 +1,62 @@
-"""Expressions as JAX source over array axes. Owns operators, literals and broadcasting; knows no statements."""
+"""Expressions as JAX code over array axes. Owns operators, literals and broadcasting; knows no statements."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never, cast
+from typing import Literal as OneOf
+from typing import assert_never, cast
 
 from ir.dtypes import DType
-from ir.nodes import AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
+from ir.nodes import COMPARE_OPS, AnyExpr, Binary, Call, Cast, Const, Expr, Function, Load, Select, Unary, Undef, Var
 from ir.traverse import has_loads
 from lower.array.calls import call_code
 from lower.array.views import Axis
-
-ATOM, POSTFIX, POWER, UNARY, PRODUCT, SUM, SHIFT, BITAND, BITXOR, BITOR, COMPARE, NOT, LOGIC, LOOSE = range(14, 0, -1)
+from lower.program.build import ALL, NEW_AXIS, as_expr, call, dotted, infix, method
+from lower.program.nodes import Attribute, Infix, JaxExpr, Literal, Name, Operator, Subscript, substituted, walk
+from lower.program.nodes import Unary as Signed
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Source of a value with the array axes that its dimensions stand for.
+    """Code of a value with the array axes that its dimensions stand for.
 
     `static` values are Python numbers while tracing; `weak` ones take the dtype of what they meet.
     """
 
-    code: str
+    code: JaxExpr
     axes: tuple[Axis, ...] = ()
-    strength: int = ATOM
     static: bool = False
     weak: bool = False
-    plain: tuple[str, tuple[Axis, ...]] | None = (
-        None  # source and axes before a transpose, where that was the last step
+    plain: tuple[JaxExpr, tuple[Axis, ...]] | None = (
+        None  # code and axes before a transpose, where that was the last step
     )
     opposite: Value | None = None  # the value of other sign, where this one begins with a minus
 
-    def at(self, strength: int) -> str:
-        """Source for a place that binds with `strength`."""
-        return self.code if self.strength >= strength else f"({self.code})"
 
-
-_INFIX: dict[str, tuple[str, int]] = {
-    "add": ("+", SUM),
-    "sub": ("-", SUM),
-    "mul": ("*", PRODUCT),
-    "div": ("/", PRODUCT),
-    "floordiv": ("//", PRODUCT),
-    "floormod": ("%", PRODUCT),
-    "pow": ("**", POWER),
-    "bitand": ("&", BITAND),
-    "bitor": ("|", BITOR),
-    "bitxor": ("^", BITXOR),
-    "shl": ("<<", SHIFT),
-    "shr": (">>", SHIFT),
-    "eq": ("==", COMPARE),
-    "ne": ("!=", COMPARE),
-    "lt": ("<", COMPARE),
-    "le": ("<=", COMPARE),
-    "gt": (">", COMPARE),
-    "ge": (">=", COMPARE),
-    "and": ("&", BITAND),
-    "or": ("|", BITOR),
+_INFIX: dict[str, Operator] = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "floordiv": "//",
+    "floormod": "%",
+    "pow": "**",
+    "bitand": "&",
+    "bitor": "|",
+    "bitxor": "^",
+    "shl": "<<",
+    "shr": ">>",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and": "&",
+    "or": "|",
 }
 _CALLS: dict[str, str] = {
     "min": "jnp.minimum",
@@ -93,8 +89,6 @@ _CALLS: dict[str, str] = {
     "trunc": "jnp.trunc",
 }
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
-
 WITH_NAN = '''
 def with_nan(extreme, x, **options):
     """The extreme of x, or NaN where one is among x: XLA drops it where devices of a CPU exchange extremes."""
@@ -108,33 +102,34 @@ def truncdiv(a, b):
 '''
 
 
-def dtype_code(dtype: DType) -> str:
-    """A dtype as JAX source."""
-    return "bool" if dtype is DType.BOOL else f"jnp.{dtype}"
+def dtype_code(dtype: DType) -> JaxExpr:
+    """A dtype as JAX has it."""
+    return dotted("bool" if dtype is DType.BOOL else f"jnp.{dtype}")
 
 
 def literal(value: bool | int | float, dtype: DType) -> Value:
     """A constant; typed where a Python number would not fit."""
     if dtype is DType.BOOL:
-        return Value(str(bool(value)), static=True, weak=True)
+        return Value(Literal(bool(value)), static=True, weak=True)
     if dtype.is_float:
         if math.isinf(value):
-            return Value("jnp.inf" if value > 0 else "-jnp.inf", (), ATOM if value > 0 else UNARY, True, True)
+            infinite = dotted("jnp.inf")
+            return Value(infinite if value > 0 else Signed("-", infinite), static=True, weak=True)
         if math.isnan(value):
-            return Value("jnp.nan", static=True, weak=True)
+            return Value(dotted("jnp.nan"), static=True, weak=True)
         if math.copysign(1.0, value) < 0:
             return _opposite_of(literal(-value, dtype))
-        return Value(repr(float(value)), (), ATOM, True, True)
+        return Value(Literal(float(value)), static=True, weak=True)
     if not -(2**31) <= value < 2**31:
-        return Value(f"jnp.{dtype}({int(value)})")
+        return Value(call(f"jnp.{dtype}", int(value)))
     if -(2**31) < value < 0:
         return _opposite_of(literal(-value, dtype))
-    return Value(str(int(value)), (), UNARY if value < 0 else ATOM, True, True)
+    return Value(as_expr(int(value)), static=True, weak=True)
 
 
 def _opposite_of(value: Value) -> Value:
     """A value with a minus before it."""
-    return replace(value, code=f"-{value.at(UNARY)}", strength=UNARY, plain=None, opposite=value)
+    return replace(value, code=Signed("-", value.code), plain=None, opposite=value)
 
 
 def typed(value: Value, dtype: DType) -> Value:
@@ -142,10 +137,8 @@ def typed(value: Value, dtype: DType) -> Value:
     if not value.static and not value.weak:
         return value
     if value.static:
-        if dtype is DType.BOOL:
-            return Value(f"jnp.bool_({value.code})", value.axes)
-        return Value(f"jnp.{dtype}({value.code})", value.axes)
-    return Value(f"{value.at(POSTFIX)}.astype({dtype_code(dtype)})", value.axes, POSTFIX)
+        return Value(call("jnp.bool_" if dtype is DType.BOOL else f"jnp.{dtype}", value.code), value.axes)
+    return Value(method(value.code, "astype", dtype_code(dtype)), value.axes)
 
 
 def union(order: Sequence[Axis], *parts: tuple[Axis, ...]) -> tuple[Axis, ...]:
@@ -154,15 +147,15 @@ def union(order: Sequence[Axis], *parts: tuple[Axis, ...]) -> tuple[Axis, ...]:
     return tuple(axis for axis in order if axis.var in used)
 
 
-def ordered(code: str, axes: Sequence[Axis], order: Sequence[Axis]) -> Value:
-    """Source of an array over distinct axes, with them in the order of the statement."""
+def ordered(code: JaxExpr, axes: Sequence[Axis], order: Sequence[Axis]) -> Value:
+    """An array over distinct axes, with them in the order of the statement."""
     names = [a.var for a in axes]
     wanted = union(order, tuple(axes))
     places = [names.index(a.var) for a in wanted]
     if places == sorted(places):
-        return Value(code, wanted, POSTFIX)
-    transposed = f"{code}.T" if places == [1, 0] else f"jnp.transpose({code}, {tuple(places)})"
-    return Value(transposed, wanted, POSTFIX, plain=(code, tuple(axes)))
+        return Value(code, wanted)
+    transposed = Attribute(code, "T") if places == [1, 0] else call("jnp.transpose", code, tuple(places))
+    return Value(transposed, wanted, plain=(code, tuple(axes)))
 
 
 def layout_order(
@@ -183,20 +176,28 @@ def layout_order(
 def aligned(value: Value, axes: tuple[Axis, ...]) -> Value:
     """A value indexed so that it broadcasts against arrays over `axes` (which contain its own, in order)."""
     have = [axis.var for axis in value.axes]
-    marks = [":" if axis.var in have else "None" for axis in axes]
-    while marks and marks[0] == "None":
+    marks: list[JaxExpr] = [ALL if axis.var in have else NEW_AXIS for axis in axes]
+    while marks and marks[0] == NEW_AXIS:
         marks.pop(0)
-    if not have or "None" not in marks:
+    if not have or NEW_AXIS not in marks:
         return value
-    while len(marks) > 1 and marks[-1] == ":" and marks[-2] == ":":
+    while len(marks) > 1 and marks[-1] == ALL and marks[-2] == ALL:
         marks.pop()
-    if marks[-1] == ":" and len(marks) > 1:
+    if marks[-1] == ALL and len(marks) > 1:
         marks.pop()
-    index = f"[{', '.join(marks)}]"
-    words = _WORD.findall(value.code)
-    if len(words) == 1 and len(have) == 1 and "[" not in value.code and "(" not in value.code:
-        return replace(value, code=_WORD.sub(lambda m: m[0] + index, value.code), plain=None, opposite=None)
-    return Value(value.at(POSTFIX) + index, value.axes, POSTFIX)
+    array = _array_alone(value.code) if len(have) == 1 else None
+    if array is None:
+        return Value(Subscript(value.code, tuple(marks)), value.axes)
+    spread = substituted(value.code, {array: Subscript(Name(array), tuple(marks))})
+    return replace(value, code=spread, plain=None, opposite=None)
+
+
+def _array_alone(code: JaxExpr) -> str | None:
+    """The one name in what is otherwise operators and numbers."""
+    parts = list(walk(code))
+    names = [n.id for n in parts if isinstance(n, Name)]
+    plain = all(isinstance(n, Name | Literal | Signed | Infix) for n in parts)
+    return names[0] if plain and len(names) == 1 else None
 
 
 # Functions whose derivative may be infinite, or no number, each with a number at which it is neither.
@@ -275,7 +276,7 @@ class Translator:
             case other:
                 assert_never(other)
 
-    def _quotient(self, op: Literal["floordiv", "floormod"], lhs: Expr, rhs: Expr) -> Value:
+    def _quotient(self, op: OneOf["floordiv", "floormod"], lhs: Expr, rhs: Expr) -> Value:
         """A quotient, or what it leaves: where nothing is negative, rounding down and toward zero are the same."""
         a, b = self.expr(lhs), self.expr(rhs)
         traced = not (a.static and b.static)
@@ -311,8 +312,7 @@ class Translator:
     def _call(self, function: Function, args: list[Value]) -> Value:
         """The JAX expression that a function was given."""
         axes = union(self.order, *(a.axes for a in args))
-        code, tight = call_code(function, [aligned(a, axes).code for a in args])
-        return Value(code, axes, POSTFIX if tight else LOOSE)
+        return Value(call_code(function, [aligned(a, axes).code for a in args]), axes)
 
     def negated(self, a: Value, dtype: DType) -> Value:
         """`-a`."""
@@ -324,11 +324,11 @@ class Translator:
             return self.negated(a, dtype)
         if op in ("not", "bitnot"):
             if a.static and op == "not":
-                return replace(a, code=f"not {a.at(NOT)}", strength=NOT, opposite=None)
+                return replace(a, code=Signed("not", a.code), opposite=None)
             a = typed(a, dtype)
-            return Value(f"~{a.at(UNARY)}", a.axes, UNARY)
+            return Value(Signed("~", a.code), a.axes)
         a = typed(a, dtype)
-        return Value(f"{_CALLS[op]}({a.code})", a.axes)
+        return Value(call(_CALLS[op], a.code), a.axes)
 
     def binary(self, op: str, a: Value, b: Value, dtype: DType) -> Value:
         """`a op b` for operands of `dtype`; what is negative is taken away, not added."""
@@ -342,10 +342,10 @@ class Translator:
     def _binary(self, op: str, a: Value, b: Value, dtype: DType) -> Value:
         python = a.static and b.static
         if python and dtype.is_signed and op in ("min", "max"):
-            return Value(f"{op}({a.code}, {b.code})", static=True, weak=True)
+            return Value(call(op, a.code, b.code), static=True, weak=True)
         exact = dtype.is_signed and op not in ("truncdiv", "truncmod", "pow", "shl", "shr")
         if python and op in ("and", "or"):
-            return Value(f"{a.at(NOT)} {op} {b.at(NOT)}", (), LOGIC, True, True)
+            return Value(infix(a.code, "and" if op == "and" else "or", b.code), static=True, weak=True)
         if python and not exact:
             python = False
             a, b = typed(a, dtype), typed(b, dtype)
@@ -354,28 +354,21 @@ class Translator:
             a, b = typed(a, dtype), typed(b, dtype)
         axes = union(self.order, a.axes, b.axes)
         a, b = aligned(a, axes), aligned(b, axes)
-        weak = a.weak and b.weak and op not in ("and", "or") and _INFIX.get(op, ("", 0))[1] != COMPARE
         if op in _CALLS:
-            return Value(f"{_CALLS[op]}({a.code}, {b.code})", axes, weak=weak)
-        sign, strength = _INFIX[op]
-        left, right = strength, strength + 1
-        if op == "pow":
-            left, right = strength + 1, strength
-        elif strength == COMPARE:
-            left = strength + 1
-        return Value(f"{a.at(left)} {sign} {b.at(right)}", axes, strength, python, weak or python)
+            return Value(call(_CALLS[op], a.code, b.code), axes, weak=a.weak and b.weak)
+        weak = a.weak and b.weak and op not in ("and", "or", *COMPARE_OPS)
+        return Value(infix(a.code, _INFIX[op], b.code), axes, python, weak or python)
 
     def _cast(self, a: Value, source: DType, dtype: DType) -> Value:
         if source is dtype:
             return a
         if a.static:
             a = typed(a, source)
-        return Value(f"{a.at(POSTFIX)}.astype({dtype_code(dtype)})", a.axes, POSTFIX)
+        return Value(method(a.code, "astype", dtype_code(dtype)), a.axes)
 
     def select(self, c: Value, a: Value, b: Value, dtype: DType) -> Value:
         """`a` where `c` holds, else `b`."""
         if a.weak and b.weak:
             a = typed(a, dtype)
         axes = union(self.order, c.axes, a.axes, b.axes)
-        parts = ", ".join(aligned(v, axes).code for v in (c, a, b))
-        return Value(f"jnp.where({parts})", axes)
+        return Value(call("jnp.where", *(aligned(v, axes).code for v in (c, a, b))), axes)

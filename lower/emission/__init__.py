@@ -1,1 +1,1 @@
-"""JAX source of plans: values, stores, statements, functions, modules, and passes over their lines."""
+"""Array programs of plans: values, stores, statements, functions, and modules with what they are printed beside."""

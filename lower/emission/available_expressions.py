@@ -12,6 +12,7 @@ from lower.array.job import Job
 from lower.array.reduction_start import Start, with_start
 from lower.array.views import Axis
 from lower.emission.scope import Names, Scope
+from lower.program.nodes import JaxExpr, Name
 from lower.tensor.known import Known
 from lower.tensor.write import sums_as_terms
 
@@ -30,7 +31,7 @@ class Recall:
         """Remember a store that a reduction may start from, after it was written."""
         own = any(load.buffer == job.buffer for load in loads(job.value))
         if job.op is None and not job.guards and not own:
-            self.scope.starts[job.buffer] = Start(job, len(self.scope.lines), self.scope.next())
+            self.scope.starts[job.buffer] = Start(job, len(self.scope.stmts), self.scope.next())
 
     def started(self, job: Job, bounds: Bounds, just_set: Callable[[Job, tuple[Expr, ...]], bool]) -> Job | None:
         """The job with the value it starts from among its elements, where it was that before; or None."""
@@ -53,7 +54,7 @@ class Recall:
         name = self.names.of(buffer)
         if name in known.words():
             old = self.names.fresh(f"old_{buffer.name}")
-            self.scope.add(f"{old} = {name}")
+            self.scope.assign(old, Name(name))
             known = known.with_name(name, old)
         return known
 
@@ -61,7 +62,7 @@ class Recall:
         """Remember a term, after the store that gave it to a buffer."""
         held = self.scope.held.get(buffer)
         number = 0 if held is None else held.number
-        self.scope.known[buffer] = replace(known, at=len(self.scope.lines), number=number)
+        self.scope.known[buffer] = replace(known, at=len(self.scope.stmts), number=number)
 
     def loaded(self, load: Load, job: Job) -> Known | None:
         """What a buffer is known to hold, where a load reads all of it, along axes of a job."""
@@ -75,7 +76,7 @@ class Recall:
             return None
         return known if all(map(_same_range, (axes[v] for v in names), known.kept)) else None
 
-    def joinable(self, job: Job, kept: Sequence[Axis], positions: Callable[[Axis], str]) -> Known | None:
+    def joinable(self, job: Job, kept: Sequence[Axis], positions: Callable[[Axis], JaxExpr]) -> Known | None:
         """What a statement adds to all of, if that is known and nobody has looked at it yet.
 
         `positions` gives what the statement may give the name of an axis as its value, before it takes what is known.

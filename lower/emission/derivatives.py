@@ -7,7 +7,6 @@ where there are none and the form decides (at the kink of a maximum or of a bran
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from egraph_rules.search.erase import erase
@@ -31,6 +30,7 @@ from ir.nodes import (
     Store,
     Unary,
     Undef,
+    Var,
 )
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks
@@ -98,24 +98,28 @@ def _effects(stmt: Stmt) -> Iterator[str]:
     for parts in _written(stmt, ()):
         seen: dict[str, str] = {}
 
-        def renamed(found: re.Match[str], seen: dict[str, str] = seen) -> str:
-            name = found[0]
-            return seen.setdefault(name, f"%{len(seen)}") if name in loops else name
+        def renamed(expr: Expr, seen: dict[str, str] = seen) -> Expr:
+            if isinstance(expr, Var) and expr.name in loops:
+                return Var(seen.setdefault(expr.name, f"%{len(seen)}"), expr.dtype)
+            return expr
 
-        yield re.sub(r"[^\W\d]\w*", renamed, "; ".join(parts))
+        yield "; ".join(p if isinstance(p, str) else to_script(map_expr(p, renamed)) for p in parts)
 
 
-def _written(stmt: Stmt, around: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+_Part = str | Expr
+
+
+def _written(stmt: Stmt, around: tuple[_Part, ...]) -> Iterator[tuple[_Part, ...]]:
+    """What each store or binding is to and of, with the conditions around it."""
     match stmt:
         case Store(buffer=buffer):
-            yield (*around, buffer.name, *map(to_script, stmt.indices), to_script(stmt.value))
+            yield (*around, buffer.name, *stmt.indices, stmt.value)
         case Let(var=var, value=value, body=body):
-            yield (*around, var.name, to_script(value))
+            yield (*around, var.name, value)
             yield from _written(body, around)
         case If(cond=cond, then=then, other=other) if any(e.dtype.is_float for e in walk_expr(cond)):
-            text = to_script(cond)
-            yield from _written(then, (*around, text))
-            yield from _written(other, (*around, f"not {text}"))
+            yield from _written(then, (*around, cond))
+            yield from _written(other, (*around, Unary("not", cond)))
         case _:
             for child in stmt_children(stmt):
                 yield from _written(child, around)

@@ -1,10 +1,9 @@
-"""A whole function as JAX source: signature, sizes, statements and loops in the order of the plan."""
+"""A whole function as JAX code: signature, sizes, statements and loops in the order of the plan."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from egraph_rules.cost.target import CPU, Target
@@ -26,17 +25,15 @@ from lower.array.values import Translator, Value, dtype_code
 from lower.array.views import Axis
 from lower.emission.assumptions import assumptions_of, demanded
 from lower.emission.cse_barrier import read_apart
-from lower.emission.dead_code import without_dead_lines
 from lower.emission.derivatives import has_derivatives, same_derivatives
 from lower.emission.donation import Donate, donated_buffers
 from lower.emission.emitted import Emitted
 from lower.emission.in_place_conditional import by_element
 from lower.emission.layout_barrier import pinned
-from lower.emission.register_rotation import handed_on
-from lower.emission.rerolling import folded
 from lower.emission.scope import Names, Scope
 from lower.emission.source import Module, Piece, names
 from lower.emission.statement import StatementWriter
+from lower.emission.store import updated
 from lower.nest.expansion import Expansion
 from lower.nest.nodes import (
     ArrayStatement,
@@ -52,6 +49,34 @@ from lower.nest.nodes import (
     own_bounds,
 )
 from lower.nest.normalize import Program
+from lower.program.build import (
+    Arg,
+    as_expr,
+    assign,
+    assign_each,
+    between,
+    call,
+    every,
+    function,
+    infix,
+    method,
+    subscript,
+)
+from lower.program.nodes import (
+    Assign,
+    Conditional,
+    Function,
+    JaxExpr,
+    JaxStmt,
+    Name,
+    Return,
+    Starred,
+    Subscript,
+    Tuple,
+    read_in,
+)
+from lower.program.passes import DEAD_CODE, REROLLING, ROTATION
+from lower.program.print_jax import text_of
 from lower.restructure.full_unrolling import FULL_UNROLLING, in_one_go
 from lower.restructure.pipeline import as_it_will_run
 from lower.restructure.plan import users_of
@@ -84,11 +109,49 @@ def emit_function(
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
+    built = _built(func, checks, target, donate, keep_nan, Policy(floats, precision, without))
+    module, main, checked = built.module, built.main, built.checked
+    return Emitted(
+        main.given,
+        module.main.name,
+        module.text(),
+        main.parameter_names(),
+        tuple(b for b in main.given.buffers if b.name in {o.name for o in main.program.optional}),
+        frozenset(s for s in main.func.scalars if main.names.of(s) in module.static),
+        module.wide,
+        tuple(checked.program.checks) if checks else (),
+        (*main.report, *main.about_floats(), *main.program.notes),
+        floats,
+        module.donated,
+        precision,
+        built.assumptions,
+        frozenset(main.extents),
+        without,
+    )
+
+
+@exclusive
+def array_program(func: PrimFunc, target: Target = CPU, policy: Policy | None = None) -> Module:
+    """The array program of a function, as `emit_function` prints it."""
+    return _built(func, False, target, False, False, policy or Policy()).module
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """A function as an array program, and what was asked of it on the way."""
+
+    module: Module
+    main: _Emitter
+    checked: _Emitter
+    assumptions: tuple[str, ...]
+
+
+def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, keep_nan: bool, policy: Policy) -> _Built:
     written = func.as_written
     refined = written is not func
 
     def lowered(form: PrimFunc, checks: bool) -> _Emitter:
-        return _lowered(form, checks, target, Policy(floats, precision, without), keep_nan)
+        return _lowered(form, checks, target, replace(policy, withheld={}), keep_nan)
 
     asked = demanded(func)
     main = lowered(asked if checks and not refined else func, checks and not refined)
@@ -103,23 +166,7 @@ def emit_function(
     module.donated = main.donation(donate)
     assumptions = assumptions_of(asked)
     module.doc = main.docstring(module.donated, assumptions, module.as_written is not None, checks)
-    return Emitted(
-        main.given,
-        module.main.name,
-        module.text(),
-        main.parameter_names(),
-        tuple(b for b in main.given.buffers if b.name in {o.name for o in main.program.optional}),
-        frozenset(s for s in main.func.scalars if main.names.of(s) in module.static),
-        module.wide,
-        tuple(checked.program.checks) if checks else (),
-        (*main.report, *main.about_floats(), *main.program.notes),
-        floats,
-        module.donated,
-        precision,
-        assumptions,
-        frozenset(main.extents),
-        without,
-    )
+    return _Built(module, main, checked, assumptions)
 
 
 def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
@@ -175,13 +222,13 @@ class _Emitter:
         for param in self.func.params:
             self.names.of(param)
         optional = self.program.optional
-        scope = Scope("    ")
+        scope = Scope()
         for buffer in optional:
             name = self.names.of(buffer)
-            code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
-            scope.absent[buffer] = f"{name} = {code} if {name} is None else {self._seen(buffer)}"
+            given = Conditional(infix(name, "is", None), self._zeros(buffer), self._seen(buffer))
+            scope.absent[buffer] = assign(name, given)
         for check in self.program.checks:
-            scope.absent[check.buffer] = f"{self.names.of(check.buffer)} = jnp.bool_(True)"
+            scope.absent[check.buffer] = assign(self.names.of(check.buffer), call("jnp.bool_", True))
         self._create_locals(scope, self.locals)
         self._nodes(self.plan.nodes, scope)
         for buffer in self.locals:
@@ -189,30 +236,29 @@ class _Emitter:
         results = [*(() if only_checks else self.program.written), *(c.buffer for c in self.program.checks)]
         for buffer in results:
             scope.current(buffer)
-        returned = ", ".join(map(self._handed_back, results)) + ("," if len(results) == 1 else "")
-        scope.add(f"return ({returned})" if len(results) < 2 else f"return {returned}")
-        body = without_dead_lines(scope.lines)
+        scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
+        body = DEAD_CODE.run(scope.stmts)
         return Piece(
             own,
             tuple(self.parameter_names().values()),
             frozenset(map(self.names.of, optional)),
             tuple(self.names.of(s) for s in self.func.scalars if s in self.static),
-            (*self._prologue("\n".join(body)), *body),
+            (*self._prologue(read_in(body)), *body),
             frozenset(self.helpers),
             self._wide(),
         )
 
-    def _seen(self, buffer: Buffer) -> str:
+    def _seen(self, buffer: Buffer) -> JaxExpr:
         """A parameter with the dimensions that the program sees."""
-        name, order = self.names.of(buffer), self.program.order.get(buffer.name)
+        array, order = Name(self.names.of(buffer)), self.program.order.get(buffer.name)
         if buffer.name not in self.program.flat:
-            return name
-        return f"{name if order is None else f'jnp.transpose({name}, {order})'}.reshape{self._shape(buffer)}"
+            return array
+        return method(array if order is None else call("jnp.transpose", array, order), "reshape", *self._shape(buffer))
 
-    def _handed_back(self, buffer: Buffer) -> str:
+    def _handed_back(self, buffer: Buffer) -> JaxExpr:
         """A result with the dimensions that callers see."""
-        name, flat = self.names.of(buffer), self.program.flat.get(buffer.name)
-        return name if flat is None else f"{name}.reshape{self._shape(flat)}"
+        array, flat = Name(self.names.of(buffer)), self.program.flat.get(buffer.name)
+        return array if flat is None else method(array, "reshape", *self._shape(flat))
 
     def about_floats(self) -> list[str]:
         """What a caller's words on floats have led to."""
@@ -250,41 +296,41 @@ class _Emitter:
             kinds.append(f"{self.names.of(p)}: {p.dtype}{shape}")
         written = ", ".join(self.names.of(b) for b in self.program.written)
         how = f"in place of {', '.join(donated)}, whose arrays are gone then" if donated else "as new arrays"
-        lines = [f'    """Return ({written}{"," if len(self.program.written) == 1 else ""}) {how}.', ""]
-        lines += [f"    {kind}" for kind in kinds]
+        lines = [f'"""Return ({written}{"," if len(self.program.written) == 1 else ""}) {how}.', ""]
+        lines += kinds
         if optional:
             left_out = ", ".join(self.names.of(b) for b in optional)
-            lines += ["", f"    May be left out (what is never written is then zero): {left_out}."]
+            lines += ["", f"May be left out (what is never written is then zero): {left_out}."]
         if assumptions:
             what = "what it checks" if checked else "what it does not check"
-            lines += ["", f"    Rests on {what}:", *(f"        {text}" for text in assumptions)]
+            lines += ["", f"Rests on {what}:", *(f"    {text}" for text in assumptions)]
         if derived:
-            lines += ["", "    Its derivatives are those of the program as it was written."]
+            lines += ["", "Its derivatives are those of the program as it was written."]
         if self.program.policy.precision != HIGHEST:
-            lines += ["", f"    Products of float32 arrays are taken in precision {self.program.policy.precision}."]
+            lines += ["", f"Products of float32 arrays are taken in precision {self.program.policy.precision}."]
         in_place = self.donation(True)
         if in_place and not donated:
             lines += [
                 "",
-                f"    Updated in place, if callers can spare the arrays: donate_argnames={names(in_place)} of jit.",
+                f"Updated in place, if callers can spare the arrays: donate_argnames={names(in_place)} of jit.",
             ]
-        return (*lines, '    """')
+        return (*lines, '"""')
 
-    def _prologue(self, body: str) -> list[str]:
-        """Lines that give sizes and scalars their values."""
-        lines: list[str] = []
+    def _prologue(self, read: Collection[str]) -> list[JaxStmt]:
+        """Statements that give sizes, and scalars that are read, their values."""
+        found: list[JaxStmt] = []
         for var in shape_vars(self.func):
-            lines.append(f"    {self.names.of(var)} = {self._size_from_arrays(var)}")
+            found.append(assign(self.names.of(var), self._size_from_arrays(var)))
         for scalar in self.func.scalars:
             name = self.names.of(scalar)
-            if scalar not in self.static and re.search(rf"\b{name}\b", body):
-                lines.append(f"    {name} = jnp.asarray({name}, {dtype_code(scalar.dtype)})")
+            if scalar not in self.static and name in read:
+                found.append(assign(name, call("jnp.asarray", name, dtype_code(scalar.dtype))))
         for buffer in self.func.buffers:
             if buffer.name in self.program.flat and buffer not in self.program.optional:
-                lines.append(f"    {self.names.of(buffer)} = {self._seen(buffer)}")
-        return lines
+                found.append(assign(self.names.of(buffer), self._seen(buffer)))
+        return found
 
-    def _size_from_arrays(self, var: Var) -> str:
+    def _size_from_arrays(self, var: Var) -> JaxExpr:
         """Solve a dimension for a shape variable."""
         optional = {b.name for b in self.program.optional}
         for buffer in sorted(self.given.buffers, key=lambda b: b.name in optional):
@@ -292,10 +338,10 @@ class _Emitter:
                 form = linear(dim)
                 c = form.terms.get(var, 0)
                 if c and len(form.terms) == 1:
-                    code = f"{self.names.of(buffer)}.shape[{d}]"
+                    code: JaxExpr = subscript(f"{self.names.of(buffer)}.shape", d)
                     if form.const:
-                        code = f"({code} {'-' if form.const > 0 else '+'} {abs(form.const)})"
-                    return code if c == 1 else f"{code} // {c}"
+                        code = infix(code, "-" if form.const > 0 else "+", abs(form.const))
+                    return code if c == 1 else infix(code, "//", c)
         raise LowerError(
             "unknown-size",
             f"the size {var.name} cannot be computed from the shapes of the parameters of {self.func.name}",
@@ -317,25 +363,26 @@ class _Emitter:
 
     def _create_locals(self, scope: Scope, buffers: Iterable[Buffer]) -> None:
         for buffer in buffers:
-            code = f"jnp.zeros({self._shape(buffer)}, {dtype_code(buffer.dtype)})"
-            scope.absent[buffer] = f"{self.names.of(buffer)} = {code}"
+            scope.absent[buffer] = assign(self.names.of(buffer), self._zeros(buffer))
 
-    def _shape(self, buffer: Buffer) -> str:
-        sizes = ", ".join(str(d.value) if isinstance(d, Const) else self._scalar(d) for d in buffer.shape)
-        return f"({sizes},)" if len(buffer.shape) == 1 else f"({sizes})"
+    def _zeros(self, buffer: Buffer) -> JaxExpr:
+        return call("jnp.zeros", self._shape(buffer), dtype_code(buffer.dtype))
 
-    def _scalar(self, expr: Expr, scope: Scope | None = None) -> str:
-        """An expression without array axes, as source."""
+    def _shape(self, buffer: Buffer) -> tuple[Arg, ...]:
+        return tuple(int(d.value) if isinstance(d, Const) else self._scalar(d) for d in buffer.shape)
+
+    def _scalar(self, expr: Expr, scope: Scope | None = None) -> JaxExpr:
+        """An expression without array axes."""
 
         def load(node: Load) -> Value:
             assert scope is not None
             scope.current(node.buffer)
-            indices = ", ".join(translator.expr(i).code for i in node.indices)
-            name = self.names.of(node.buffer)
-            return Value(f"{name}[{indices}]" if indices else name)
+            indices = tuple(translator.expr(i).code for i in node.indices)
+            array = Name(self.names.of(node.buffer))
+            return Value(Subscript(array, indices) if indices else array)
 
         def variable(var: Var) -> Value:
-            return Value(self.names.of(var), static=var in self.static, weak=True)
+            return Value(Name(self.names.of(var)), static=var in self.static, weak=True)
 
         translator = self.translate((), load, variable, self.helpers)
         return translator.expr(expr).code
@@ -438,16 +485,16 @@ class _Emitter:
             self._steps(node, scope, own, carried)
             return
         self.report.append(f"loop {node.loop.var.name} runs in {len(node.phases)} phases, each with its own extents")
-        at, texts, known = len(scope.lines), list[list[str]](), len(self.report)
+        at, bodies, known = len(scope.stmts), list[tuple[JaxStmt, ...]](), len(self.report)
         for phase in node.phases:
             self.phase = phase
             with self.names.local():
                 self._phase(replace(node, body=phase.body), phase.sections, scope, own, carried)
-            texts.append(scope.lines[at:])
-            del scope.lines[at:]
+            bodies.append(tuple(scope.stmts[at:]))
+            del scope.stmts[at:]
         self.phase = None
         self.report[known:] = dict.fromkeys(self.report[known:])
-        scope.lines += folded(texts, [(p.low, p.stop) for p in node.phases], scope.indent, self.names)
+        scope.stmts += REROLLING.run(bodies, [(p.low, p.stop) for p in node.phases], self.names.fresh)
 
     def _phase(
         self,
@@ -459,12 +506,12 @@ class _Emitter:
     ) -> None:
         """A phase of a loop, on sections of the buffers that have some."""
         for s in sections:
-            scope.add(f"{self.names.of(s.part)} = {self.names.of(s.whole)}[{_slices(s)}]")
+            scope.assign(self.names.of(s.part), Subscript(Name(self.names.of(s.whole)), _slices(s)))
         parts = {s.whole: s.part for s in sections}
         self._steps(node, scope, own, [parts.get(b, b) for b in carried])
         for s in sections:
             whole = self.names.of(s.whole)
-            scope.add(f"{whole} = {whole}.at[{_slices(s)}].set({self.names.of(s.part)})")
+            scope.assign(whole, updated(Name(whole), _slices(s), "set", Name(self.names.of(s.part))))
             scope.written(whole)
 
     def _steps(self, node: SequentialLoop, scope: Scope, own: set[Buffer], carried: list[Buffer]) -> None:
@@ -478,31 +525,30 @@ class _Emitter:
         self._body(node.body, own, child)
         for buffer in carried:
             scope.written(self.names.of(buffer))
-        if not child.lines or not carried:
+        if not child.stmts or not carried:
             return
         variable, names = self.names.of(loop.var), [self.names.of(b) for b in carried]
         step = self.names.fresh(f"{variable}_step")
         large = [self.names.of(b) for b in carried if _is_large(b)]
-        rows = handed_on(child.body(), large, variable, low, self.names.fresh)
-        state = ", ".join([*names, *rows.names])
-        single = "," not in state
-        scope.add(f"def {step}({variable}, {state if single else 'state'}):")
-        if not single:
-            scope.lines.append(f"{child.indent}{state} = state")
-        scope.lines += rows.lines
-        scope.lines += [f"{child.indent}return {', '.join([*names, *rows.then])}", ""]
-        result, first = ", ".join([*names, *(["*_"] if rows.names else [])]), ", ".join([*names, *rows.first])
-        first = first if single else f"({first})"
+        rows = ROTATION.run(child.body(), large, variable, low, self.names.fresh)
+        state = [*names, *rows.names]
+        scope.add(_with_state(step, [variable], state, rows.body, [*map(Name, names), *rows.then]))
+        first = [*map(Name, names), *rows.first]
+        given = first[0] if len(first) == 1 else Tuple(tuple(first))
         unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)
         together = unrolls and in_one_go(node, self.plan, self.target)
         if together:
             self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
-            scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first}, unroll=True)")
+            result = call("lax.fori_loop", low, high, step, given, unroll=True)
         elif ends is not None and any(b.dtype.is_float for b in carried):
             self.helpers |= {"with_all_given", "loop_between"}
-            scope.add(f"{result} = loop_between({low}, {high}, ({', '.join(ends)}), {step}, {first})")
+            result = call("loop_between", low, high, ends, step, given)
         else:
-            scope.add(f"{result} = lax.fori_loop({low}, {high}, {step}, {first})")
+            result = call("lax.fori_loop", low, high, step, given)
+        if rows.names:  # what was handed on is of no use afterwards
+            scope.add(Assign(Tuple((*map(Name, names), Starred(Name("_")))), result))
+        else:
+            scope.add(assign_each(names, result))
 
     def _body(self, nodes: Iterable[Node], own: set[Buffer], child: Scope) -> None:
         """All lines of a nested function but its last, with locals that are its own."""
@@ -526,24 +572,24 @@ class _Emitter:
         carried = sorted(written - own, key=lambda b: self.names.of(b))
         if not carried:
             return
-        names, single = ", ".join(self.names.of(b) for b in carried), len(carried) == 1
+        names = [self.names.of(b) for b in carried]
         self.report.append(f"two forms, chosen at run time: {node.reason}")
         functions = [self.names.fresh(n) for n in ("fast", "exact")]
-        for function, (nodes, _), mine in zip(functions, sides, touched, strict=True):
+        for name, (nodes, _), mine in zip(functions, sides, touched, strict=True):
             child = scope.child()
             self._body(nodes, own & mine, child)
-            scope.add(f"def {function}({names if single else 'state'}):")
-            if not single:
-                scope.lines.append(f"{child.indent}{names} = state")
-            scope.lines += [*child.body(), f"{child.indent}return {names}", ""]
+            scope.add(_with_state(name, [], names, child.body(), [*map(Name, names)]))
         for buffer in carried:
             scope.written(self.names.of(buffer))
         self.helpers |= {"with_all_given", "chosen"}
-        arguments = [test, *functions, names if single else f"({names})", *(["True"] if by_element(node) else [])]
-        scope.add(f"{names} = chosen({', '.join(arguments)})")
+        state = names[0] if len(names) == 1 else tuple(names)
+        more = [True] if by_element(node) else []
+        scope.add(assign_each(names, call("chosen", test, *functions, state, *more)))
 
-    def _loop_bounds(self, node: SequentialLoop, scope: Scope, child: Scope) -> tuple[str, str, tuple[str, str] | None]:
-        """Source of the first and one-past-last value; records what is known of the variable inside.
+    def _loop_bounds(
+        self, node: SequentialLoop, scope: Scope, child: Scope
+    ) -> tuple[JaxExpr, JaxExpr, tuple[JaxExpr, JaxExpr] | None]:
+        """Code of the first and one-past-last value; records what is known of the variable inside.
 
         If these are no numbers while tracing, then besides what they can ever be, if that is known.
         """
@@ -551,7 +597,7 @@ class _Emitter:
         if self.phase is not None and node.phases:
             low, stop = self.phase.low, self.phase.stop
             child.around[loop.var] = Box(number(low), number(stop - low), exact=True)
-            return str(low), str(stop), None
+            return as_expr(low), as_expr(stop), None
         box = self._box(loop)
         start, extent = self.expansion.expr(loop.start), self.expansion.expr(loop.extent)
         known = scope.loop_vars | self.static | set(self.func.scalars)
@@ -566,7 +612,7 @@ class _Emitter:
             by_data = has_loads(start) or has_loads(extent)
             taken = [self._scalar(g, scope) for g in self._around(node, known)] if by_data else []
             if taken:  # where nothing is to be done they may be any numbers
-                high = f"jnp.where({' & '.join(f'({g})' for g in taken)}, {high}, {low})"
+                high = call("jnp.where", every(taken), high, low)
             return low, high, None if used <= self.static and not by_data else ends
         assert ends is not None
         child.boxed = child.boxed | {loop.var}
@@ -601,9 +647,19 @@ def _is_large(buffer: Buffer) -> bool:
     return len(shape) == len(buffer.shape) > 1 and prod(shape) >= _LARGE
 
 
-def _slices(section: Section) -> str:
+def _slices(section: Section) -> tuple[JaxExpr, ...]:
     """Where a section is."""
-    return ", ".join(f"{low}:{stop}" for low, stop in section.ranges)
+    return tuple(between(low, stop) for low, stop in section.ranges)
+
+
+def _with_state(
+    name: str, params: Sequence[str], state: Sequence[str], body: Sequence[JaxStmt], results: Sequence[JaxExpr]
+) -> Function:
+    """A function of some parameters and the arrays that it changes, of which several come as one tuple."""
+    if len(state) == 1:
+        return function(name, [*params, *state], [*body, Return(results[0])])
+    taken = assign_each(state, Name("state"))
+    return function(name, [*params, "state"], [taken, *body, Return(Tuple(tuple(results)))])
 
 
 def make_job(statement: Statement, loops: tuple[Loop, ...], boxes: Iterable[Box], guards: Iterable[Expr]) -> Job:
@@ -618,7 +674,10 @@ def to_text(expr: Expr) -> str:
     """A dimension as text for documentation."""
     if isinstance(expr, Const):
         return str(expr.value)
-    return Translator((), lambda load: Value(load.buffer.name), lambda v: Value(v.name, static=True)).expr(expr).code
+    return text_of(_DIMENSIONS.expr(expr).code)
+
+
+_DIMENSIONS = Translator((), lambda load: Value(Name(load.buffer.name)), lambda v: Value(Name(v.name), static=True))
 
 
 def _describe(statement: Statement) -> str:

@@ -14,6 +14,7 @@ from lower.array.values import Translator, Value, typed
 from lower.array.views import Axis
 from lower.emission.scope import Names, Scope
 from lower.nest.if_conversion import conjunction
+from lower.program.nodes import JaxExpr, Lambda, Name, Subscript
 
 
 def function_of(
@@ -24,8 +25,8 @@ def function_of(
     names: Names,
     scope: Scope,
     translator: Translator,
-) -> str:
-    """Source of a function of positions on axes: a term, or what changes nothing under `op` where guards do not hold.
+) -> JaxExpr:
+    """A function of positions on axes: a term, or what changes nothing under `op` where guards do not hold.
 
     Positions are arrays of one shape; `translator` knows the other variables of the statement.
     """
@@ -34,13 +35,14 @@ def function_of(
 
     def load(node: Load) -> Value:
         scope.current(node.buffer)
-        name, indices = names.of(node.buffer), ", ".join(pointwise.expr(i).code for i in node.indices)
-        return Value(f"{name}[{indices}]" if indices else name)
+        indices = tuple(pointwise.expr(i).code for i in node.indices)
+        array = Name(names.of(node.buffer))
+        return Value(Subscript(array, indices) if indices else array)
 
     def variable(var: Var) -> Value:
         if var not in own:
             return translator.variable(var)
-        position = Value(names.of(var))
+        position = Value(Name(names.of(var)))
         return position if var.dtype is DType.INT32 else typed(Value(position.code, weak=True), var.dtype)
 
     pointwise = Translator((), load, variable, translator.helpers)
@@ -49,4 +51,4 @@ def function_of(
         value = typed(pointwise.expr(substitute_expr(term, there)), term.dtype)
     if mask is not None:
         value = pointwise.select(mask, value, neutral(op, term.dtype), term.dtype)
-    return f"lambda {', '.join(names.of(a.var) for a in axes)}: {value.code}"
+    return Lambda(tuple(names.of(a.var) for a in axes), value.code)

@@ -1,10 +1,9 @@
-"""The source under construction: lines, names, and what each buffer's Python variable holds at this point."""
+"""The program under construction: statements, names, and what each buffer's variable holds at this point."""
 
 from __future__ import annotations
 
 import builtins
 import keyword
-import re
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from lower.array.job import Job
 from lower.array.reduction_start import Start
 from lower.array.values import Value
 from lower.nest.nodes import ArrayStatement, Box
+from lower.program.build import assign
+from lower.program.nodes import Assign, JaxExpr, JaxStmt, Name, names_bound, names_read
 from lower.tensor.known import Known
 
 RESERVED = {
@@ -91,12 +92,21 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """Where a store is to: the index list, nothing of it for a whole buffer, dimensions that are merged, the mask."""
+
+    marks: tuple[JaxExpr, ...] = ()
+    merged: tuple[tuple[int, JaxExpr | None], ...] = ()
+    mask: JaxExpr | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Fill:
     """A store of a constant that is not written out yet: a reduction may start from it."""
 
-    place: str
+    place: Region
     value: Value
-    line: str
+    stmt: Assign
     whole: bool
 
 
@@ -104,59 +114,58 @@ class Fill:
 class Held:
     """A store of array values that is not written out yet: what reads just these elements next takes the values.
 
-    One store at the end instead of several in between lets XLA update a buffer in place. `line` is the store where
+    One store at the end instead of several in between lets XLA update a buffer in place. `stmt` is the store where
     nothing came between, to stand at `at`; `assign` gives the store of a named value. `late`, if it may be, gives the
     store of a named `raw` value, to what the buffer then holds: where its mask is false, that stays. It may do what
     several statements did, one after the other: `nodes`. `everywhere` stores to a part by a mask over the whole buffer.
     """
 
-    place: str
+    place: Region
     job: Job
     nodes: tuple[ArrayStatement, ...]
     value: Value
     at: int
-    line: str
-    assign: Callable[[Value], str]
+    stmt: Assign
+    assign: Callable[[Value], Assign]
     number: int
     raw: Value
-    late: Callable[[Value], str] | None
+    late: Callable[[Value], Assign] | None
     fresh: Callable[[], str]
-    everywhere: Callable[[Value], str] | None = None
+    everywhere: Callable[[Value], Assign] | None = None
     named: Value | None = None
 
     @property
     def whole(self) -> bool:
         """Whether it stores to all of a buffer but for a mask."""
-        return self.place.startswith("|")
+        return not self.place.marks
 
 
 @dataclass(slots=True)
 class Scope:
     """One function body. A loop body is a child scope: what it assigns is its own."""
 
-    indent: str
-    lines: list[str] = field(default_factory=list[str])
+    stmts: list[JaxStmt] = field(default_factory=list[JaxStmt])
     around: dict[Var, Box] = field(default_factory=dict[Var, Box])
     loop_vars: frozenset[Var] = frozenset()
     boxed: frozenset[Var] = frozenset()
-    defined: dict[str, str] = field(default_factory=dict[str, str])
+    defined: dict[str, JaxExpr] = field(default_factory=dict[str, JaxExpr])
     fills: dict[Buffer, Fill] = field(default_factory=dict[Buffer, Fill])
     held: dict[Buffer, Held] = field(default_factory=dict[Buffer, Held])
     parked: dict[Buffer, list[Held]] = field(default_factory=dict[Buffer, "list[Held]"])
     starts: dict[Buffer, Start] = field(default_factory=dict[Buffer, Start])
     known: dict[Buffer, Known] = field(default_factory=dict[Buffer, Known])
-    absent: dict[Buffer, str] = field(default_factory=dict[Buffer, str])
-    outer: dict[str, str] = field(default_factory=dict[str, str])  # what names of the outer scope hold that change here
+    absent: dict[Buffer, Assign] = field(default_factory=dict[Buffer, Assign])
+    outer: dict[str, JaxExpr] = field(default_factory=dict[str, JaxExpr])  # what names from outside hold that change
     own: set[str] = field(default_factory=set[str])
-    wide: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
-    whole: dict[str, tuple[str, frozenset[str]]] = field(default_factory=dict[str, tuple[str, frozenset[str]]])
+    wide: dict[JaxExpr, tuple[str, str]] = field(default_factory=dict[JaxExpr, tuple[str, str]])
+    whole: dict[str, tuple[JaxExpr, frozenset[str]]] = field(default_factory=dict[str, tuple[JaxExpr, frozenset[str]]])
     work: dict[str, float] = field(default_factory=dict[str, float])  # of an element, where readers compute it anew
     count: int = 0
 
     def child(self) -> Scope:
         """The body of a function in this one."""
         defined = dict(self.defined)
-        return Scope(self.indent + "    ", [], dict(self.around), self.loop_vars, self.boxed, defined)
+        return Scope([], dict(self.around), self.loop_vars, self.boxed, defined)
 
     def written(self, name: str) -> None:
         """A buffer's variable has changed: padded copies of it are out of date, and what is known of others by it."""
@@ -168,20 +177,21 @@ class Scope:
         self.count += 1
         return self.count
 
-    def add(self, line: str) -> None:
-        self.lines.append(self.indent + line)
+    def add(self, stmt: JaxStmt) -> None:
+        self.stmts.append(stmt)
+
+    def assign(self, name: str, code: JaxExpr) -> None:
+        self.stmts.append(assign(name, code))
 
     def assigned_since(self, at: int, name: str) -> bool:
-        """Whether a line from `at` on may give a name another value."""
-        word = re.compile(rf"\b{name}\b")
-        return any(word.search(line.partition(" = ")[0]) for line in self.lines[at:])
+        """Whether a statement from `at` on may give a name another value."""
+        return any(name in names_bound(stmt) for stmt in self.stmts[at:])
 
     def mentioned_since(self, at: int, name: str) -> bool:
-        """Whether a line from `at` on has a name in it."""
-        word = re.compile(rf"\b{name}\b")
-        return any(word.search(line) for line in self.lines[at:])
+        """Whether a statement from `at` on has a name in it."""
+        return any(name in names_bound(stmt) or name in names_read(stmt) for stmt in self.stmts[at:])
 
-    def define(self, name: str, code: str) -> str:
+    def define(self, name: str, code: JaxExpr) -> str:
         """Assign a helper array unless it holds that already."""
         if self.defined.get(name) == code:
             return name
@@ -190,27 +200,26 @@ class Scope:
             if name not in self.own:
                 self.outer[name] = self.defined[name]
             self.whole = {}
-            word = re.compile(rf"\b{name}\b")
-            self.defined = {n: c for n, c in self.defined.items() if not word.search(c)}
-        self.add(f"{name} = {code}")
+            self.defined = {n: c for n, c in self.defined.items() if name not in names_read(c)}
+        self.assign(name, code)
         self.defined[name] = code
         self.own.add(name)
         return name
 
-    def body(self) -> list[str]:
-        """All lines. A name that changes here is this function's own from its first line on."""
-        return [*(f"{self.indent}{name} = {code}" for name, code in self.outer.items()), *self.lines]
+    def body(self) -> list[JaxStmt]:
+        """All statements. A name that changes here is this function's own from its first one on."""
+        return [*(assign(name, code) for name, code in self.outer.items()), *self.stmts]
 
     def hold(self, buffer: Buffer, fill: Fill) -> None:
         """Keep a fill back until its buffer is read or stored to."""
         self.fills[buffer] = fill
 
-    def insert(self, what: Held, line: str) -> None:
-        """Add a line where a store was held back; what was held back there later stays behind it."""
-        self._insert(what, line, ())
+    def insert(self, what: Held, stmt: JaxStmt) -> None:
+        """Add a statement where a store was held back; what was held back there later stays behind it."""
+        self._insert(what, stmt, ())
 
-    def _insert(self, what: Held, line: str, more: Iterable[Held]) -> None:
-        self.lines.insert(what.at, self.indent + line)
+    def _insert(self, what: Held, stmt: JaxStmt, more: Iterable[Held]) -> None:
+        self.stmts.insert(what.at, stmt)
         at, number = what.at, what.number
         for held in (*more, *self.held.values(), *(h for several in self.parked.values() for h in several)):
             held.at += (held.at, held.number) > (at, number)
@@ -227,8 +236,9 @@ class Scope:
     def take(self, held: Held) -> Value:
         """The values of a held store under a name, worked out where the store stood."""
         if held.named is None:
-            held.named = Value(held.fresh(), held.value.axes)
-            self.insert(held, f"{held.named.code} = {held.value.code}")
+            name = held.fresh()
+            held.named = Value(Name(name), held.value.axes)
+            self.insert(held, assign(name, held.value.code))
         return held.named
 
     def forget(self, buffer: Buffer) -> None:
@@ -247,7 +257,7 @@ class Scope:
         if parked is not None:
             self._write_late(parked, held)
         elif held is not None and held.named is None:
-            self.insert(held, held.line)
+            self.insert(held, held.stmt)
         elif held is not None and held.named is not None:
             self.add(held.assign(held.named))
         fill = self.fills.pop(buffer, None)
@@ -255,7 +265,7 @@ class Scope:
             self.wide, self.whole = {}, {}
         if fill is not None:
             self.need(buffer, whole=fill.whole)
-            self.add(fill.line)
+            self.add(fill.stmt)
 
     def _write_late(self, parked: list[Held], held: Held | None) -> None:
         """Write stores to parts that are apart. Where one is to the whole buffer under a mask, others join its pass."""
@@ -263,8 +273,9 @@ class Scope:
         values: list[Value] = []
         for k, h in enumerate(stores):
             if h.named is None:
-                values.append(Value(h.fresh(), h.raw.axes))
-                self._insert(h, f"{values[-1].code} = {h.raw.code}", stores[k + 1 :])
+                name = h.fresh()
+                values.append(Value(Name(name), h.raw.axes))
+                self._insert(h, assign(name, h.raw.code), stores[k + 1 :])
             else:
                 values.append(h.named)
         one_pass = any(h.whole for h in stores)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from ruff_api import FormatOptions, format_string
 
@@ -18,10 +18,26 @@ from lower.instructions.filters import FILTER_HELPERS
 from lower.instructions.scans import HELPERS
 from lower.instructions.segmented_reduction import REDUCE_RANGES, REDUCE_ROWS
 from lower.instructions.sliding_windows import WINDOWS
+from lower.program.build import call, code, dotted
+from lower.program.nodes import (
+    Function,
+    JaxExpr,
+    JaxStmt,
+    Lambda,
+    Literal,
+    Name,
+    Parameter,
+    Return,
+    Starred,
+    Tuple,
+    With,
+    names_read,
+)
+from lower.program.print_jax import print_jax
 
 WIDTH = 120  # of source lines
 LONG = 10_000  # characters of a line that the formatter, which is recursive, may not have the stack for
-_HELPERS = {
+LIBRARY = {
     "truncdiv": TRUNCDIV,
     "with_nan": WITH_NAN,
     "windows": WINDOWS,
@@ -42,21 +58,21 @@ _HELPERS = {
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One function: its parameters in order, those to be left out at will, those that are Python numbers, its lines."""
+    """One function: its parameters in order, those to be left out at will, those that are Python numbers, its body."""
 
     name: str
     params: tuple[str, ...]
     optional: frozenset[str]
     static: tuple[str, ...]
-    lines: tuple[str, ...]
+    body: tuple[JaxStmt, ...]
     helpers: frozenset[str]
     wide: bool
 
     @property
-    def signature(self) -> str:
+    def parameters(self) -> tuple[Parameter, ...]:
         """The parameters, with what may be left out, and all that follows it, as None."""
         first = next((k for k, p in enumerate(self.params) if p in self.optional), len(self.params))
-        return ", ".join(p + "=None" * (k >= first) for k, p in enumerate(self.params))
+        return tuple(Parameter(p, Literal(None) if k >= first else None) for k, p in enumerate(self.params))
 
 
 @dataclass(slots=True)
@@ -70,7 +86,8 @@ class Module:
     checks: Piece | None = None
     title: str = "as JAX array operations"
     imports: tuple[str, ...] = ()
-    above: tuple[str, ...] = ()  # code that the functions use
+    above: tuple[Function, ...] = ()  # that the functions call
+    beside: Mapping[str, str] = field(default_factory=dict[str, str])  # sources of further functions, by name
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -87,83 +104,98 @@ class Module:
         """Whether 64-bit types occur."""
         return any(p.wide for p in self.pieces)
 
+    @property
+    def helpers(self) -> tuple[str, ...]:
+        """Functions of the library that are called, and what these call, in the order in which they stand."""
+        used = frozenset[str]().union(*(p.helpers for p in self.pieces))
+        return tuple(h for h in LIBRARY if h in used)
+
+    def functions(self) -> tuple[Function, ...]:
+        """The array program: all functions but those of the library."""
+        return (*self.above, *self._functions())
+
     def text(self) -> str:
         """The module as source that needs nothing but JAX."""
-        functions = [line for part in self._functions() for line in ("", "", *part)]
-        text = "\n".join([*self.above, *(line for p in self.pieces for line in p.lines)])
-        helpers = frozenset[str]().union(*(p.helpers for p in self.pieces))
+        functions = self.functions()
+        read = frozenset[str]().union(*map(names_read, functions))
+        sources = [*(LIBRARY[h].rstrip() for h in self.helpers), *self.beside.values()]
+        library = "\n".join(sources)
         lines = [f'"""{self.main.name}, {self.title}."""', ""]
-        if any(line.startswith("@partial(") for line in functions):
+        if "partial" in read:
             lines += ["from functools import partial", ""]
-        if "functools." in text or helpers & {"windows", "loop_between", "chosen"}:
+        if "functools" in read or "functools." in library:
             lines += ["import functools", ""]
-        if any("Fraction(" in _HELPERS[h] for h in helpers):
+        if "Fraction(" in library:
             lines += ["from fractions import Fraction", ""]
         lines += ["import jax", "import jax.numpy as jnp"]
-        if "lax." in text or any("lax." in _HELPERS[h] for h in helpers):
+        if "lax" in read or "lax." in library:
             lines.append("from jax import lax")
         lines += self.imports
-        for helper, code in _HELPERS.items():
-            if helper in helpers:
-                lines += ["", *code.rstrip().split("\n")]
-        above = ["", "", *self.above] if self.above else []
-        return _formatted("\n".join([*lines, *above, *functions]) + "\n")
+        for source in sources:
+            lines += ["", "", *source.strip("\n").split("\n")]
+        for function in functions:
+            lines += ["", "", *print_jax([function])]
+        return _formatted("\n".join(lines).rstrip() + "\n")
 
-    def _functions(self) -> Iterator[list[str]]:
+    def _functions(self) -> Iterator[Function]:
         main = self.main
         alone = len(self.pieces) == 1
+        body = main.body if alone else self._parts()
         inner = f"_{main.name}" if self.wide else main.name
-        doc = [] if self.wide else [*self.doc]
-        yield [self._jit(), f"def {inner}({main.signature}):", *doc, *(main.lines if alone else self._parts())]
+        yield Function(inner, main.parameters, body, (self._jit(),), () if self.wide else self.doc)
         if self.wide:
-            arguments = ", ".join(f"{p}={p}" for p in main.params)
-            call = ["    with jax.enable_x64(True):", f"        return {inner}({arguments})"]
-            yield [f"def {main.name}({main.signature}):", *self.doc, *call]
+            called = Return(call(inner, **{p: Name(p) for p in main.params}))
+            yield Function(main.name, main.parameters, (With(code("jax.enable_x64(True)"), (called,)),), (), self.doc)
         if alone:
             return
         own = self._own("optimized")
         if self.as_written is None:
-            yield [f"def {own}({main.signature}):", *main.lines]
+            yield Function(own, main.parameters, main.body)
         else:
             yield from self._differentiated(own, self.as_written)
         if self.checks is not None:
-            yield [f"def {self._own('checks')}({self.checks.signature}):", *self.checks.lines]
+            yield Function(self._own("checks"), self.checks.parameters, self.checks.body)
 
-    def _jit(self) -> str:
-        options = [f"static_argnames={names(self.static)}"] if self.static else []
-        options += [f"donate_argnames={names(self.donated)}"] if self.donated else []
-        return f"@partial(jax.jit, {', '.join(options)})" if options else "@jax.jit"
+    def _jit(self) -> JaxExpr:
+        options = {"static_argnames": self.static, "donate_argnames": self.donated}
+        given = {k: _strings(names) for k, names in options.items() if names}
+        return call("partial", "jax.jit", **given) if given else dotted("jax.jit")
 
     def _own(self, what: str) -> str:
         """A name for another function of the module, which no parameter has."""
         return lengthened(f"_{self.main.name}_{what}", self.main.params)
 
-    def _parts(self) -> list[str]:
+    def _parts(self) -> tuple[JaxStmt, ...]:
         """The results of the functions that share the work."""
-        arguments = ", ".join(self.main.params)
-        own = f"{self._own('optimized')}({arguments})"
+        results = call(self._own("optimized"), *self.main.params)
         if self.checks is None:
-            return [f"    return {own}"]
-        return [f"    return *{own}, *{self._own('checks')}({arguments})"]
+            return (Return(results),)
+        return (Return(Tuple((Starred(results), Starred(call(self._own("checks"), *self.main.params))))),)
 
-    def _differentiated(self, own: str, written: Piece) -> Iterator[list[str]]:
+    def _differentiated(self, own: str, written: Piece) -> Iterator[Function]:
         """The function with the derivatives of another one; these are traced only where somebody asks for them."""
         main = self.main
         at = tuple(k for k, p in enumerate(main.params) if p in self.static)
         rule, other = self._own("jvp"), self._own("as_written")
         free = [p for p in main.params if p not in self.static]
-        call = f"lambda {', '.join(free)}: {other}({', '.join(main.params)})" if at else other
+        function = Lambda(tuple(free), call(other, *main.params)) if at else Name(other)
         # Rules are traced when JAX comes to them, which may be behind the call that has set the types of the program.
-        result = f"return jax.jvp({call}, primals, tangents)"
-        body = ["    with jax.enable_x64(True):", f"        {result}"] if self.wide else [f"    {result}"]
-        custom = f"@partial(jax.custom_jvp, nondiff_argnums={at})" if at else "@jax.custom_jvp"
-        yield [custom, f"def {own}({main.signature}):", *main.lines]
-        yield [f"@{own}.defjvp", f"def {rule}({', '.join([*self.static, 'primals', 'tangents'])}):", *body]
-        yield [f"def {other}({written.signature}):", *written.lines]
+        result = Return(code("jax.jvp({}, primals, tangents)", function))
+        body = (With(code("jax.enable_x64(True)"), (result,)),) if self.wide else (result,)
+        custom = code("partial(jax.custom_jvp, nondiff_argnums={})", at) if at else dotted("jax.custom_jvp")
+        yield Function(own, main.parameters, main.body, (custom,))
+        params = tuple(map(Parameter, (*self.static, "primals", "tangents")))
+        yield Function(rule, params, body, (dotted(f"{own}.defjvp"),))
+        yield Function(other, written.parameters, written.body)
+
+
+def _strings(names: Iterable[str]) -> JaxExpr:
+    """A tuple of texts."""
+    return Tuple(tuple(map(Literal, names)))
 
 
 def names(names: Iterable[str]) -> str:
-    """A tuple of names as source."""
+    """A tuple of names as text."""
     return repr(tuple(names))
 
 

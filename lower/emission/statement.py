@@ -1,4 +1,4 @@
-"""One statement as JAX source: its form, scans and picks. Its value is `ValueWriter`'s, its store `StoreWriter`'s."""
+"""One statement as JAX code: its form, scans and picks. Its value is `ValueWriter`'s, its store `StoreWriter`'s."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from lower.array.job import (
     unrolled,
 )
 from lower.array.reduce import neutral, reduction
-from lower.array.values import POSTFIX, Value, aligned, dtype_code, ordered, typed, union
+from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, reads_data
 from lower.emission.rows import function_of
 from lower.emission.stage_barrier import fused_work
@@ -30,6 +30,9 @@ from lower.instructions.recurrence import counts_exactly
 from lower.instructions.scans import LONG, Extent, Form, form_of
 from lower.instructions.triangular_solve import triangular
 from lower.nest.nodes import Factor, Filter, Pick, Recurrence, Solve, Span
+from lower.program.build import assign_each, call, dotted, method
+from lower.program.build import code as template
+from lower.program.nodes import Attribute, JaxExpr, Name
 from lower.tensor.known import Known
 
 
@@ -156,17 +159,15 @@ class StatementWriter(StoreWriter):
         rest = tuple(a for a in rest if a in value.axes)
         axes, code = (*rest, *along), typed(value, dtype).code
         if axes != value.axes:
-            code = f"jnp.broadcast_to({aligned(typed(value, dtype), axes).code}, ({self._extents(axes)},))"
+            code = call("jnp.broadcast_to", aligned(typed(value, dtype), axes).code, self._extents(axes))
         if len(along) > 1:
-            flat = ", ".join([*(self.accessor.size(a.extent) for a in rest), "-1"])
-            strong = axes != value.axes or value.strength >= POSTFIX
-            code = f"{code}.reshape({flat})" if strong else f"({code}).reshape({flat})"
+            code = method(code, "reshape", *self._extents(rest), -1)
         which = "last_best" if pick.last else "first_best"
         self.helpers.add(which)
-        code = f"{which}(jnp.{pick.op}, {code})"
+        code = call(which, f"jnp.{pick.op}", code)
         self._use(replace(self.job, axes=tuple(a for a in self.job.axes if a not in along)))
         self._note(f"arg{pick.op} over {axis_names(along)}")
-        self._put(Value(code, rest, POSTFIX), ())
+        self._put(Value(code, rest), ())
 
     def _ranges(self, scan: Span) -> None:
         """An update that combines ranges along an axis, one for each position of the axes that decide on them."""
@@ -187,19 +188,18 @@ class StatementWriter(StoreWriter):
         if scan.by_row:
             term = function_of(scan.term, inside, op, (*deciding, along), self.names, self.scope, self.translator)
             axes = (along,)
-            more = f"{term}, {starts}, {stops}, {self.accessor.size(along.extent)}, {typed(nothing, dtype).code}"
+            size, least = self.accessor.size(along.extent), typed(nothing, dtype).code
             self.helpers |= {"reduce_rows", "reduce_ranges", "prefix_sums"}
-            code = f"reduce_rows({COMBINERS[op]}, {more})"
+            code = call("reduce_rows", COMBINERS[op], term, starts, stops, size, least)
         else:
             summed = {a.var for a in rest if a in job.reduced()}
             terms = self._reduced(op, scan.term, inside, tuple(a for a in rest if a.var in summed))
             axes = (along, *(a for a in terms.axes if a is not along))
             if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
-                terms = Value(f"jnp.broadcast_to({terms.code}, ({self._extents(axes)},))", axes)
+                terms = Value(call("jnp.broadcast_to", terms.code, self._extents(axes)), axes)
             self.helpers.add("reduce_ranges")
-            more = f"{typed(terms, dtype).code}, {starts}, {stops}, {nothing.code}"
-            code = f"reduce_ranges({COMBINERS[op]}, {more})"
-        value = Value(code, (*ranged, *axes[1:]), POSTFIX)
+            code = call("reduce_ranges", COMBINERS[op], typed(terms, dtype).code, starts, stops, nothing.code)
+        value = Value(code, (*ranged, *axes[1:]))
         self._note(f"{op} over ranges of {along.var.name}")
         self._use(replace(self.job, axes=(*deciding, *rest)))
         for factor in scan.factors:
@@ -213,7 +213,7 @@ class StatementWriter(StoreWriter):
             value = reduction(op, value, self._mask(masks), later, dtype, self.translator, self.accessor.size)
         kept = tuple(a for a in job.axes if a not in job.reduced() and a is not along)
         self._use(replace(job, axes=kept, guards=()))
-        value = ordered(value.code if value.strength >= POSTFIX else f"({value.code})", value.axes, kept)
+        value = ordered(value.code, value.axes, kept)
         self._put(value, [g for g in outside if g not in masks])
 
     def _bound(self, bound: Expr, along: Axis) -> Value:
@@ -246,13 +246,12 @@ class StatementWriter(StoreWriter):
         term = self.translator.expr(scan.term)
         axes = union(self.translator.order, (axis,), *(p.axes for p in (*before, term)))
         others = tuple(a for a in axes if a is not axis)
-        first = ", ".join(aligned(typed(b, dtype), others).code for b in before)
-        where = f", axis={along}" if (along := axes.index(axis)) else ""
+        first = [aligned(typed(b, dtype), others).code for b in before]
+        where = {"axis": along} if (along := axes.index(axis)) else {}
         self.helpers |= {"filtered", "differences", respond, "filtered_in_blocks"}
         self._note(f"filter of order {len(factors)} over {axis.var.name}")
-        parts = f"[{', '.join(factors)}], [{first}], {self._spread(term, axes)}{where}"
-        code = f"filtered_in_blocks({respond}, {parts})"
-        self._put(Value(code, axes, POSTFIX), guards)
+        code = call("filtered_in_blocks", respond, factors, first, self._spread(term, axes), **where)
+        self._put(Value(code, axes), guards)
 
     def _solve(self, system: Solve) -> None:
         """A statement that stores the solution of a triangular system."""
@@ -268,11 +267,11 @@ class StatementWriter(StoreWriter):
         self._use(replace(job, axes=(row, column)))
         square = self.translator.expr(matrix)
         transposed = square.plain is None
-        code = f"{square.code}.T" if transposed else square.code
+        code = Attribute(square.code, "T") if transposed else square.code
         self._use(self._ordered(job))
         right = self.translator.expr(Load(job.buffer, self.job.indices))
         self._note(f"triangular system over {row.var.name}")
-        options = f"lower={transposed == system.backward}" + (", unit_diagonal=True" if system.unit else "")
+        options = {"lower": transposed == system.backward, **({"unit_diagonal": True} if system.unit else {})}
         value = triangular(code, right, row, transposed, options, self._extents)
         self._put(value, self.job.guards)
 
@@ -286,7 +285,7 @@ class StatementWriter(StoreWriter):
         self.helpers.add("cholesky_factor")
         self._note(f"Cholesky factor over {axis_names(inner)}")
         self._use(self._ordered(self.job))
-        self._put(ordered(f"cholesky_factor({square})", axes, self.job.axes), self.job.guards)
+        self._put(ordered(call("cholesky_factor", square), axes, self.job.axes), self.job.guards)
 
     def _continued(self, scan: Recurrence, axis: Axis) -> tuple[Form, Value]:
         """The values of a recurrence along an axis, from the element before the first, and the form they take."""
@@ -298,51 +297,53 @@ class StatementWriter(StoreWriter):
         axes = union(self.translator.order, (axis,), *(p.axes for p in (first, *parts)))
         along = axes.index(axis)
         form = form_of(scan, self._extent(axes, along), self.target)
-        where = f", axis={along}" if along else ""
+        where = {"axis": along} if along else {}
         term = self._spread(parts[-1], axes)
         if form in ("in turn", "doubling"):
             before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
             if form == "doubling":
                 self.helpers.add("doubling_sums")
-                return form, Value(f"doubling_sums({term}, {parts[0].code}, {before}{where})", axes, POSTFIX)
+                return form, Value(call("doubling_sums", term, parts[0].code, before, **where), axes)
             self.helpers.add("in_turn")
-            combine, terms = COMBINERS[scan.op], f"({term},)"
+            combine, terms = dotted(COMBINERS[scan.op]), (term,)
             if isinstance(scan.factor, Const):
-                combine = f"lambda last, term: {parts[0].code} * last + term"
+                combine = template("lambda last, term: {} * last + term", parts[0].code)
             elif scan.factor is not None:
-                combine = "lambda last, factor, term: factor * last + term"
-                terms = f"({self._spread(parts[0], axes)}, {term})"
-            return form, Value(f"in_turn({combine}, {before}, {terms}{where})", axes, POSTFIX)
+                combine = template("lambda last, factor, term: factor * last + term")
+                terms = (self._spread(parts[0], axes), term)
+            return form, Value(call("in_turn", combine, before, terms, **where), axes)
         if scan.factor is None:
-            code = f"lax.associative_scan({COMBINERS[scan.op]}, {term}{where})"
+            code = call("lax.associative_scan", COMBINERS[scan.op], term, **where)
             if form == "blocks":
                 self.helpers.add("prefix_sums")
-                code = f"prefix_sums({term})"
+                code = call("prefix_sums", term)
             elif self._counted_in_blocks(scan, axis, along == len(axes) - 1):
                 self.helpers.add("prefix_sums")
-                code = f"prefix_sums({term}.astype(jnp.float32)).astype({dtype_code(dtype)})"
-            return form, self._combine(scan.op, first, Value(code, axes, POSTFIX))
+                sums = call("prefix_sums", method(term, "astype", "jnp.float32"))
+                code = method(sums, "astype", dtype_code(dtype))
+            return form, self._combine(scan.op, first, Value(code, axes))
         if isinstance(scan.factor, Const) and dtype.is_float:
             self.helpers.add("pairwise_sums")
             before = aligned(typed(first, dtype), tuple(a for a in axes if a is not axis)).code
-            return form, Value(f"pairwise_sums({term}, {parts[0].code}, {before}{where})", axes, POSTFIX)
+            return form, Value(call("pairwise_sums", term, parts[0].code, before, **where), axes)
         self.helpers.add("linear_scan")
         products, sums = self.names.fresh("products"), self.names.fresh("sums")
-        self.scope.add(f"{products}, {sums} = linear_scan({self._spread(parts[0], axes)}, {term}{where})")
-        grown = self.translator.binary("mul", Value(products, axes), first, dtype)
-        return form, self.translator.binary("add", grown, Value(sums, axes), dtype)
+        scanned = call("linear_scan", self._spread(parts[0], axes), term, **where)
+        self.scope.add(assign_each((products, sums), scanned))
+        grown = self.translator.binary("mul", Value(Name(products), axes), first, dtype)
+        return form, self.translator.binary("add", grown, Value(Name(sums), axes), dtype)
 
     def _counted_in_blocks(self, scan: Recurrence, axis: Axis, innermost: bool) -> bool:
         """Whether sums of integers are exact in float32, which has fast products, and many enough."""
         long = axis.extent.is_const and axis.extent.const >= LONG
         return scan.op == "add" and innermost and long and counts_exactly(scan.term, axis.extent.const)
 
-    def _spread(self, value: Value, axes: tuple[Axis, ...]) -> str:
+    def _spread(self, value: Value, axes: tuple[Axis, ...]) -> JaxExpr:
         """A value over all of these axes."""
         code = aligned(typed(value, self.job.buffer.dtype), axes).code
         if value.axes == axes:
             return code
-        return f"jnp.broadcast_to({code}, ({self._extents(axes) + (',' if len(axes) == 1 else '')}))"
+        return call("jnp.broadcast_to", code, self._extents(axes))
 
     def _extent(self, axes: Sequence[Axis], along: int) -> Extent:
         sizes = [float(a.extent.const) if a.extent.is_const else self.target.default_extent for a in axes]

@@ -1,4 +1,4 @@
-"""Stores as JAX source: the place in the buffer, updates in place, masks, scatters; which stores are held back."""
+"""Stores as JAX code: the place in the buffer, updates in place, masks, scatters; which stores are held back."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
 from ir.traverse import loads
 from lower.analysis.linear_forms import Linear, number
-from lower.array.access import find_view, indexed
+from lower.array.access import find_view, without_trailing
 from lower.array.reduce import neutral
-from lower.array.values import POSTFIX, Value, aligned, dtype_code, ordered, typed, union
+from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, in_blocks, overhang, reads_data
-from lower.emission.scope import Fill, Held
+from lower.emission.scope import Fill, Held, Region
 from lower.emission.value_writer import ValueWriter, axis_names, update_class
 from lower.nest.nodes import ArrayStatement
+from lower.program.build import ALL, Arg, assign, call, every, infix, method, text
+from lower.program.build import code as template
+from lower.program.nodes import Assign, Attribute, JaxExpr, Literal, Name, Subscript
 
 _MOST = 4  # of so many parts of an array all but one are almost all
 _METHODS: dict[UpdateOp, str] = {
@@ -38,9 +41,9 @@ class Place:
     Where it begins may be known only as it runs: then `starts` has a position for each dimension.
     """
 
-    marks: str
+    marks: tuple[JaxExpr, ...]
     view: tuple[Group, ...]
-    starts: tuple[str, ...] = ()
+    starts: tuple[JaxExpr, ...] = ()
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -78,12 +81,12 @@ class StoreWriter(ValueWriter):
     def _place(self, kept: Sequence[Axis]) -> Place | None:
         """The slice that the kept axes cover, or None when it takes index arrays."""
         if not self.shape:
-            return None if kept else Place("", ())
+            return None if kept else Place((), ())
         view = find_view(self.shape, self.job.indices, kept, self.bounds)
         if view is None or sum(len(g.axes) for g in view) != len(kept):
             return None
         view = in_blocks(view) or view
-        marks: list[str] = []
+        marks: list[JaxExpr] = []
         moving = False
         for g in view:
             if g.axes:
@@ -97,10 +100,10 @@ class StoreWriter(ValueWriter):
             marks.append(self.accessor.mark(g, g.start, g.size))
         if moving:
             starts = tuple(self.accessor.size(g.start) for g in view)
-            return Place(indexed("", marks), tuple(view), starts) if self.accessor.moves(view) else None
+            return Place(without_trailing(marks), tuple(view), starts) if self.accessor.moves(view) else None
         # all of a buffer is assigned, also backward: XLA:CPU dies of reading it backward where it is stored by `.at[:]`
         whole = all(g.axes and g.step == 1 and g.start.equals(0) and g.span.equals(g.size) for g in view)
-        return Place("" if whole else indexed("", marks) or "[:]", tuple(view))
+        return Place(() if whole else without_trailing(marks) or (ALL,), tuple(view))
 
     def _store(self, value: Value, place: Place, mask: Value | None, steady: bool) -> None:
         buffer, op = self.job.buffer, self.job.op
@@ -123,9 +126,9 @@ class StoreWriter(ValueWriter):
             if place.plain and mask is None and len(value.axes) == len(place.axes):
                 self.whole = value.code
             if value.static and steady and not beside:
-                return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == "||"))
+                return self.scope.hold(buffer, Fill(key, value, self._assignment(place, value, mask), key == Region()))
         elif start is not None:
-            if op == "sub" and start.code in ("0", "0.0"):
+            if op == "sub" and start.code in (Literal(0), Literal(0.0)):
                 value = self._negated(value)
             elif start.code != neutral(op, buffer.dtype).code:
                 value = self._combine(op, start, value)
@@ -197,14 +200,14 @@ class StoreWriter(ValueWriter):
 
         Within loops so is a store under a mask, which may be `steady`: true or false whatever the data.
         """
-        line = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
+        stmt = self._assignment(place, value, mask) if method == "set" else self._set(place, value, method)
         masked = mask is not None and steady and self.scope.loop_vars and len(value.axes) == len(place.axes) > 0
         # a row that is only copied is stored at once: XLA would copy a buffer of which others are read before that
         copied = isinstance(self.job.value, Load) and self.job.op is None and bool(self._starts(place))
         if not self.shape or copied or not (place.marks or masked):
             if self.job.buffer in self.scope.parked:  # what they leave as it is this one may change
                 self.scope.flush(self.job.buffer)
-            self.scope.add(line)
+            self.scope.add(stmt)
             return
         if method != "set":
             op = self.job.op
@@ -214,49 +217,48 @@ class StoreWriter(ValueWriter):
         if mask is not None:
             value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
 
-        def assign(values: Value) -> str:
+        def write(values: Value) -> Assign:
             return self._assignment(place, values, None)
 
-        def late(values: Value) -> str:
+        def late(values: Value) -> Assign:
             return self._assignment(place, values, mask)
 
         def fresh() -> str:
             return self.names.fresh(f"new_{self.job.buffer.name}")
 
         job = replace(self.job, axes=place.axes, guards=())
-        at, number, key = len(self.scope.lines), self.scope.next(), self._key(place, None)
+        at, number, key = len(self.scope.stmts), self.scope.next(), self._key(place, None)
         self.scope.held[job.buffer] = Held(
-            key, job, (*nodes, self.node), value, at, line, assign, number, raw, late if steady else None, fresh
+            key, job, (*nodes, self.node), value, at, stmt, write, number, raw, late if steady else None, fresh
         )
         if not place.starts and all(map(_row_or_all, place.view)):
             self.scope.held[job.buffer].everywhere = lambda values: self._everywhere(place, values, mask)
 
-    def _everywhere(self, place: Place, value: Value, mask: Value | None) -> str:
-        """The line that stores to rows and columns of a buffer by a mask over all of it."""
+    def _everywhere(self, place: Place, value: Value, mask: Value | None) -> Assign:
+        """The statement that stores to rows and columns of a buffer by a mask over all of it."""
         axes: list[Axis] = []
         masks = [] if mask is None else [mask]
         for g in place.view:
             points = Axis(Var(f"{self.name}_{len(axes)}", DType.INT32), number(0), g.size)
             axes += g.axes or (points,)
             if not g.axes:
-                code = f"(jnp.arange({self.accessor.size(g.size)}) == {self.accessor.size(g.start)})"
-                masks.append(Value(code, (points,)))
-        where = " & ".join(aligned(m, tuple(axes)).at(POSTFIX if len(masks) > 1 else 0) for m in masks)
+                positions = call("jnp.arange", self.accessor.size(g.size))
+                masks.append(Value(infix(positions, "==", self.accessor.size(g.start)), (points,)))
         value = aligned(typed(value, self.job.buffer.dtype), tuple(axes))
-        return (
-            f"{self.name} = jnp.where({where}, {value.code}, {self.name})" if masks else f"{self.name} = {value.code}"
-        )
+        if not masks:
+            return assign(self.name, value.code)
+        where = every(aligned(m, tuple(axes)).code for m in masks)
+        return assign(self.name, call("jnp.where", where, value.code, self.name))
 
     def _form(self, place: Place, mask: Value | None) -> None:
         kind = "element" if self.shape and not place.axes else "slice" if place.marks else "whole array"
         self._note(kind if mask is None else f"{kind} under a mask")
 
-    def _key(self, place: Place, mask: Value | None) -> str:
-        dims = (f"{g.dims}" if g.dims == 1 else f"{g.dims}:{self.accessor.size(g.size)}" for g in place.view)
-        merged = " ".join(dims) if place.marks else ""
-        return f"{place.marks}|{merged}|{'' if mask is None else mask.code}"
+    def _key(self, place: Place, mask: Value | None) -> Region:
+        dims = [(g.dims, None if g.dims == 1 else self.accessor.size(g.size)) for g in place.view]
+        return Region(place.marks, tuple(dims) if place.marks else (), None if mask is None else mask.code)
 
-    def _take_fill(self, key: str, whole: bool) -> Value | None:
+    def _take_fill(self, key: Region, whole: bool) -> Value | None:
         """The constant that a held-back fill has for exactly this place; any other fill is written out."""
         buffer = self.job.buffer
         fill = self.scope.fills.get(buffer)
@@ -276,17 +278,19 @@ class StoreWriter(ValueWriter):
 
     def _old(self, place: Place) -> Value:
         """The present content of a place."""
-        code = self.name if not place.marks else f"{self.accessor.merged(self.name, place.view)}{place.marks}"
         if place.starts:
             return self.accessor.window(self.name, place.view)
+        code: JaxExpr = Name(self.name)
+        if place.marks:
+            code = Subscript(self.accessor.merged(self.name, place.view), place.marks)
         if place.grouped or (not place.marks and any(g.dims > 1 for g in place.view)):
-            code = f"{code}.reshape({self._extents(place.axes)})"
+            code = method(code, "reshape", *self._extents(place.axes))
         if place.reversed:
-            code = f"jnp.flip({code}, {place.reversed})"
-        return Value(code, place.axes, POSTFIX)
+            code = call("jnp.flip", code, place.reversed)
+        return Value(code, place.axes)
 
-    def _assignment(self, place: Place, value: Value, mask: Value | None) -> str:
-        """The line that stores `value`, where `mask` holds, at a place."""
+    def _assignment(self, place: Place, value: Value, mask: Value | None) -> Assign:
+        """The statement that stores `value`, where `mask` holds, at a place."""
         if mask is not None:
             value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
         if mask is None and self._in_one_pass(place, value):
@@ -294,9 +298,7 @@ class StoreWriter(ValueWriter):
         if place.marks:
             return self._set(place, value, "set")
         value = typed(value, self.job.buffer.dtype) if value.axes or not self.shape else value
-        if self.shape:
-            return f"{self.name} = {self._laid_out(place, value, fill=True)}"
-        return f"{self.name} = {value.code}"
+        return assign(self.name, self._laid_out(place, value, fill=True) if self.shape else value.code)
 
     def _in_one_pass(self, place: Place, value: Value) -> bool:
         """Whether a store to almost all of an array in a loop goes through all of it, with a choice for each element.
@@ -317,34 +319,33 @@ class StoreWriter(ValueWriter):
         every = len(value.axes) == len(place.axes) and dtype is not DType.BOOL
         return every and elements >= self.target.one_pass and part * _MOST >= elements * (_MOST - 1)
 
-    def _one_pass(self, place: Place, value: Value) -> str:
-        """The line that stores to a part of a buffer by a mask over all of it, and the mask before it."""
+    def _one_pass(self, place: Place, value: Value) -> Assign:
+        """The statement that stores to a part of a buffer by a mask over all of it, and the mask before it."""
         sizes = [(g.size.const, g.start.const, g.start.const + g.span.const) for g in place.view]
-        inside: list[str] = []
+        inside: list[JaxExpr] = []
         for d, (n, low, stop) in enumerate(sizes):
             if (low, stop) != (0, n):
-                within = f"(jnp.arange({n}) >= {low}) & (jnp.arange({n}) < {stop})"
-                inside.append(f"({within}).reshape({(1,) * d + (n,) + (1,) * (len(sizes) - 1 - d)})")
-        pads = ", ".join(f"({low}, {n - stop})" for n, low, stop in sizes)
-        code = " & ".join(inside)
+                within = template("(jnp.arange({n}) >= {low}) & (jnp.arange({n}) < {stop})", n=n, low=low, stop=stop)
+                inside.append(method(within, "reshape", (1,) * d + (n,) + (1,) * (len(sizes) - 1 - d)))
+        pads = tuple((low, n - stop) for n, low, stop in sizes)
+        code = every(inside)
         known = next((name for name, held in self.scope.defined.items() if held == code), None)
         name = known or self.scope.define(self.names.fresh("inside"), code)
-        wide = f"jnp.pad({self._laid_out(place, value, fill=False)}, ({pads}))"
-        return f"{self.name} = jnp.where({name}, {wide}, {self.name})"
+        wide = call("jnp.pad", self._laid_out(place, value, fill=False), pads)
+        return assign(self.name, call("jnp.where", name, wide, self.name))
 
-    def _set(self, place: Place, value: Value, method: str) -> str:
+    def _set(self, place: Place, value: Value, how: str) -> Assign:
         merged = self.accessor.merged(self.name, place.view)
-        places = place.starts or (self._starts(place) if method == "set" else ())
+        places = place.starts or (self._starts(place) if how == "set" else ())
         if places:
-            starts = ", ".join(places) + ("," if len(places) == 1 else "")
-            value = typed(value, self.job.buffer.dtype)
-            return f"{self.name} = lax.dynamic_update_slice({self.name}, {self._window(place, value)}, ({starts}))"
-        line = f"{self.name} = {merged}.at{place.marks}.{method}({self._laid_out(place, value, fill=False)})"
-        if merged != self.name:
-            line += f".reshape({', '.join(self.accessor.size(s) for s in self.shape)})"
-        return line
+            window = self._window(place, typed(value, self.job.buffer.dtype))
+            return assign(self.name, call("lax.dynamic_update_slice", self.name, window, places))
+        code = updated(merged, place.marks, how, self._laid_out(place, value, fill=False))
+        if merged != Name(self.name):
+            code = method(code, "reshape", *map(self.accessor.size, self.shape))
+        return assign(self.name, code)
 
-    def _starts(self, place: Place) -> tuple[str, ...]:
+    def _starts(self, place: Place) -> tuple[JaxExpr, ...]:
         """Where a part of a buffer begins at a position that is known only as it runs, and surely inside.
 
         Measured on CPU, a step of a loop over rows that stores so takes half as long as with `.at[...].set`.
@@ -355,17 +356,17 @@ class StoreWriter(ValueWriter):
             return ()
         return tuple(self.accessor.size(g.start) for g in place.view)
 
-    def _window(self, place: Place, value: Value) -> str:
+    def _window(self, place: Place, value: Value) -> JaxExpr:
         """A value with all dimensions of a place, which a window is stored by."""
         if len(value.axes) < len(place.axes):
-            spread = f"jnp.broadcast_to({self._laid_out(place, value, fill=False)}, ({self._extents(place.axes)},))"
-            value = Value(spread, place.axes, POSTFIX)
-        new = Value(self._laid_out(place, value, fill=False), place.axes, value.strength)
+            spread = self._laid_out(place, value, fill=False)
+            value = Value(call("jnp.broadcast_to", spread, self._extents(place.axes)), place.axes)
+        new = self._laid_out(place, value, fill=False)
         if len(place.axes) == len(place.view):
-            return new.code
-        return f"{new.at(POSTFIX)}.reshape({', '.join(self.accessor.size(g.span) for g in place.view)})"
+            return new
+        return method(new, "reshape", *(self.accessor.size(g.span) for g in place.view))
 
-    def _laid_out(self, place: Place, value: Value, fill: bool) -> str:
+    def _laid_out(self, place: Place, value: Value, fill: bool) -> JaxExpr:
         """A value in the layout of the place: broadcast where needed (always with `fill`), reversed, axes merged."""
         if not value.axes:
             return self._full(value) if fill else value.code
@@ -374,59 +375,56 @@ class StoreWriter(ValueWriter):
             return aligned(value, place.axes).code
         code = value.code
         if len(value.axes) < len(place.axes):
-            shape = self._extents(place.axes) + ("," if len(place.axes) == 1 else "")
-            code = f"jnp.broadcast_to({aligned(value, place.axes).code}, ({shape}))"
+            code = call("jnp.broadcast_to", aligned(value, place.axes).code, self._extents(place.axes))
         if place.reversed:
-            code = f"jnp.flip({code}, {place.reversed})"
+            code = call("jnp.flip", code, place.reversed)
         if place.grouped or (fill and any(g.dims > 1 for g in place.view)):
             sizes = [s for g in place.view for s in ([_count(g)] if g.axes else [])] if not fill else self.shape
-            whole = code if code != value.code or value.strength >= POSTFIX else f"({code})"
-            code = f"{whole}.reshape({', '.join(self.accessor.size(s) for s in sizes)})"
+            code = method(code, "reshape", *map(self.accessor.size, sizes))
         return code
 
-    def _full(self, value: Value) -> str:
-        shape = ", ".join(self.accessor.size(s) for s in self.shape) + ("," if len(self.shape) == 1 else "")
+    def _full(self, value: Value) -> JaxExpr:
+        shape = tuple(map(self.accessor.size, self.shape))
         dtype = dtype_code(self.job.buffer.dtype)
-        if value.code in ("0", "0.0", "False"):
-            return f"jnp.zeros(({shape}), {dtype})"
-        return f"jnp.full(({shape}), {value.code}, {dtype})"
+        if value.code in (Literal(0), Literal(0.0), Literal(False)):
+            return call("jnp.zeros", shape, dtype)
+        return call("jnp.full", shape, value.code, dtype)
 
     def _scatter(self, value: Value, guards: Sequence[Expr]) -> None:
         """Store through index arrays. A masked-out position points past the end, where the store is dropped."""
         op, buffer = self.job.op, self.job.buffer
         self.scope.current(buffer)
         self.scope.starts.pop(buffer, None)
-        base, shape, indices = self.name, self.shape, self.job.indices
+        base: JaxExpr = Name(self.name)
+        shape, indices = self.shape, self.job.indices
         if not shape:
-            base, shape, indices = f"{self.name}.reshape(1)", [number(1)], (const(0, DType.INT32),)
+            base, shape, indices = method(base, "reshape", 1), [number(1)], (const(0, DType.INT32),)
         mask = self._mask(guards)
         index, axes = self.accessor.scatter_index(shape, indices, mask)
         if op == "sub":
             value = self._negated(value)
-        every = union(self.job.axes, axes, value.axes)
+        over = union(self.job.axes, axes, value.axes)
         rows = self._rows(shape, indices, mask)
         if rows is not None:
-            index, every = rows
-            axes = every
-            value = ordered(value.at(POSTFIX), value.axes, [a for a in every if a in value.axes])
-        code = aligned(value, every).code
-        if len(every) > len(axes):
-            extents = self._extents(every) + ("," if len(every) == 1 else "")
-            single = [
-                Value(*self.accessor.scatter_index([size], [i], mask if k == 0 else None))
-                for k, (size, i) in enumerate(zip(shape, indices, strict=True))
-            ]
-            spread = f"jnp.broadcast_to({aligned(single[0], every).code}, ({extents}))"
-            index = ", ".join([spread, *(aligned(v, every).code for v in single[1:])])
-        drop = ', mode="drop"' if mask is not None or any(reads_data(i) for i in indices) else ""
-        method = "set" if op is None else _METHODS[op]
-        line = f"{self.name} = {base}.at[{index}].{method}({code}{drop})"
-        self.scope.add(line if self.shape else line + ".reshape(())")
-        self._note("element" if not every else f"scatter over {axis_names(every)}")
+            index, over = rows
+            axes = over
+            value = ordered(value.code, value.axes, [a for a in over if a in value.axes])
+        code = aligned(value, over).code
+        if len(over) > len(axes):
+            single: list[Value] = []
+            for k, (size, i) in enumerate(zip(shape, indices, strict=True)):
+                (place,), along = self.accessor.scatter_index([size], [i], mask if k == 0 else None)
+                single.append(Value(place, along))
+            spread = call("jnp.broadcast_to", aligned(single[0], over).code, self._extents(over))
+            index = [spread, *(aligned(v, over).code for v in single[1:])]
+        drop = {"mode": text("drop")} if mask is not None or any(reads_data(i) for i in indices) else {}
+        stored = updated(base, tuple(index), "set" if op is None else _METHODS[op], code, **drop)
+        self.scope.assign(self.name, stored if self.shape else method(stored, "reshape", ()))
+        self._note("element" if not over else f"scatter over {axis_names(over)}")
 
     def _rows(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
-    ) -> tuple[str, tuple[Axis, ...]] | None:
+    ) -> tuple[list[JaxExpr], tuple[Axis, ...]] | None:
         """Index list of a store of whole rows, whose places alone are data, and its axes; None if it is no such.
 
         One index for each row takes a fraction of what one for each element does.
@@ -442,9 +440,14 @@ class StoreWriter(ValueWriter):
             return None
         first = len(shape) - len(whole)
         index, axes = self.accessor.scatter_index(shape[:first], indices[:first], mask)
-        every = (*axes, *whole)
-        apart = len({a.var for a in every}) == len(every) and {a.var for a in every} == {a.var for a in self.job.axes}
-        return (index, every) if apart else None
+        over = (*axes, *whole)
+        apart = len({a.var for a in over}) == len(over) and {a.var for a in over} == {a.var for a in self.job.axes}
+        return (index, over) if apart else None
+
+
+def updated(array: JaxExpr, marks: tuple[JaxExpr, ...], how: str, value: JaxExpr, **options: Arg) -> JaxExpr:
+    """`array.at[marks].how(value)`."""
+    return method(Subscript(Attribute(array, "at"), marks), how, value, **options)
 
 
 def _row_or_all(g: Group) -> bool:

@@ -1,8 +1,8 @@
-"""The value of one statement as JAX source: loads, masks, reductions and windows over its array axes."""
+"""The value of one statement as JAX code: loads, masks, reductions and windows over its array axes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import copysign, prod
 
@@ -14,7 +14,7 @@ from ir.traverse import factors, free_vars, loads, map_expr
 from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy
 from lower.analysis.linear_forms import number, to_expr
-from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view
+from lower.array.access import ZERO, Accessor, Bounds, buffer_shape, find_view, indexed
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import MASKED, Finite, outside_unless
 from lower.array.integer_facts import Facts
@@ -28,7 +28,7 @@ from lower.array.job import (
 )
 from lower.array.padded_reads import Copy, alone, padded_reads
 from lower.array.reduce import neutral, reduction
-from lower.array.values import ATOM, POSTFIX, Translator, Value, dtype_code, ordered, typed
+from lower.array.values import Translator, Value, dtype_code, ordered, typed
 from lower.array.views import Axis, contiguous, reads_data
 from lower.emission.available_expressions import Recall
 from lower.emission.scope import Held, Names, Scope
@@ -37,6 +37,9 @@ from lower.instructions.convolution import BANDED, CONVOLUTION, Convolution, For
 from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Box
+from lower.program.build import ALL, Arg, call, dotted, method, text
+from lower.program.nodes import Clause, Comprehension, JaxExpr, Lambda, Literal, Name
+from lower.program.print_jax import text_of
 from lower.restructure.statement_fusion import vanishes
 from lower.tensor.known import Known
 from lower.tensor.write import SumWriter, sums_as_terms
@@ -49,6 +52,7 @@ COMBINERS: dict[UpdateOp, str] = {
     "and": "jnp.logical_and",
     "or": "jnp.logical_or",
 }
+BARRIER = "lax.optimization_barrier"
 LONG_MASK = 36  # characters from which a mask gets a name
 
 
@@ -85,7 +89,7 @@ class ValueWriter:
         self.outside: Sequence[Expr] | None = None  # guards that the store is under, where sums may be cut by them
         self.covering: Sequence[Expr] = ()  # guards of the store, under which alone the value counts
         self.node = node
-        self.copies: dict[str, str] = {}
+        self.copies: dict[JaxExpr, str] = {}
         self.spared: dict[tuple[int, Load], bool] = {}
         self.scope = scope
         self.names = names
@@ -94,7 +98,7 @@ class ValueWriter:
         self.forms: list[str] = []
         self.helpers: set[str] = set()
         self.extents: set[Expr] = set()  # of axes, where they are no numbers
-        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
+        self.whole: JaxExpr | None = None  # what the whole buffer holds afterwards, where that is known
         self.pinned = pinned  # whether arrays that it reads transposed are transposed before anything else is done
         self.apart = frozenset[Var]()  # axes whose positions are written one by one
         self._use(job)
@@ -146,14 +150,14 @@ class ValueWriter:
 
     def _kept(self, name: str) -> str:
         """A name for what a buffer holds, in memory."""
-        code = f"lax.optimization_barrier({name})"
+        code = call(BARRIER, name)
         if code not in self.scope.wide:
             kept = self.names.fresh(f"{name}_kept")
-            self.scope.add(f"{kept} = {code}")
+            self.scope.assign(kept, code)
             self.scope.wide[code] = kept, name
         return self.scope.wide[code][0]
 
-    def _padded_alone(self, chosen: Sequence[Axis]) -> set[str]:
+    def _padded_alone(self, chosen: Sequence[Axis]) -> set[JaxExpr]:
         """Buffers of which each read is rather padded by itself: none if sums or other statements come between.
 
         XLA fuses a statement into what reads its result, once for each place that is read, unless that leaves the
@@ -178,20 +182,20 @@ class ValueWriter:
         waits = bool(s.pending(buffer)) or buffer in s.fills or buffer in s.absent
         return not waits and not s.assigned_since(0, self.names.of(buffer))
 
-    def _bordered(self, name: str, code: str, reads: int, elements: float) -> str:
+    def _bordered(self, name: str, code: JaxExpr, reads: int, elements: float) -> JaxExpr:
         """A name for a padded buffer, which statements share until one stores to the buffer.
 
         Where many read it, it is kept: fused into each of them it would ask for each element whether it is padding.
         """
         known = self.scope.wide.get(code)
         if known is not None:
-            return known[0]
+            return Name(known[0])
         t = self.target
         kept = cheaper("padded copy kept", elements * (t.store + t.load) + t.kernel, elements * reads * t.padded_read)
         wide = self.names.fresh(f"wide_{name}")
-        self.scope.add(f"{wide} = lax.optimization_barrier({code})" if kept else f"{wide} = {code}")
+        self.scope.assign(wide, call(BARRIER, code) if kept else code)
         self.scope.wide[code] = wide, name
-        return wide
+        return Name(wide)
 
     def _spared(self, held: Held, load: Load) -> bool:
         """Whether a load reads nothing of what a held store writes; asked once of each load."""
@@ -206,17 +210,14 @@ class ValueWriter:
             return value
         if value.code not in self.copies:
             self.copies[value.code] = self._behind_barrier(self.names.of(load.buffer), value.code)
-        return replace(value, code=self.copies[value.code], strength=ATOM, plain=None)
+        return replace(value, code=Name(self.copies[value.code]), plain=None)
 
-    def _behind_barrier(self, name: str, code: str) -> str:
+    def _behind_barrier(self, name: str, code: JaxExpr) -> str:
         """A name for the same values, which the compiler takes for others. Barriers of one value are one: they nest."""
-        while True:
-            code = f"lax.optimization_barrier({code})"
-            if code not in self.scope.wide:
-                break
-            code = self.scope.wide[code][0]
+        while (code := call(BARRIER, code)) in self.scope.wide:
+            code = Name(self.scope.wide[code][0])
         apart = self.names.fresh(f"{name}_apart")
-        self.scope.add(f"{apart} = {code}")
+        self.scope.assign(apart, code)
         self.scope.wide[code] = apart, name
         return apart
 
@@ -231,7 +232,7 @@ class ValueWriter:
         value = self.accessor.load(self._kept(name) if load.buffer in self.again else name, shape, load.indices)
         if not self.pinned or value.plain is None:
             return value
-        return Value(f"lax.optimization_barrier({value.code})", value.axes, POSTFIX)
+        return Value(call(BARRIER, value.code), value.axes)
 
     def _pending(self, load: Load) -> tuple[bool, Held | None]:
         """Whether what is held back must be written before a load reads it, or the store that has just its elements."""
@@ -245,7 +246,7 @@ class ValueWriter:
             return False, seen[0]
         return bool(seen), None
 
-    def _taken(self, held: Held) -> tuple[str, tuple[Axis, ...]]:
+    def _taken(self, held: Held) -> tuple[JaxExpr, tuple[Axis, ...]]:
         """The values of a held store, and their axes."""
         value = self.scope.take(held)
         return value.code, value.axes
@@ -271,14 +272,14 @@ class ValueWriter:
         name = self.names.of(var)
         if axis is None:
             static = var in self.around.static
-            return Value(name, static=static, weak=static or var in self.scope.loop_vars | self.apart)
+            return Value(Name(name), static=static, weak=static or var in self.scope.loop_vars | self.apart)
         self.scope.define(name, self._positions(axis))
-        return Value(name, (axis,))
+        return Value(Name(name), (axis,))
 
-    def _positions(self, axis: Axis) -> str:
-        low = "" if axis.low.equals(0) and axis.var not in self.around.cut else f"{self.accessor.size(axis.low)}, "
+    def _positions(self, axis: Axis) -> JaxExpr:
+        low = [] if axis.low.equals(0) and axis.var not in self.around.cut else [self.accessor.size(axis.low)]
         stop = self.accessor.size(axis.low + axis.extent)
-        return f"jnp.arange({low}{stop}, dtype=jnp.{axis.var.dtype})"
+        return call("jnp.arange", *low, stop, dtype=dtype_code(axis.var.dtype))
 
     def _value(self, guards: Sequence[Expr], reduced: tuple[Axis, ...], chosen: tuple[Axis, ...]) -> Value | None:
         """What is stored, or combined with the old content, over the kept axes; None when it never is."""
@@ -332,8 +333,8 @@ class ValueWriter:
             assert value is not None
             names = [a.var for a in value.axes]
             at = names.index(w.joint.var)
-            more = f", dilation={w.dilation}" * (w.dilation > 1) + f", stride={w.stride}" * (w.stride > 1)
-            code = f"windows({COMBINERS[op]}, {value.code}, {self.accessor.size(w.tap.extent)}, {at}{more})"
+            more = {k: n for k, n in (("dilation", w.dilation), ("stride", w.stride)) if n > 1}
+            code = call("windows", COMBINERS[op], value.code, self.accessor.size(w.tap.extent), at, **more)
             value = Value(code, (*value.axes[:at], w.kept, *value.axes[at + 1 :]))
             self.helpers.add("windows")
         self._note(f"windows over {axis_names([w.tap for w in apart.windows])}")
@@ -350,7 +351,7 @@ class ValueWriter:
         around, job, dtype = self.around, self.job, self.job.buffer.dtype
         boxes = {a.var: Box(a.low, a.extent, exact=True) for a in chosen}
         static = around.static | {a.var for a in taps}
-        self.whole = ""  # what the whole buffer holds afterwards, as source, where that is known
+        self.whole = None
         self.apart = frozenset(boxes)
         self.around = Bounds({**around.boxes, **boxes}, static, around.shape_variables, around.cut)
         self.job = replace(job, axes=tuple(a for a in job.axes if a not in chosen))
@@ -367,27 +368,29 @@ class ValueWriter:
         """Values for all positions of axes, which are Python numbers, combined."""
         if not taps:
             return part
-        ranges = [(self.names.of(a.var), a.low.const, a.low.const + a.extent.const) for a in taps]
-        loops = " ".join(f"for {name} in range({f'{low}, ' * bool(low)}{stop})" for name, low, stop in ranges)
-        if op == "add":
-            return Value(f"sum({part.code} {loops})", part.axes)
-        return Value(f"functools.reduce({COMBINERS[op]}, ({part.code} {loops}))", part.axes)
+        clauses: list[Clause] = []
+        for a in taps:
+            low, stop = a.low.const, a.low.const + a.extent.const
+            clauses.append(Clause((self.names.of(a.var),), call("range", *([low] if low else []), stop)))
+        each = Comprehension(part.code, tuple(clauses), is_list=False)
+        code = call("sum", each) if op == "add" else call("functools.reduce", COMBINERS[op], each)
+        return Value(code, part.axes)
 
     def _over_steps(self, op: UpdateOp, part: Value, steps: Sequence[Axis], unroll: bool) -> Value:
         """Values for all positions of axes combined by loops, innermost last."""
         dtype = self.job.buffer.dtype
-        shape = f"({self._extents(part.axes)}{',' if len(part.axes) == 1 else ''})"
+        shape = self._extents(part.axes)
         for k, axis in enumerate(reversed(steps)):
             name = self.names.of(axis.var)
-            step, total = self.names.fresh(f"{name}_step"), self.names.fresh("total")
-            start = typed(neutral(op, dtype), dtype).code if not part.axes else None
-            start = start or f"jnp.full({shape}, {neutral(op, dtype).code}, {dtype_code(dtype)})"
-            combined = self._combine(op, Value(total, part.axes), part)
-            more = ", unroll=8" if unroll and k == 0 else ""
+            total = self.names.fresh("total")
+            start = typed(neutral(op, dtype), dtype).code
+            if part.axes:
+                start = call("jnp.full", shape, neutral(op, dtype).code, dtype_code(dtype))
+            combined = self._combine(op, Value(Name(total), part.axes), part)
+            more = {"unroll": 8} if unroll and k == 0 else {}
             low, stop = axis.low.const, axis.low.const + axis.extent.const
-            code = f"lax.fori_loop({low}, {stop}, {step}, {start}{more})"
-            inner = f"lambda {name}, {total}: {combined.code}"
-            part = Value(code.replace(step, inner, 1), part.axes)
+            step = Lambda((name, total), combined.code)
+            part = Value(call("lax.fori_loop", low, stop, step, start, **more), part.axes)
         return part
 
     def _open(self, guards: Sequence[Expr], hidden_in: Expr | None = None) -> list[Expr] | None:
@@ -419,43 +422,43 @@ class ValueWriter:
 
     def _banded(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
         """A convolution with one filter as products of blocks."""
-        job, codes = self.job, list[str]()
+        job, codes = self.job, list[JaxExpr]()
         for load, axes in ((what.image, what.image_axes), (what.kernel, what.kernel_axes)):
             self._use(replace(job, axes=axes, guards=()))
             codes.append(self.translator.expr(load).code)
         self._use(job, chosen)
         self.helpers.add("banded")
-        precision = "" if self.policy.precision == HIGHEST else f', precision="{self.policy.precision}"'
+        precision = {} if self.policy.precision == HIGHEST else {"precision": text(self.policy.precision)}
         self._note("banded product")
-        return ordered(f"banded({', '.join(codes)}, {what.width}{precision})", what.axes, self.translator.order)
+        return ordered(call("banded", *codes, what.width, **precision), what.axes, self.translator.order)
 
     def _convolved(self, what: Convolution, chosen: tuple[Axis, ...]) -> Value:
         """A convolution by the library's function."""
         job, dtype = self.job, self.job.buffer.dtype
-        codes: list[str] = []
-        padding = '"VALID"'
+        codes: list[JaxExpr] = []
+        padding: Arg = text("VALID")
         image, kernel = (what.image, what.image_axes, what.batch), (what.kernel, what.kernel_axes, what.outs)
         for load, axes, first in (image, kernel):
             self._use(replace(job, axes=axes, guards=()))
             bare = self._unpadded(what) if load is what.image else None
             value = self.translator.expr(load) if bare is None else bare[0]
-            padding = padding if bare is None else str(bare[1])
-            codes.append(value.at(POSTFIX) + self._merged(first, what.channels, value.axes))
+            padding = padding if bare is None else bare[1]
+            codes.append(self._merged(value, first, what.channels))
         narrow = dtype in (DType.BFLOAT16, DType.FLOAT16)
-        options = [*codes, _tuple(w.stride for w in what.windows), padding]
+        options: dict[str, Arg] = {}
         if any(w.dilation > 1 for w in what.windows):
-            options.append(f"rhs_dilation={_tuple(w.dilation for w in what.windows)}")
+            options["rhs_dilation"] = tuple(w.dilation for w in what.windows)
         if dtype is DType.FLOAT32:
-            options.append(f'precision="{self.policy.precision}"')
+            options["precision"] = text(self.policy.precision)
         if narrow:
-            options.append("preferred_element_type=jnp.float32")
-        code = f"lax.conv_general_dilated({', '.join(options)})"
-        code += f".astype({dtype_code(dtype)})" if narrow else ""
+            options["preferred_element_type"] = dotted("jnp.float32")
+        code = call("lax.conv_general_dilated", *codes, tuple(w.stride for w in what.windows), padding, **options)
+        code = method(code, "astype", dtype_code(dtype)) if narrow else code
         self._use(job, chosen)
         if len(what.batch) > 1 or len(what.outs) > 1:
-            code += f".reshape({self._extents(what.axes)})"
+            code = method(code, "reshape", *self._extents(what.axes))
         elif not (what.batch and what.outs):
-            code += "[" + ", ".join(":" if axes else "0" for axes in (what.batch, what.outs)).removesuffix(", :") + "]"
+            code = indexed(code, [ALL if axes else Literal(0) for axes in (what.batch, what.outs)])
         self._note("convolution")
         return ordered(code, what.axes, self.translator.order)
 
@@ -473,12 +476,12 @@ class ValueWriter:
             self.scope.current(load.buffer)
         return found[0], [found[1][w.joint.var] for w in what.windows]
 
-    def _merged(self, first: Sequence[Axis], channels: Sequence[Axis], axes: Sequence[Axis]) -> str:
-        """What gives an array one axis for its first ones and one for its channels."""
+    def _merged(self, value: Value, first: Sequence[Axis], channels: Sequence[Axis]) -> JaxExpr:
+        """An array with one axis for its first ones and one for its channels."""
         if len(first) <= 1 and len(channels) <= 1:
-            return leading(len(first), len(channels))
+            return leading(value.code, len(first), len(channels))
         sizes = [prod(a.extent.const for a in group) for group in (first, channels)]
-        return f".reshape({', '.join(map(str, sizes))}, {self._extents(axes[len(first) + len(channels) :])})"
+        return method(value.code, "reshape", *sizes, *self._extents(value.axes[len(first) + len(channels) :]))
 
     def _part(
         self, op: UpdateOp | None, value: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]
@@ -491,7 +494,7 @@ class ValueWriter:
         if op is not None and op != "add" and hidden:
             self.accessor.fill = neutral(op, self.job.buffer.dtype).code
         part = self._reduced(op, value, () if hidden else open_, reduced)
-        self.accessor.fill = ""
+        self.accessor.fill = None
         return part
 
     def _reduced(self, op: UpdateOp | None, expr: Expr, guards: Sequence[Expr], reduced: tuple[Axis, ...]) -> Value:
@@ -536,10 +539,10 @@ class ValueWriter:
     def _known(self, load: Load) -> Known | None:
         return self.recall.loaded(load, self.job)
 
-    def _named(self, code: str, wish: str) -> str:
+    def _named(self, code: JaxExpr, wish: str) -> str:
         """A name for a part of the value that is used more than once."""
         name = self.names.fresh(wish)
-        self.scope.add(f"{name} = {code}")
+        self.scope.assign(name, code)
         return name
 
     def _hides_itself(self, op: UpdateOp, value: Expr, guards: Sequence[Expr]) -> bool:
@@ -614,17 +617,17 @@ class ValueWriter:
             total = self.translator.binary("and", total, self.translator.expr(guard), DType.BOOL)
         if (
             any(free_vars(g) & self.apart for g in guards)
-            or len(total.code) < LONG_MASK
+            or len(text_of(total.code)) < LONG_MASK
             or not total.axes
             or any(reads_data(g) for g in guards)
         ):
             return total
         known = [name for name, code in self.scope.defined.items() if code == total.code]
         name = known[0] if known else self.names.fresh("mask")
-        return Value(self.scope.define(name, total.code), total.axes, ATOM)
+        return Value(Name(self.scope.define(name, total.code)), total.axes)
 
-    def _extents(self, axes: Sequence[Axis]) -> str:
-        return ", ".join(self.accessor.size(a.extent) for a in axes)
+    def _extents(self, axes: Sequence[Axis]) -> tuple[JaxExpr, ...]:
+        return tuple(self.accessor.size(a.extent) for a in axes)
 
 
 def _is_zero(number: bool | int | float) -> bool:
@@ -636,10 +639,6 @@ def separate_parts(writer: ArrayStatement, reader: ArrayStatement, load: Load) -
     axes = {*writer.axes, *reader.axes}
     around = [loop for loop in writer.statement.loops if loop not in axes]
     return not may_meet(writer.statement, reader.statement, load, around)
-
-
-def _tuple(numbers: Iterable[int]) -> str:
-    return str(tuple(numbers))
 
 
 def update_class(op: UpdateOp) -> UpdateOp:

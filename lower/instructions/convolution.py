@@ -23,6 +23,8 @@ from lower.array.access import Bounds
 from lower.array.job import MAX_SLICES, Job
 from lower.array.views import Axis
 from lower.instructions.sliding_windows import Sliding, joined, sliding_tap
+from lower.program.build import ALL, NEW_AXIS
+from lower.program.nodes import JaxExpr, Subscript
 
 CONVOLUTION = freedoms.Form(
     "instructions.convolution",
@@ -206,7 +208,7 @@ def _backward(job: Job, tap: Axis, bounds: Bounds) -> bool:
     return False
 
 
-def leading(before: int, after: int) -> str:
-    """How an array gets one axis for its batches and one for its channels, as an index; empty where it has both."""
-    marks = [":" if before else "None", ":" if after else "None"]
-    return "" if before and after else f"[{', '.join(marks).removesuffix(', :')}]"
+def leading(code: JaxExpr, before: int, after: int) -> JaxExpr:
+    """An array with one axis for its batches and one for its channels, if it has no more than one of each."""
+    marks = (ALL if before else NEW_AXIS, ALL if after else NEW_AXIS)
+    return code if before and after else Subscript(code, marks if not after else marks[:1])

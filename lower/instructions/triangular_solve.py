@@ -17,9 +17,11 @@ from ir.presburger import sets as presburger
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
 from lower.analysis.linear_forms import atom, linear, to_expr
-from lower.array.values import POSTFIX, Value, ordered
+from lower.array.values import Value, ordered
 from lower.array.views import Axis
 from lower.nest.nodes import ArrayStatement, SequentialLoop, Solve
+from lower.program.build import Arg, call, method, subscript
+from lower.program.nodes import Attribute, JaxExpr
 
 SYSTEMS = Form(
     "instructions.triangular_solve",
@@ -170,23 +172,29 @@ def _column(matrix: Load, k: _Inner, step: Var) -> Load:
 
 
 def triangular(
-    matrix: str, right: Value, row: Axis, transposed: bool, options: str, extents: Callable[[Sequence[Axis]], str]
+    matrix: JaxExpr,
+    right: Value,
+    row: Axis,
+    transposed: bool,
+    options: Mapping[str, Arg],
+    extents: Callable[[Sequence[Axis]], Sequence[JaxExpr]],
 ) -> Value:
     """The solution of a triangular system for all columns of its right-hand side, whose rows are along `row`.
 
     LAPACK stores by columns, so that it reads transposed arrays as they lie: `matrix` is the transpose of one, which is
     that of the system or, if `transposed`, the transpose of that.
     """
-    solver, at = "lax.linalg.triangular_solve", [a.var for a in right.axes].index(row.var)
-    across = f"left_side=False, {'' if transposed else 'transpose_a=True, '}{options}"
+    at = [a.var for a in right.axes].index(row.var)
+
+    def solved(side: JaxExpr, left: bool) -> JaxExpr:
+        turned: dict[str, Arg] = {"transpose_a": True} if transposed == left else {}
+        return call("lax.linalg.triangular_solve", matrix, side, left_side=left, **turned, **options)
+
     if len(right.axes) == 1:
-        code = f"{solver}({matrix}, {right.at(POSTFIX)}[None], {across})[0]"
-        return Value(code, right.axes, POSTFIX)
+        return Value(subscript(solved(subscript(right.code, None), left=False), 0), right.axes)
     if len(right.axes) == 2:
-        along = f"left_side=True, {'transpose_a=True, ' if transposed else ''}{options}"
-        side = across if at == 0 else along
-        return Value(f"{solver}({matrix}, {right.at(POSTFIX)}.T, {side}).T", right.axes, POSTFIX)
+        return Value(Attribute(solved(Attribute(right.code, "T"), left=at != 0), "T"), right.axes)
     last = ordered(right.code, right.axes, (*(a for a in right.axes if a is not row), row))
-    rows = f"{last.at(POSTFIX)}.reshape(-1, {extents((row,))})"
-    solution = f"{solver}({matrix}, {rows}, {across}).reshape({extents(last.axes)})"
+    rows = method(last.code, "reshape", -1, *extents((row,)))
+    solution = method(solved(rows, left=False), "reshape", *extents(last.axes))
     return ordered(solution, last.axes, right.axes)

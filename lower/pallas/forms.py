@@ -26,6 +26,8 @@ from lower.pallas import padded_reduction, stencil_stages
 from lower.pallas.padded_reduction import Reduction, ReductionWriter, reduction_of
 from lower.pallas.programs import Flat, TimeLoop, UnsuitableError, flatten, read, shape, whole_value
 from lower.pallas.stencil_stages import Stages, stages_of, write_stages
+from lower.program.build import as_expr, assign, call, infix
+from lower.program.nodes import Conditional, Function, JaxExpr, JaxStmt, Name, Return, names_read
 from lower.tpu.compiler import TpuJob, compile_jobs, tpu_available, tpu_job
 
 PALLAS_TARGETS = (TPU.name, GPU.name)
@@ -110,8 +112,7 @@ def _reduction_form(flat: Flat, one: Reduction, target: Target, interpret: bool)
     writer = ReductionWriter(one, names, interpret, target.name == GPU.name)
     body = writer.write()
     result = names.of(one.job.buffer)
-    lines = [f"{result} = reduced({', '.join(writer.arguments)})"]
-    source = _source(flat, names, head, body, lines, writer.truncdiv)
+    source = _source(flat, names, head, body, [assign(result, call("reduced", *writer.arguments))], writer.truncdiv)
     counted = " and ".join(f"{a.low} ≤ {a.var.name} < {a.high} of {a.size}" for a in one.axes if a.reduced)
     report = (f"{one.job.op} reduction over {counted}: elements that do not count are left out in registers",)
     moved, work = padded_reduction.moved_bytes(one), padded_reduction.operations(one)
@@ -121,14 +122,12 @@ def _reduction_form(flat: Flat, one: Reduction, target: Target, interpret: bool)
 
 def _stages_form(flat: Flat, stages: Stages, interpret: bool) -> PallasForm:
     names, head = _names(flat)
-    body, lines, truncdiv = write_stages(flat, stages, names, interpret)
+    functions, calls, truncdiv = write_stages(flat, stages, names, interpret)
     # Locals that are read before they are written, or handed from one pass to the next, begin as anything.
     passes = [stages.first, *([stages.rest] if stages.rest is not None else [])]
     absent = {b for one in passes for b in (*one.inputs, *one.results) if b in flat.locals}
-    created = [
-        f"{names.of(b)} = jnp.zeros({shape(b)}, {dtype_code(b.dtype)})" for b in sorted(absent, key=lambda b: b.name)
-    ]
-    source = _source(flat, names, head, body, [*created, *lines], truncdiv)
+    created = [assign(names.of(b), _zeros(b)) for b in sorted(absent, key=lambda b: b.name)]
+    source = _source(flat, names, head, functions, [*created, *calls], truncdiv)
     counted = [(stages.repeat, stages.first), *([(1, stages.rest)] if stages.rest is not None else [])]
     moved = sum(times * stencil_stages.moved_bytes(one) for times, one in counted)
     work = sum(times * stencil_stages.operations(one) for times, one in counted)
@@ -152,25 +151,27 @@ def _names(flat: Flat) -> tuple[Names, str]:
     return names, head
 
 
-def _source(flat: Flat, names: Names, head: str, body: Sequence[str], lines: Sequence[str], truncdiv: bool) -> str:
-    """The whole module."""
-    text = "\n".join([*body, *lines])
+def _zeros(buffer: Buffer) -> JaxExpr:
+    return call("jnp.zeros", shape(buffer), dtype_code(buffer.dtype))
+
+
+def _source(
+    flat: Flat, names: Names, head: str, functions: Sequence[Function], body: Sequence[JaxStmt], truncdiv: bool
+) -> str:
+    """The whole module: functions that call kernels, and what the entry function does with them."""
+    read = frozenset[str]().union(*map(names_read, functions))
     imports = ["from jax.experimental import pallas as pl"]
-    imports += ["from jax.experimental.pallas import tpu as pltpu"] if "pltpu." in text else []
-    imports += ["from jax.experimental.pallas import triton as plgpu"] if "plgpu." in text else []
+    imports += ["from jax.experimental.pallas import tpu as pltpu"] if "pltpu" in read else []
+    imports += ["from jax.experimental.pallas import triton as plgpu"] if "plgpu" in read else []
     optional = [b for b in flat.func.buffers if b in flat.optional]
-    zeros = [
-        f"    {n} = jnp.zeros({shape(b)}, {dtype_code(b.dtype)}) if {n} is None else {n}"
-        for b in optional
-        for n in [names.of(b)]
-    ]
-    written = f"({', '.join(names.of(b) for b in flat.written)},)"
+    zeros = [assign(n, Conditional(infix(n, "is", None), _zeros(b), Name(n))) for b in optional for n in [names.of(b)]]
+    written = tuple(names.of(b) for b in flat.written)
     main = Piece(
         head,
         tuple(names.of(p) for p in flat.func.params),
         frozenset(map(names.of, optional)),
         (),
-        (*zeros, *(f"    {line}" for line in lines), f"    return {written}"),
+        (*zeros, *body, Return(as_expr(written))),
         frozenset(("truncdiv",) if truncdiv else ()),
         wide=False,
     )
@@ -178,21 +179,14 @@ def _source(flat: Flat, names: Names, head: str, body: Sequence[str], lines: Seq
     derived = piece_of(flat.func.as_written) if has_derivatives(flat.func) else None
     derived = None if derived is not None and derived.wide else derived  # such a form is no kernel of 64-bit types
     rests = assumptions_of(demanded(flat.func))
-    doc = [f'    """Return {written} as new arrays.', *(["", "    Rests on what it does not check:"] if rests else [])]
-    doc += [f"        {line}" for line in rests]
-    doc = [*doc, '    """'] if rests else [f'{doc[0]}"""']
-    above = tuple(_trimmed(body))
-    module = Module(
-        main, tuple(doc), as_written=derived, title="with a Pallas kernel", imports=tuple(imports), above=above
-    )
-    return module.text()
-
-
-def _trimmed(lines: Sequence[str]) -> list[str]:
-    found = list(lines)
-    while found and not found[-1]:
-        found.pop()
-    return found
+    doc = [
+        f'"""Return ({", ".join(written)},) as new arrays.',
+        *(["", "Rests on what it does not check:"] if rests else []),
+    ]
+    doc += [f"    {line}" for line in rests]
+    doc = [*doc, '"""'] if rests else [f'{doc[0]}"""']
+    title, above = "with a Pallas kernel", tuple(functions)
+    return Module(main, tuple(doc), as_written=derived, title=title, imports=tuple(imports), above=above).text()
 
 
 # Worth it?

@@ -22,6 +22,21 @@ from lower.array.values import Translator, Value, dtype_code, literal
 from lower.array.views import Axis
 from lower.emission.scope import Names
 from lower.pallas.programs import Flat, UnsuitableError, is_constant, place, read, settled, shape
+from lower.program.build import (
+    Arg,
+    as_expr,
+    assign,
+    call,
+    code,
+    definition,
+    dotted,
+    every,
+    infix,
+    method,
+    subscript,
+    text,
+)
+from lower.program.nodes import Function, JaxExpr, JaxStmt, Lambda
 
 TILE_BYTES = 2 << 20  # of one operand in one block
 GPU_TILE = 4096  # elements of a tile in the registers of one program
@@ -274,8 +289,8 @@ class ReductionWriter:
     def __post_init__(self) -> None:
         self.lead = max(0, 2 - len(self.one.axes)) if not self.gpu else 0
 
-    def write(self) -> list[str]:
-        """Source of the kernel and of a function `reduced` of the operands, and of the result if it starts there."""
+    def write(self) -> tuple[Function, ...]:
+        """The kernel and a function `reduced` of the operands, and of the result if it starts there."""
         return self._gpu() if self.gpu else self._tpu()
 
     @property
@@ -284,10 +299,15 @@ class ReductionWriter:
         names = list(dict.fromkeys(self.names.of(e.buffer) for e in self.one.operands))
         return [*names, *([] if self.one.start is not None else [self.names.of(self.one.job.buffer)])]
 
+    @property
+    def _refs(self) -> list[str]:
+        """What the kernel takes, but for the result."""
+        return [*(f"operand_{n}" for n in range(len(self.one.operands))), *["start_ref"] * (self.one.start is None)]
+
     def _full(self, sizes: Sequence[int]) -> tuple[int, ...]:
         return (*(1,) * self.lead, *sizes)
 
-    def _value(self, loads: dict[Load, str], positions: dict[Var, str]) -> tuple[str, list[str]]:
+    def _value(self, loads: dict[Load, JaxExpr], positions: dict[Var, JaxExpr]) -> tuple[JaxExpr, list[JaxExpr]]:
         """The value that is reduced and the conditions under which it counts, as tiles."""
         axes = tuple(self.one.job.axes)
 
@@ -303,184 +323,194 @@ class ReductionWriter:
         self.truncdiv = "truncdiv" in translator.helpers
         return value, guards
 
-    def _conditions(self, guards: list[str], positions: dict[Var, str], sizes: Sequence[int]) -> list[str]:
+    def _conditions(self, guards: list[JaxExpr], positions: dict[Var, JaxExpr], sizes: Sequence[int]) -> list[JaxExpr]:
         """Which elements of a tile count; a block may hang over the end of a reduced axis."""
         found = list(guards)
         for axis, block in zip(self.one.axes, sizes, strict=True):
             if axis.reduced and axis.low > 0:
-                found.append(f"{positions[axis.var]} >= {axis.low}")
+                found.append(infix(positions[axis.var], ">=", axis.low))
             if axis.reduced and (axis.high < axis.size or axis.size % block):
-                found.append(f"{positions[axis.var]} < {axis.high}")
+                found.append(infix(positions[axis.var], "<", axis.high))
         return found
 
-    def _masked(self, value: str, conditions: list[str], sizes: Sequence[int]) -> list[str]:
+    def _masked(self, value: JaxExpr, conditions: list[JaxExpr], sizes: Sequence[int]) -> list[JaxStmt]:
+        """Statements that give `value` the tile of what is reduced."""
         dtype = dtype_code(self.one.dtype)
-        lines = [f"value = jnp.broadcast_to({value}, {tuple(self._full(sizes))}).astype({dtype})"]
+        shape = tuple(self._full(sizes))
+        found = [assign("value", code("jnp.broadcast_to({}, {}).astype({})", value, shape, dtype))]
         if conditions:
-            held = " & ".join(f"({c})" for c in conditions)
             assert self.one.job.op is not None
-            nothing = neutral(self.one.job.op, self.one.dtype).code
-            lines.append(f"value = jnp.where({held}, value, jnp.array({nothing}, {dtype}))")
-        return lines
+            nothing = code("jnp.array({}, {})", neutral(self.one.job.op, self.one.dtype).code, dtype)
+            found.append(assign("value", call("jnp.where", every(conditions), "value", nothing)))
+        return [*found]
 
-    def _start_code(self, like: str) -> str:
-        if self.one.start is None:
-            return f"start_ref[...].astype({dtype_code(self.one.dtype)})"
-        code = literal(self.one.start.value, self.one.start.dtype).code
-        return f"jnp.full({like}.shape, {code}, {dtype_code(self.one.dtype)})"
-
-    def _tpu(self) -> list[str]:
+    def _tpu(self) -> tuple[Function, ...]:
         one = self.one
         sizes = blocks(self._full([a.size for a in one.axes]))[self.lead :]
         order = [*one.parallel, *one.reduced]
         grid = [-(-one.axes[k].size // sizes[k]) for k in order]
-        loads = {e: f"operand_{n}[...]" for n, e in enumerate(one.operands)}
-        positions = {
-            a.var: f"(lax.broadcasted_iota(jnp.int32, {tuple(self._full(sizes))}, {k + self.lead})"
-            f" + pl.program_id({order.index(k)}) * {sizes[k]})"
+        loads: dict[Load, JaxExpr] = {e: code("{}[...]", f"operand_{n}") for n, e in enumerate(one.operands)}
+        shape = tuple(self._full(sizes))
+        positions: dict[Var, JaxExpr] = {
+            a.var: code(
+                "lax.broadcasted_iota(jnp.int32, {}, {}) + pl.program_id({}) * {}",
+                *(shape, k + self.lead, order.index(k), sizes[k]),
+            )
             for k, a in enumerate(one.axes)
         }
         value, guards = self._value(loads, positions)
-        first = " & ".join(f"(pl.program_id({order.index(k)}) == 0)" for k in one.reduced)
+        start = code("start_ref[...].astype({})", dtype_code(one.dtype))
+        if one.start is not None:
+            first = literal(one.start.value, one.start.dtype).code
+            start = code("jnp.full(result.shape, {}, {})", first, dtype_code(one.dtype))
         reduced = tuple(k + self.lead for k in one.reduced)
-        part = f"{_PARTS[str(one.job.op)]}(value, axis={reduced}, keepdims=True)"
-        refs = [*(f"operand_{n}" for n in range(len(one.operands))), *(["start_ref"] if one.start is None else [])]
-        lines = [
-            f"def reduce_kernel({', '.join([*refs, 'result'])}):",
-            f"    @pl.when({first})",
-            "    def start():",
-            f"        result[...] = {self._start_code('result')}",
-            "",
-            *(f"    {line}" for line in self._masked(value, self._conditions(guards, positions, sizes), sizes)),
-            f"    result[...] = {_JOINS[str(one.job.op)].format('result[...]', part)}",
-        ]
+        part = call(_PARTS[str(one.job.op)], "value", axis=reduced, keepdims=True)
+        kernel = definition(
+            """
+            def reduce_kernel(*{refs}):
+                @pl.when({first})
+                def start():
+                    result[...] = {start}
+                *{masked}
+                result[...] = {joined}
+            """,
+            refs=[*self._refs, "result"],
+            first=every(code("pl.program_id({}) == 0", order.index(k)) for k in one.reduced),
+            start=start,
+            masked=self._masked(value, self._conditions(guards, positions, sizes), sizes),
+            joined=code(_JOINS[str(one.job.op)], code("result[...]"), part),
+        )
         result_block = [1 if one.axes[k].reduced else sizes[k] for k in range(len(sizes))]
         result_spec = self._spec(result_block, order, [not a.reduced for a in one.axes])
         specs = [self._operand_spec(e, sizes, order) for e in one.operands]
         specs += [result_spec] if one.start is None else []
-        kinds = ["parallel"] * len(one.parallel) + ["arbitrary"] * len(one.reduced)
-        options = ["interpret=True"] if self.interpret else [
-            f"compiler_params=pltpu.CompilerParams(dimension_semantics={tuple(kinds)})"
-        ]  # fmt: skip
-        return [*lines, "", "", *self._call(grid, specs, result_spec, options)]
+        kinds = tuple(map(text, ["parallel"] * len(one.parallel) + ["arbitrary"] * len(one.reduced)))
+        params = code("pltpu.CompilerParams(dimension_semantics={})", kinds)
+        return kernel, self._call(grid, specs, result_spec, params, tuple(self._full(one.result_shape)))
 
-    def _operand_spec(self, load: Load, sizes: Sequence[int], order: Sequence[int]) -> str:
-        whole = self.one.shapes[load]
+    def _operand_spec(self, load: Load, sizes: Sequence[int], order: Sequence[int]) -> JaxExpr:
         used = [a.var in load.indices for a in self.one.axes]
-        return self._spec([s if u else 1 for s, u in zip(sizes, used, strict=True)], order, used) if whole else ""
+        return self._spec([s if u else 1 for s, u in zip(sizes, used, strict=True)], order, used)
 
-    def _spec(self, block: Sequence[int], order: Sequence[int], used: Sequence[bool]) -> str:
-        ids = ", ".join(f"b{n}" for n in range(len(order)))
-        places = [f"b{order.index(k)}" if u else "0" for k, u in enumerate(used)]
-        return f"pl.BlockSpec({tuple(self._full(block))}, lambda {ids}: ({', '.join([*('0' * self.lead), *places])},))"
+    def _spec(self, sizes: Sequence[int], order: Sequence[int], used: Sequence[bool]) -> JaxExpr:
+        places: list[Arg] = [0] * self.lead
+        places += [f"b{order.index(k)}" if u else 0 for k, u in enumerate(used)]
+        at = Lambda(tuple(f"b{n}" for n in range(len(order))), as_expr(tuple(places)))
+        return call("pl.BlockSpec", tuple(self._full(sizes)), at)
 
-    def _call(self, grid: Sequence[int], specs: Sequence[str], result: str, options: Sequence[str]) -> list[str]:
+    def _call(
+        self, grid: Sequence[int], specs: Sequence[JaxExpr], result: JaxExpr, params: JaxExpr, stored: tuple[int, ...]
+    ) -> Function:
+        """The function of whole arrays that calls the kernel, of which the result has the shape `stored`."""
         one = self.one
-        given = [f"jnp.reshape({self.names.of(e.buffer)}, {tuple(self._full(one.shapes[e]))})" for e in one.operands]
-        result_shape = tuple(self._full(one.result_shape))
+        given = [call("jnp.reshape", self.names.of(e.buffer), tuple(self._full(one.shapes[e]))) for e in one.operands]
         if one.start is None:
-            given.append(f"jnp.reshape({self.names.of(one.job.buffer)}, {result_shape})")
-        final = f".astype({dtype_code(one.job.buffer.dtype)})" if one.dtype is not one.job.buffer.dtype else ""
-        return [
-            f"def reduced({', '.join(self.arguments)}):",
-            '    """The reduction, block by block."""',
-            "    result = pl.pallas_call(",
-            "        reduce_kernel,",
-            f"        grid={tuple(grid)},",
-            "        in_specs=[",
-            *(f"            {spec}," for spec in specs),
-            "        ],",
-            f"        out_specs={result},",
-            f"        out_shape=jax.ShapeDtypeStruct({result_shape}, {dtype_code(one.dtype)}),",
-            *(f"        {option}," for option in options),
-            f"    )({', '.join(given)})",
-            f"    return jnp.reshape(result, {shape(one.job.buffer)}){final}",
-        ]
+            given.append(call("jnp.reshape", self.names.of(one.job.buffer), stored))
+        final = call("jnp.reshape", "result", shape(one.job.buffer))
+        if one.dtype is not one.job.buffer.dtype:
+            final = method(final, "astype", dtype_code(one.job.buffer.dtype))
+        return definition(
+            '''
+            def reduced(*{arguments}):
+                """The reduction, block by block."""
+                result = pl.pallas_call(
+                    reduce_kernel, grid={grid}, in_specs=[*{specs}], out_specs={result},
+                    out_shape=jax.ShapeDtypeStruct({stored}, {dtype}), **{options},
+                )(*{given})
+                return {final}
+            ''',
+            arguments=self.arguments,
+            grid=tuple(grid),
+            specs=specs,
+            result=result,
+            stored=stored,
+            dtype=dtype_code(one.dtype),
+            options={"interpret": True} if self.interpret else {"compiler_params": params},
+            given=given,
+            final=final,
+        )
 
-    def _gpu(self) -> list[str]:
+    def _gpu(self) -> tuple[Function, ...]:
         """One program for a few results; it loops over the tiles of their rows."""
         one = self.one
         sizes = gpu_blocks(one)
         grid = [-(-one.axes[k].size // sizes[k]) for k in one.parallel] or [1]
         counts = [-(-one.axes[k].size // sizes[k]) for k in one.reduced]
-        lines, firsts = self._gpu_firsts(sizes, counts)
-        positions = {
-            a.var: f"({firsts[k]} + lax.broadcasted_iota(jnp.int32, {tuple(sizes)}, {k}))"
-            for k, a in enumerate(one.axes)
-        }
-        inside = {k: f"({positions[a.var]} < {a.size})" for k, a in enumerate(one.axes) if a.size % sizes[k]}
-        loads: dict[Load, str] = {}
+        firsts = {k: f"first_{k}" for k in range(len(one.axes))}  # where a tile begins on each axis
+        positions: dict[Var, JaxExpr] = {a.var: _iota(firsts[k], sizes, k) for k, a in enumerate(one.axes)}
+        over = {k for k, a in enumerate(one.axes) if a.size % sizes[k]}  # axes of which a tile may leave the end
+        loads: dict[Load, JaxExpr] = {}
         for n, load in enumerate(one.operands):
-            index = ", ".join(
-                f"pl.ds({firsts[k]}, {sizes[k]})" if a.var in load.indices else "pl.ds(0, 1)"
-                for k, a in enumerate(one.axes)
-            )
-            extents = tuple(s if a.var in load.indices else 1 for s, a in zip(sizes, one.axes, strict=True))
-            checks = [
-                f"({firsts[k]} + lax.broadcasted_iota(jnp.int32, {extents}, {k}) < {a.size})"
-                for k, a in enumerate(one.axes)
-                if k in inside and a.var in load.indices
-            ]
-            mask = f", mask={' & '.join(checks)}, other=0" if checks else ""
-            loads[load] = f"plgpu.load(operand_{n}.at[{index}]{mask})"
+            used = [a.var in load.indices for a in one.axes]
+            places = [_range(firsts[k], sizes[k]) if u else _range(0, 1) for k, u in enumerate(used)]
+            extents = [s if u else 1 for s, u in zip(sizes, used, strict=True)]
+            checks = [infix(_iota(firsts[k], extents, k), "<", one.axes[k].size) for k in sorted(over) if used[k]]
+            mask: dict[str, Arg] = {"mask": every(checks), "other": 0} if checks else {}
+            loads[load] = call("plgpu.load", subscript(f"operand_{n}.at", *places), **mask)
         value, guards = self._value(loads, positions)
         kept = tuple(sizes[k] for k in one.parallel)
-        part = f"{_PARTS[str(one.job.op)]}(value, axis={one.reduced})"
-        where = ", ".join(f"pl.ds({firsts[k]}, {sizes[k]})" for k in one.parallel)
-        mask = " & ".join(
-            f"({firsts[k]} + lax.broadcasted_iota(jnp.int32, {kept}, {n}) < {one.axes[k].size})"
-            for n, k in enumerate(one.parallel)
-            if k in inside
-        )
-        mask = f", mask={mask}" if mask else ""
-        place_of = f"result.at[{where}]" if where else "result"
-        other = f"{mask}, other=0" if mask else ""
-        begin = f"plgpu.load({place_of.replace('result', 'start_ref', 1)}{other}).astype({dtype_code(one.dtype)})"
-        if one.start is not None:
-            code = literal(one.start.value, one.start.dtype).code
-            begin = f"jnp.full({kept}, {code}, {dtype_code(one.dtype)})"
-        refs = [*(f"operand_{n}" for n in range(len(one.operands))), *(["start_ref"] if one.start is None else [])]
-        kernel = [
-            f"def reduce_kernel({', '.join([*refs, 'result'])}):",
-            *(f"    {line}" for line in lines if not line.startswith("step:")),
-            "    def step(chunk, total):",
-            *(f"        {line[5:]}" for line in lines if line.startswith("step:")),
-            *(f"        {line}" for line in self._masked(value, self._conditions(guards, positions, sizes), sizes)),
-            f"        return {_JOINS[str(one.job.op)].format('total', part)}",
-            "",
-            f"    total = lax.fori_loop(0, {math.prod(counts)}, step, {begin})",
-            f"    plgpu.store({place_of}, total{mask})",
+        checks = [
+            infix(_iota(firsts[k], kept, n), "<", one.axes[k].size) for n, k in enumerate(one.parallel) if k in over
         ]
-        specs = ["pl.BlockSpec()"] * (len(one.operands) + (one.start is None))
-        return [*kernel, "", "", *self._gpu_call(grid, specs)]
+        mask = {"mask": every(checks)} if checks else {}
 
-    def _gpu_firsts(self, sizes: Sequence[int], counts: Sequence[int]) -> tuple[list[str], dict[int, str]]:
-        """Lines that compute where a tile begins on each axis; those in the loop are marked."""
-        one = self.one
-        lines: list[str] = []
-        firsts: dict[int, str] = {}
-        for n, k in enumerate(one.parallel):
-            lines.append(f"first_{k} = pl.program_id({n}) * {sizes[k]}")
-            firsts[k] = f"first_{k}"
+        def place_of(ref: str) -> JaxExpr:
+            places = [_range(firsts[k], sizes[k]) for k in one.parallel]
+            return subscript(f"{ref}.at", *places) if places else dotted(ref)
+
+        if one.start is not None:
+            first = literal(one.start.value, one.start.dtype).code
+            begin = call("jnp.full", kept, first, dtype_code(one.dtype))
+        else:
+            old = call("plgpu.load", place_of("start_ref"), **mask, **({"other": 0} if mask else {}))
+            begin = method(old, "astype", dtype_code(one.dtype))
+        kernel = definition(
+            """
+            def reduce_kernel(*{refs}):
+                *{outer}
+                def step(chunk, total):
+                    *{inner}
+                    *{masked}
+                    return {joined}
+                total = lax.fori_loop(0, {count}, step, {begin})
+                plgpu.store({stored}, total, **{mask})
+            """,
+            refs=[*self._refs, "result"],
+            outer=[assign(firsts[k], code("pl.program_id({}) * {}", n, sizes[k])) for n, k in enumerate(one.parallel)],
+            inner=self._tile_starts(sizes, counts, firsts),
+            masked=self._masked(value, self._conditions(guards, positions, sizes), sizes),
+            joined=code(
+                _JOINS[str(one.job.op)], dotted("total"), call(_PARTS[str(one.job.op)], "value", axis=one.reduced)
+            ),
+            count=math.prod(counts),
+            begin=begin,
+            stored=place_of("result"),
+            mask=mask,
+        )
+        specs = [code("pl.BlockSpec()")] * (len(one.operands) + (one.start is None))
+        stored = tuple(one.axes[k].size for k in one.parallel)
+        params = code("plgpu.CompilerParams()")
+        return kernel, self._call(grid, specs, code("pl.BlockSpec()"), params, stored)
+
+    def _tile_starts(self, sizes: Sequence[int], counts: Sequence[int], firsts: dict[int, str]) -> list[JaxStmt]:
+        """Where the tile of a step begins on reduced axes, the last one first."""
+        found: list[JaxStmt] = []
         inner = 1
-        for n, k in reversed(list(enumerate(one.reduced))):
-            chunk = "chunk" if inner == 1 else f"chunk // {inner}"
-            chunk = chunk if n == 0 else f"({chunk}) % {counts[n]}"
-            lines.append(f"step:first_{k} = ({chunk}) * {sizes[k]}")
-            firsts[k] = f"first_{k}"
+        for n, k in reversed(list(enumerate(self.one.reduced))):
+            chunk = dotted("chunk") if inner == 1 else infix("chunk", "//", inner)
+            chunk = chunk if n == 0 else infix(chunk, "%", counts[n])
+            found.append(assign(firsts[k], infix(chunk, "*", sizes[k])))
             inner *= counts[n]
-        return lines, firsts
+        return found
 
-    def _gpu_call(self, grid: Sequence[int], specs: Sequence[str]) -> list[str]:
-        kept = tuple(self.one.axes[k].size for k in self.one.parallel)
-        lines = self._call(grid, specs, "pl.BlockSpec()", ["interpret=True"] if self.interpret else [
-            "compiler_params=plgpu.CompilerParams()",
-        ])  # fmt: skip
-        keepdims = str(tuple(self._full(self.one.result_shape)))
-        return [line.replace(f"ShapeDtypeStruct({keepdims}", f"ShapeDtypeStruct({kept}").replace(
-            f"jnp.reshape({self.names.of(self.one.job.buffer)}, {keepdims})",
-            f"jnp.reshape({self.names.of(self.one.job.buffer)}, {kept})",
-        ) for line in lines]  # fmt: skip
+
+def _iota(first: str, sizes: Sequence[int], dim: int) -> JaxExpr:
+    """Positions along a dimension of a tile that begins at `first`."""
+    return code("{} + lax.broadcasted_iota(jnp.int32, {}, {})", first, tuple(sizes), dim)
+
+
+def _range(first: Arg, size: int) -> JaxExpr:
+    return call("pl.ds", first, size)
 
 
 def gpu_blocks(one: Reduction) -> list[int]:

@@ -9,7 +9,7 @@ buffer that are needed, so that no element that the program does not read decide
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ir.nodes import Buffer, Load, Var
@@ -30,6 +30,24 @@ from lower.pallas.programs import (
     uniform,
     whole_value,
 )
+from lower.program.build import (
+    ALL,
+    NEW_AXIS,
+    Arg,
+    as_expr,
+    assign,
+    between,
+    call,
+    code,
+    definition,
+    dotted,
+    every,
+    function,
+    infix,
+    statements,
+    subscript,
+)
+from lower.program.nodes import Assign, Function, JaxExpr, JaxStmt, Lambda, Name, Starred, Tuple
 
 Region = tuple[int, int]  # rows from `block start + low` to `block end + high`
 # Of tiles in a block. A core has 16 MiB of scoped VMEM; larger tiles also take the compiler most of a minute.
@@ -287,7 +305,7 @@ class PassWriter:
     interpret: bool
     scalars: tuple[Var, ...]
     rows: int = field(init=False)
-    lines: list[str] = field(default_factory=list[str])
+    stmts: list[JaxStmt] = field(default_factory=list[JaxStmt])
     versions: dict[Buffer, tuple[str, Region]] = field(default_factory=dict[Buffer, tuple[str, Region]])
     truncdiv: bool = False
     count: int = 0
@@ -311,14 +329,14 @@ class PassWriter:
         found = [(_PREV, above), (_MAIN, self.rows), (_NEXT, below)]
         return [(kind, rows) for kind, rows in found if rows]
 
-    def write(self) -> list[str]:
-        """Source of the kernel and of the function that calls it."""
+    def write(self) -> tuple[Function, Function]:
+        """The kernel and the function that calls it."""
         refs: list[str] = [f"{self.names.of(v)}_ref" for v in self.scalars]
         for buffer in self.one.inputs:
             refs += [f"{self.names.of(buffer)}_{kind}" for kind, _ in self.parts(buffer)]
         refs += [f"{self.names.of(b)}_ref" for b in self.one.wholes]
         refs += [f"{self.names.of(b)}_out" for b in self.one.results]
-        self.lines = []
+        self.stmts = []
         for buffer, region in self.one.inputs.items():
             self._tile(buffer, region)
         for job, region in zip(self.one.stages, self.one.needed, strict=True):
@@ -326,14 +344,12 @@ class PassWriter:
                 self._stage(job, region)
         for buffer in self.one.results:
             name, (low, _) = self.versions[buffer]
-            value = f"{name}[{self._rows_slice(-low, self.rows)}]"
-            self.lines.append(f"{self.names.of(buffer)}_out[...] = {value}")
-        body = [f"    {line}" for line in self.lines]
-        return [f"def {self.label}_kernel({', '.join(refs)}):", *body, "", "", *self._call()]
+            value = subscript(name, *self._rows_slice(-low, self.rows))
+            self.stmts += statements("{}[...] = {}", f"{self.names.of(buffer)}_out", value)
+        return function(f"{self.label}_kernel", refs, self.stmts), self._call()
 
-    def _rows_slice(self, start: int, length: int) -> str:
-        piece = f"{start}:{start + length}"
-        return f":, {piece}" if self.lead else piece
+    def _rows_slice(self, start: int, length: int) -> tuple[JaxExpr, ...]:
+        return (*(ALL,) * self.lead, between(start, start + length))
 
     def _tile(self, buffer: Buffer, region: Region) -> None:
         """The rows of an input that the stages need, from the blocks that hold them."""
@@ -341,15 +357,13 @@ class PassWriter:
         name = self.names.of(buffer)
         above, _ = halo(region, row_unit(self.one))
         kinds = [kind for kind, _ in self.parts(buffer)]
-        whole = [f"{name}_{kind}[...]" for kind in kinds]
+        whole = [code("{}[...]", f"{name}_{kind}") for kind in kinds]
         axis = 1 if self.lead else 0
-        code = whole[0] if len(whole) == 1 else f"jnp.concatenate([{', '.join(whole)}], axis={axis})"
+        rows = whole[0] if len(whole) == 1 else call("jnp.concatenate", whole, axis=axis)
         tile = self._fresh(buffer)
         start, length = low + above, self.rows + high - low
-        total = sum(rows for _, rows in self.parts(buffer))
-        cut = "" if (start, length) == (0, total) else f"[{self._rows_slice(start, length)}]"
-        code = f"({code}){cut}" if cut and len(whole) == 1 else f"{code}{cut}"
-        self.lines.append(f"{tile} = {code}")
+        cut = (start, length) != (0, sum(n for _, n in self.parts(buffer)))
+        self.stmts.append(assign(tile, subscript(rows, *self._rows_slice(start, length)) if cut else rows))
         self.versions[buffer] = (tile, region)
 
     def _fresh(self, buffer: Buffer) -> str:
@@ -362,31 +376,32 @@ class PassWriter:
         dims = domain(job)
         length = self.rows + high - low
         sizes = (length, *(b - a for a, b in dims[1:]))
-        tile_shape = f"({', '.join(map(str, ((1, *sizes) if self.lead else sizes)))})"
+        tile_shape = (1, *sizes) if self.lead else sizes
         conditions = self._conditions(job, region, tile_shape)
         translator = self._translator(job, region, sizes, tile_shape)
         value = translator.expr(whole_value(job))
-        conditions += [translator.expr(g).at(20) for g in job.guards]
+        conditions += [translator.expr(g).code for g in job.guards]
         self.truncdiv = self.truncdiv or "truncdiv" in translator.helpers
         name = self._fresh(job.buffer)
-        code = f"jnp.broadcast_to({value.code}, {tile_shape}).astype({dtype_code(job.buffer.dtype)})"
-        self.lines.append(f"{name} = {code}")
+        tile = code("jnp.broadcast_to({}, {}).astype({})", value.code, tile_shape, dtype_code(job.buffer.dtype))
+        self.stmts.append(assign(name, tile))
         if not covers(job):
             self._embed(job, region, name, conditions, dims)
         self.versions[job.buffer] = (name, region)
 
-    def _embed(self, job: Job, region: Region, name: str, conditions: list[str], dims: list[tuple[int, int]]) -> None:
+    def _embed(
+        self, job: Job, region: Region, name: str, conditions: list[JaxExpr], dims: list[tuple[int, int]]
+    ) -> None:
         """Put the old version around, and where conditions do not hold."""
         old, (old_low, _) = self.versions[job.buffer]
         rows = (region[0] - old_low, self.rows + region[1] - region[0])
 
-        def old_at(cuts: Sequence[tuple[int, int]]) -> str:
-            index = [self._rows_slice(*rows), *(f"{a}:{b}" for a, b in cuts)]
-            return f"{old}[{', '.join(index)}]"
+        def old_at(cuts: Sequence[tuple[int, int]]) -> JaxExpr:
+            return subscript(old, *self._rows_slice(*rows), *(between(a, b) for a, b in cuts))
 
         if conditions:
             kept = old_at(dims[1:])
-            self.lines.append(f"{name} = jnp.where({' & '.join(f'({c})' for c in conditions)}, {name}, {kept})")
+            self.stmts.append(assign(name, call("jnp.where", every(conditions), name, kept)))
         full = shape(job.buffer)[1:]
         for d in reversed(range(len(full))):
             low, high = dims[1 + d]
@@ -396,22 +411,22 @@ class PassWriter:
             rest = [*dims[1 : 1 + d]], [(0, n) for n in full[d + 1 :]]
             before = [old_at([*rest[0], (0, low), *rest[1]])] if low else []
             after = [old_at([*rest[0], (high, full[d]), *rest[1]])] if high < full[d] else []
-            self.lines.append(f"{name} = jnp.concatenate([{', '.join([*before, name, *after])}], axis={1 + d})")
+            self.stmts.append(assign(name, call("jnp.concatenate", [*before, name, *after], axis=1 + d)))
 
-    def _conditions(self, job: Job, region: Region, tile_shape: str) -> list[str]:
+    def _conditions(self, job: Job, region: Region, tile_shape: tuple[int, ...]) -> list[JaxExpr]:
         """Where rows of the tile are rows of the stage's domain."""
         (low, high), size = domain(job)[0], shape(job.buffer)[0]
         row = self._position(0, region[0], tile_shape)
-        return [*([f"{row} >= {low}"] if low > 0 else []), *([f"{row} < {high}"] if high < size else [])]
+        return [*([infix(row, ">=", low)] if low > 0 else []), *([infix(row, "<", high)] if high < size else [])]
 
-    def _position(self, dim: int, start: int, tile_shape: str) -> str:
+    def _position(self, dim: int, start: int, tile_shape: tuple[int, ...]) -> JaxExpr:
         """The place in a dimension of the stored buffer, as a tile."""
-        iota = f"lax.broadcasted_iota(jnp.int32, {tile_shape}, {dim + (1 if self.lead else 0)})"
+        iota = call("lax.broadcasted_iota", "jnp.int32", tile_shape, dim + (1 if self.lead else 0))
         if dim:
-            return f"({iota} + {start})"
-        return f"({iota} + (pl.program_id(0) * {self.rows} + {start}))"
+            return infix(iota, "+", start)
+        return code("{} + (pl.program_id(0) * {} + {})", iota, self.rows, start)
 
-    def _translator(self, job: Job, region: Region, sizes: tuple[int, ...], tile_shape: str) -> Translator:
+    def _translator(self, job: Job, region: Region, sizes: tuple[int, ...], tile_shape: tuple[int, ...]) -> Translator:
         """Expressions of a stage over its tile; all arrays have the tile's rank."""
         places = [place(i, job.axes) for i in job.indices]
         variables = [v for v, _ in places]
@@ -422,7 +437,7 @@ class PassWriter:
             if var.name in variables:
                 d = variables.index(var.name)
                 return Value(self._position(d, starts[d] - places[d][1], tile_shape), axes)
-            return Value(f"{self.names.of(var)}_ref[0]")
+            return Value(subscript(f"{self.names.of(var)}_ref", 0))
 
         def load(node: Load) -> Value:
             return self._load(node, job, sizes, starts, axes)
@@ -439,13 +454,13 @@ class PassWriter:
         if blocked:
             name, (origin, _) = self.versions[node.buffer]
         if not any(v is not None for v, _ in found):
-            return Value(f"{name}[{', '.join(str(c) for _, c in found)}]")
-        parts: list[str] = [":"] if self.lead and blocked else []
+            return Value(subscript(name, *(c for _, c in found)))
+        parts: list[Arg] = [ALL] if self.lead and blocked else []
         used: list[int] = []
         for k, (var, offset) in enumerate(found):
             extent = shape(node.buffer)[k]
             if var is None:
-                parts.append(str(offset))
+                parts.append(offset)
                 continue
             d = variables.index(var)
             used.append(d)
@@ -453,49 +468,51 @@ class PassWriter:
             if d and not 0 <= start <= start + sizes[d] <= extent:
                 raise UnsuitableError(f"a read of {node.buffer.name} leaves it where a guard does not hold")
             whole = d > 0 and (start, sizes[d]) == (0, extent)
-            parts.append(":" if whole else f"{start}:{start + sizes[d]}")
-        code = f"{name}[{', '.join(parts)}]"
-        missing = ["None" if d not in used else ":" for d in range(len(sizes))]
-        if "None" in missing:
-            code = f"{code}[{', '.join(missing)}]"
-        return Value(code, axes)
+            parts.append(ALL if whole else between(start, start + sizes[d]))
+        tile = subscript(name, *parts)
+        if len(used) < len(sizes):
+            tile = subscript(tile, *(ALL if d in used else NEW_AXIS for d in range(len(sizes))))
+        return Value(tile, axes)
 
-    def _call(self) -> list[str]:
+    def _call(self) -> Function:
         """The function that calls the kernel on whole arrays."""
         names = [*(self.names.of(v) for v in self.scalars), *(self.names.of(b) for b in self.arguments)]
         blocks = -(-max(shape(b)[0] for b in self.one.results) // self.rows)
-        specs: list[str] = ["pl.BlockSpec(memory_space=pltpu.SMEM)" for _ in self.scalars]
-        given: list[str] = [f"jnp.asarray({self.names.of(v)}, {dtype_code(v.dtype)}).reshape(1)" for v in self.scalars]
+        in_scalars = code("pl.BlockSpec(memory_space=pltpu.SMEM)")
+        specs: list[JaxExpr] = [in_scalars] * len(self.scalars)
+        given: list[Arg] = [
+            code("jnp.asarray({}, {}).reshape(1)", self.names.of(v), dtype_code(v.dtype)) for v in self.scalars
+        ]
         for buffer in self.one.inputs:
             for kind, rows in self.parts(buffer):
                 specs.append(self._spec(buffer, kind, rows))
                 given.append(self._shaped(buffer))
         for buffer in self.one.wholes:
-            scalar = "pltpu.SMEM" if self._read_by_elements(buffer) else None
-            zeros = ", ".join("0" for _ in shape(buffer))
-            spec = f"pl.BlockSpec({_tuple(shape(buffer))}, lambda i: ({zeros},))"
-            specs.append(f"pl.BlockSpec(memory_space={scalar})" if scalar else spec)
+            whole = call("pl.BlockSpec", shape(buffer), Lambda(("i",), as_expr((0,) * len(shape(buffer)))))
+            specs.append(in_scalars if self._read_by_elements(buffer) else whole)
             given.append(self.names.of(buffer))
-        outs = [self._spec(b, _MAIN, self.rows) for b in self.one.results]
-        shapes = [
-            f"jax.ShapeDtypeStruct({_tuple(self._tile_shape(b))}, {dtype_code(b.dtype)})" for b in self.one.results
-        ]
-        found = ", ".join(f"jnp.reshape(r[{n}], {_tuple(shape(b))})" for n, b in enumerate(self.one.results))
-        return [
-            f"def {self.label}({', '.join(names)}):",
-            '    """One pass over blocks of rows."""',
-            "    r = pl.pallas_call(",
-            f"        {self.label}_kernel,",
-            f"        grid=({blocks},),",
-            "        in_specs=[",
-            *(f"            {spec}," for spec in specs),
-            "        ],",
-            f"        out_specs=[{', '.join(outs)}],",
-            f"        out_shape=[{', '.join(shapes)}],",
-            *(["        interpret=True,"] if self.interpret else []),
-            f"    )({', '.join(given)})",
-            f"    return ({found},)",
-        ]
+        results = self.one.results
+        return definition(
+            '''
+            def {label}(*{names}):
+                """One pass over blocks of rows."""
+                r = pl.pallas_call(
+                    {kernel}, grid=({blocks},), in_specs=[*{specs}], out_specs=[*{outs}], out_shape=[*{shapes}],
+                    **{options},
+                )(*{given})
+                return (*{found},)
+            ''',
+            label=self.label,
+            names=names,
+            kernel=f"{self.label}_kernel",
+            blocks=blocks,
+            specs=specs,
+            outs=[self._spec(b, _MAIN, self.rows) for b in results],
+            shapes=[call("jax.ShapeDtypeStruct", self._tile_shape(b), dtype_code(b.dtype)) for b in results],
+            options={"interpret": True} if self.interpret else {},
+            given=given,
+            found=[call("jnp.reshape", subscript("r", n), shape(b)) for n, b in enumerate(results)],
+        )
 
     def _read_by_elements(self, buffer: Buffer) -> bool:
         """Whether a buffer is only read at constant places: its elements are scalars."""
@@ -510,53 +527,55 @@ class PassWriter:
     def _tile_shape(self, buffer: Buffer) -> tuple[int, ...]:
         return (1, *shape(buffer)) if self.lead else shape(buffer)
 
-    def _shaped(self, buffer: Buffer) -> str:
-        name = self.names.of(buffer)
-        return f"jnp.reshape({name}, {_tuple(self._tile_shape(buffer))})" if self.lead else name
+    def _shaped(self, buffer: Buffer) -> JaxExpr:
+        array = dotted(self.names.of(buffer))
+        return call("jnp.reshape", array, self._tile_shape(buffer)) if self.lead else array
 
-    def _spec(self, buffer: Buffer, kind: str, rows: int) -> str:
+    def _spec(self, buffer: Buffer, kind: str, rows: int) -> JaxExpr:
         """Which rows of an array a block takes; rows beyond its ends are never used, so the nearest ones serve."""
         full = shape(buffer)
         last = -(-full[0] // rows) - 1
         ratio = self.rows // rows
-        index = {_PREV: f"jnp.maximum(i * {ratio} - 1, 0)", _MAIN: "i", _NEXT: f"(i + 1) * {ratio}"}[kind]
+        places = {
+            _PREV: code("jnp.maximum(i * {} - 1, 0)", ratio),
+            _MAIN: dotted("i"),
+            _NEXT: code("(i + 1) * {}", ratio),
+        }
+        place_of = places[kind]
         blocks = -(-max(shape(b)[0] for b in self.one.results) // self.rows)
         greatest = {_PREV: (blocks - 1) * ratio - 1, _MAIN: blocks - 1, _NEXT: blocks * ratio}[kind]
         if greatest > last:
-            index = f"jnp.minimum({index}, {last})"
-        block = (1, rows) if self.lead else (rows, *full[1:])
-        place_of = f"(0, {index})" if self.lead else f"({', '.join([index, *('0' for _ in full[1:])])},)"
-        return f"pl.BlockSpec({_tuple(block)}, lambda i: {place_of})"
+            place_of = call("jnp.minimum", place_of, last)
+        sizes = (1, rows) if self.lead else (rows, *full[1:])
+        at = (0, place_of) if self.lead else (place_of, *(0,) * len(full[1:]))
+        return call("pl.BlockSpec", sizes, Lambda(("i",), as_expr(at)))
 
 
-def _tuple(sizes: Iterable[int]) -> str:
-    text = ", ".join(map(str, sizes))
-    return f"({text},)" if "," not in text else f"({text})"
-
-
-def write_stages(flat: Flat, stages: Stages, names: Names, interpret: bool) -> tuple[list[str], list[str], bool]:
-    """Source of the kernels, and the lines that call them; whether `truncdiv` is used."""
+def write_stages(
+    flat: Flat, stages: Stages, names: Names, interpret: bool
+) -> tuple[list[Function], list[JaxStmt], bool]:
+    """The kernels with what calls them, and the statements that do; whether `truncdiv` is used."""
     passes = [("steps" if stages.steps else "stages", stages.first)]
     passes += [("last_steps", stages.rest)] if stages.rest is not None else []
-    source: list[str] = []
+    functions: list[Function] = []
     truncdiv = False
     writers: list[PassWriter] = []
     for label, one in passes:
         writer = PassWriter(one, names, names.fresh(label), interpret, _scalars(flat, one))
-        source += [*writer.write(), "", ""]
+        functions += writer.write()
         truncdiv = truncdiv or writer.truncdiv
         writers.append(writer)
-    calls: list[str] = []
-    results = ", ".join(names.of(b) for b in stages.first.results)
+    calls: list[JaxStmt] = []
+    results = [names.of(b) for b in stages.first.results]
+    stored = Tuple(tuple(map(Name, results)))
     for n, writer in enumerate(writers):
-        given = ", ".join([*(names.of(v) for v in writer.scalars), *(names.of(b) for b in writer.arguments)])
-        call = f"{writer.label}({given})"
+        given = [*(names.of(v) for v in writer.scalars), *(names.of(b) for b in writer.arguments)]
+        value = call(writer.label, *given)
         if n == 0 and stages.repeat > 1:
-            step = f"lambda _, state: (lambda {results}: {call})(*state)"
-            calls.append(f"({results},) = lax.fori_loop(0, {stages.repeat}, {step}, ({results},))")
-        else:
-            calls.append(f"({results},) = {call}")
-    return source, calls, truncdiv
+            step = Lambda(("_", "state"), call(Lambda(tuple(results), value), Starred(Name("state"))))
+            value = call("lax.fori_loop", 0, stages.repeat, step, stored)
+        calls.append(Assign(stored, value))
+    return functions, calls, truncdiv
 
 
 def _scalars(flat: Flat, one: Pass) -> tuple[Var, ...]:

@@ -1,26 +1,24 @@
 """What whole buffers hold, as tensor terms: a later statement takes the term in place of the buffer if that is cheaper.
 
 Products of several matrices, written one after the other, are multiplied in the cheaper order that way. Leaves are
-source code, which says the same later only if no name in it was given another value.
+code, which says the same later only if no name in it was given another value.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ir.nodes import Var
 from lower.array.values import Value
 from lower.array.views import Axis
+from lower.program.nodes import Name, names_read, substituted
 from lower.tensor.terms import NUMBERED, Term
-
-_WORD = re.compile(r"(?<![\w.\"])[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A term over the axes in `order`, of which `kept` are those of the buffer's dimensions, since line `at`.
+    """A term over the axes in `order`, of which `kept` are those of the buffer's dimensions, since statement `at`.
 
     `best` is how it was written. `only`: no other statement than the next one that uses the buffer looks at it.
     """
@@ -38,15 +36,15 @@ class Known:
 
     def words(self) -> set[str]:
         """All names in its leaves."""
-        return {word for v in self.values for word in _WORD.findall(v.code)}
+        return {name for v in self.values for name in names_read(v.code)}
 
     def with_name(self, old: str, new: str) -> Known:
         """The same with a name in its leaves replaced."""
-        word = re.compile(rf"(?<![\w.\"]){old}\b")
+        names = {old: Name(new)}
 
         def one(value: Value) -> Value:
-            plain = None if value.plain is None else (word.sub(new, value.plain[0]), value.plain[1])
-            return replace(value, code=word.sub(new, value.code), plain=plain)
+            plain = None if value.plain is None else (substituted(value.plain[0], names), value.plain[1])
+            return replace(value, code=substituted(value.code, names), plain=plain)
 
         return replace(self, values=tuple(map(one, self.values)))
 

@@ -18,14 +18,18 @@ from ir.nodes import Expr, Var
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars
 from lower.analysis.deciding import cheapest
+from lower.array.access import indexed
 from lower.array.finiteness import positions
 from lower.array.values import Value
 from lower.array.views import Axis
+from lower.program.build import Arg, as_expr, between, call, infix
+from lower.program.nodes import Clause, Comprehension, JaxExpr
 from lower.tensor.terms import Term
 
 MAX_BLOCKS = 6  # of each more, less is left to be saved, and XLA compiles a product more
 _ALIGNED = 8  # bounds are multiples of this, as far as a vector goes
 
+Bound = int | str  # a number, or the name of one
 Range = tuple[int, int]  # first position and the one after the last, counted from the beginning of an axis
 
 
@@ -123,24 +127,25 @@ def _price(
 
 @dataclass(slots=True)
 class _Table:
-    """Bounds of blocks as source: those that are the same for all are numbers, others names that a loop gives."""
+    """Bounds of blocks: those that are the same for all are numbers, others names that a loop gives."""
 
     count: int
     fresh: Callable[[str], str]
     columns: dict[tuple[int, ...], str]
 
-    def bound(self, numbers: Sequence[int], wish: str) -> str:
+    def bound(self, numbers: Sequence[int], wish: str) -> Bound:
         column = tuple(numbers)
         if len(set(column)) == 1:
-            return str(column[0])
+            return column[0]
         if column not in self.columns:
             self.columns[column] = self.fresh(wish)
         return self.columns[column]
 
-    def loop(self) -> str:
+    def loop(self) -> Clause:
         """What comes behind a list's element: `for start, stop in (...)`."""
-        rows = (f"({', '.join(map(str, row))})" for row in zip(*self.columns, strict=True))
-        return f"for {', '.join(self.columns.values())} in ({', '.join(rows)})"
+        alone = len(self.columns) == 1
+        rows = tuple(row[0] if alone else row for row in zip(*self.columns, strict=True))
+        return Clause(tuple(self.columns.values()), as_expr(rows))
 
 
 def written(
@@ -149,34 +154,32 @@ def written(
     contract: Callable[[Sequence[Value]], Value],
     fresh: Callable[[str], str],
 ) -> Value:
-    """Source of a contraction in blocks. `values` are names or views of them; `contract` writes that of one block."""
+    """Code of a contraction in blocks. `values` are names or views of them; `contract` writes that of one block."""
     table = _Table(len(cut.blocks), fresh, {})
     axes = {a.var: a for v in values for a in v.axes}
-    bounds: dict[Var, tuple[str, str]] = {}
+    bounds: dict[Var, tuple[Bound, Bound]] = {}
     for var in (cut.axis.var, *(v for v in axes if v != cut.axis.var)):
         starts, stops = zip(*(block[var] for block in cut.blocks), strict=True)
         bounds[var] = table.bound(starts, f"{var.name}_start"), table.bound(stops, f"{var.name}_stop")
 
     def part(value: Value) -> Value:
-        marks = [_mark(*bounds[a.var], a) for a in value.axes]
-        while marks and marks[-1] == ":":
-            marks.pop()
-        return Value(f"{value.code}[{', '.join(marks)}]" if marks else value.code, value.axes)
+        return Value(indexed(value.code, [_mark(*bounds[a.var], a) for a in value.axes]), value.axes)
 
     block = contract([part(v) for v in values])
-    widths = [_width(*bounds[a.var], a) if a.var != cut.axis.var else "(0, 0)" for a in block.axes]
+    widths = tuple(_width(*bounds[a.var], a) if a.var != cut.axis.var else (0, 0) for a in block.axes)
     code = block.code
-    if any(w != "(0, 0)" for w in widths):
-        code = f"jnp.pad({code}, ({', '.join(widths)}))"
+    if any(w != (0, 0) for w in widths):
+        code = call("jnp.pad", code, widths)
     along = [a.var for a in block.axes].index(cut.axis.var)
-    where = f", axis={along}" if along else ""
-    return Value(f"jnp.concatenate([{code} {table.loop()}]{where})", block.axes)
+    blocks = Comprehension(code, (table.loop(),), is_list=True)
+    return Value(call("jnp.concatenate", blocks, **({"axis": along} if along else {})), block.axes)
 
 
-def _mark(start: str, stop: str, axis: Axis) -> str:
-    return f"{'' if start == '0' else start}:{'' if stop == str(axis.extent.const) else stop}"
+def _mark(start: Bound, stop: Bound, axis: Axis) -> JaxExpr:
+    return between(None if start == 0 else start, None if stop == axis.extent.const else stop)
 
 
-def _width(start: str, stop: str, axis: Axis) -> str:
+def _width(start: Bound, stop: Bound, axis: Axis) -> tuple[Arg, Arg]:
+    """By how much a block is padded on both sides."""
     size = axis.extent.const
-    return f"({start}, {size - int(stop) if stop.isdigit() else f'{size} - {stop}'})"
+    return start, size - stop if isinstance(stop, int) else infix(size, "-", stop)

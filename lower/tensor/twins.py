@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from lower.program.nodes import JaxExpr
 from lower.tensor.terms import Term
 
-Layout = Callable[[int], tuple[str, Sequence[int]]]  # of a leaf: what array it is, and the axis of each dimension
+Layout = Callable[[int], tuple[JaxExpr, Sequence[int]]]  # of a leaf: what array it is, and the axis of each dimension
 Renaming = Mapping[int, int]
 
 _COMMUTATIVE = frozenset(("Add", "Mul", "Contract"))

@@ -1,4 +1,4 @@
-"""Sums over array axes as JAX source: taken apart to tensor terms, brought to their cheapest form, written."""
+"""Sums over array axes as JAX code: taken apart to tensor terms, brought to their cheapest form, written."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from lower.analysis.deciding import cheaper
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import Linear
 from lower.array.reduce import einsum, in_floats, reduction
-from lower.array.values import POSTFIX, Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
+from lower.array.values import Translator, Value, dtype_code, layout_order, literal, ordered, typed, union
 from lower.array.views import Axis
+from lower.program.build import call, method
+from lower.program.nodes import JaxExpr, Name
 from lower.tensor.exact import EXACT, largest
 from lower.tensor.known import Known, named, rebuilt, renamed
 from lower.tensor.search import Facts, cheapest
@@ -36,9 +38,9 @@ class SumWriter:
         self,
         translator: Translator,
         finite: Callable[[Expr], bool],
-        size: Callable[[Linear], str],
+        size: Callable[[Linear], JaxExpr],
         target: Target,
-        named: Callable[[str, str], str],
+        named: Callable[[JaxExpr, str], str],
         known: Callable[[Load], Known | None],
         fresh: Callable[[str], str],
         outside: Sequence[Expr] | None = None,
@@ -59,7 +61,7 @@ class SumWriter:
     def sum(
         self, expr: Expr, mask: tuple[Expr, Value] | None, reduced: Sequence[Axis], base: Known | None = None
     ) -> Value:
-        """The sum of an expression over axes, where a mask (a condition and its source) holds, added to a `base`."""
+        """The sum of an expression over axes, where a mask (a condition and its code) holds, added to a `base`."""
         self._begin(expr)
         leaves: list[Expr] = []
         term = self._taken_apart(expr, leaves)
@@ -150,7 +152,7 @@ class SumWriter:
         return [a.var for a in self.order].index(axis.var)
 
     def _cheapest(self, term: Term) -> Value:
-        """The cheapest form of a term, as source."""
+        """The cheapest form of a term, as code."""
         facts = Facts(
             tuple(self._bits(v.axes) for v in self.values),
             tuple(self.are_finite),
@@ -181,7 +183,7 @@ class SumWriter:
         pairs = ((a, b) for k, a in enumerate(found) for b in found[k + 1 :])
         return {a for a, b in pairs if any(renamings(a, b, self._layout))}
 
-    def _layout(self, number: int) -> tuple[str, Sequence[int]]:
+    def _layout(self, number: int) -> tuple[JaxExpr, Sequence[int]]:
         """The array that a leaf is, and the axes of its dimensions."""
         value = self.values[number]
         code, axes = value.plain or (value.code, value.axes)
@@ -219,11 +221,11 @@ class SumWriter:
                 return self.translator.select(self._write(m), self._write(a), literal(0, self.dtype), self.dtype)
             case Term(op="Flag", args=(m,)):
                 mask = self._write(m)
-                return Value(f"{mask.at(POSTFIX)}.astype({dtype_code(self.dtype)})", mask.axes, POSTFIX)
+                return Value(method(mask.code, "astype", dtype_code(self.dtype)), mask.axes)
             case Term(op="Ones", number=bits):
                 axes = tuple(self._axes(bits))
-                shape = ", ".join(self.size(a.extent) for a in axes)
-                return Value(f"jnp.ones(({shape},), {dtype_code(self.dtype)})", axes)
+                shape = tuple(self.size(a.extent) for a in axes)
+                return Value(call("jnp.ones", shape, dtype_code(self.dtype)), axes)
             case Term(op="Times", args=(a,), number=bits):
                 return self._reduced(self._write(a), bits)
             case Term(op="Sum", args=(a,), number=bits):
@@ -238,16 +240,14 @@ class SumWriter:
         code, axes = value.plain or (value.code, value.axes)
         if value.plain is None and _same(value.axes, union(self.translator.order, axes)):
             return value
-        return ordered(code if value.plain else value.at(POSTFIX), axes, self.translator.order)
+        return ordered(code, axes, self.translator.order)
 
     def _in_layout(self, term: Term, bits: int) -> Value:
         """A sum whose elements are gone through in the order in which the largest array has them."""
         usual = self.translator.order
         with self._as_it_lies(term.walk()):
             value = self._reduced(self._write(term), bits)
-        return (
-            ordered(value.at(POSTFIX), value.axes, usual) if not _same(value.axes, union(usual, value.axes)) else value
-        )
+        return value if _same(value.axes, union(usual, value.axes)) else ordered(value.code, value.axes, usual)
 
     @contextmanager
     def _as_it_lies(self, among: Iterable[Term]) -> Generator[None]:
@@ -277,7 +277,7 @@ class SumWriter:
         own = _precision(term)
         value = self._in_floats(term, values, over) or einsum(values, over, self.dtype, self.translator, precision=own)
         if term in self.shared:
-            value = self.made[term] = Value(self.named(value.code, "product"), value.axes)
+            value = self.made[term] = Value(Name(self.named(value.code, "product")), value.axes)
         return value
 
     def _in_floats(self, term: Term, values: Sequence[Value], over: set[Var]) -> Value | None:
@@ -300,7 +300,7 @@ class SumWriter:
         operands: list[Value] = []
         for value in values:
             code, axes = value.plain or (typed(value, self.dtype).code, value.axes)
-            operands.append(Value(code if code.isidentifier() else self.named(code, "factor"), axes))
+            operands.append(Value(code if isinstance(code, Name) else Name(self.named(code, "factor")), axes))
         self.forms.append(f"{len(cut.blocks)} blocks along {cut.axis.var.name}")
         return written(cut, operands, lambda parts: einsum(parts, over, self.dtype, self.translator), self.fresh)
 
@@ -324,7 +324,7 @@ def _unmasked(term: Term) -> Iterator[Term]:
         yield from _unmasked(arg)
 
 
-def _array(value: Value) -> tuple[str, list[Var]]:
+def _array(value: Value) -> tuple[JaxExpr, list[Var]]:
     code, axes = value.plain or (value.code, value.axes)
     return code, [a.var for a in axes]
 

@@ -11,10 +11,7 @@ import pytest
 from egraph_rules.cost.target import CPU
 from ir import PrimFunc, parse
 from ir.semantics.interpret import interpret
-from lower.emission.dead_code import without_dead_lines
 from lower.emission.function import emit_function
-from lower.emission.rerolling import folded
-from lower.emission.scope import Names
 from lower.restructure import index_set_splitting
 from lower.runtime.kernel import Kernel
 from lowered import unwrapped
@@ -226,43 +223,3 @@ def test_a_long_loop_runs_in_phases_by_the_prices_of_the_cpu() -> None:
     r = (rng.uniform(-1, 1, 2000) * 1e-3).astype(np.float32)
     cut, whole = (Kernel(e, jax.devices()[0])(r=r) for e in (emitted, emit_function(func, target=NEVER)))
     np.testing.assert_allclose(np.asarray(cut[0]), np.asarray(whole[0]), rtol=1e-4, atol=1e-7)
-
-
-@pytest.mark.parametrize(
-    ("texts", "ranges", "lines"),
-    [
-        (
-            [["f(3, x[3:])"], ["f(5, x[5:])"]],
-            [(0, 3), (3, 5)],
-            ["for stop in (3, 5):", "    f(stop, x[stop:])"],
-        ),
-        (
-            [["a - 10", "b(7)"], ["a - 20", "b(9)"], ["a - 30", "b(4)"]],
-            [(1, 2), (2, 3), (3, 4)],
-            ["for stop, size in ((2, 7), (3, 9), (4, 4)):", "    a - (10 * stop - 10)", "    b(size)"],
-        ),
-        (
-            [["f(1)", "stop = 0.5"], ["f(2)", "stop = 0.5"], ["g(3)", "stop = 0.5"]],
-            [(0, 1), (1, 2), (2, 3)],
-            ["for stop_2 in (1, 2):", "    f(stop_2)", "    stop = 0.5", "g(3)", "stop = 0.5"],
-        ),
-        ([[], [], ["f(1)"], ["f(1)"]], [(3, 4), (4, 5), (5, 6), (6, 7)], None),
-        ([["f(int32, 1e-05, 0.5)"], ["f(int32, 1e-05, 0.25)"]], [(0, 1), (1, 2)], None),
-    ],
-)
-def test_texts_are_folded(texts: list[list[str]], ranges: list[tuple[int, int]], lines: list[str] | None) -> None:
-    expected = [line for text in texts for line in text] if lines is None else lines
-    assert folded(texts, ranges, "", Names()) == expected
-
-
-def test_dead_lines_of_steps_in_a_loop_over_phases_go() -> None:
-    lines = [
-        "for stop in (3, 5):",
-        "    def step(k, x):",
-        "        z = jnp.zeros(stop)",
-        "        return x.at[k].add(y)",
-        "    x = lax.fori_loop(0, stop, step, x)",
-        "return x",
-    ]
-    kept = without_dead_lines(["    y = 1.0", *(f"    {line}" for line in lines)])
-    assert kept == ["    y = 1.0", *(f"    {line}" for line in lines if "zeros" not in line)]

@@ -6,17 +6,20 @@ from itertools import count
 
 import pytest
 
-from lower.emission.register_rotation import handed_on
+from lower.program.build import as_expr, statements
+from lower.program.print_jax import print_jax, text_of
+from lower.program.register_rotation import handed_on
 
 
-def handed(*lines: str, low: str = "0") -> tuple[list[str], list[str], list[str]]:
+def handed(*lines: str, low: int = 0) -> tuple[list[str], list[str], list[str]]:
     numbers = count()
-    found = handed_on([f"    {line}" for line in lines], ["X"], "k", low, lambda wish: f"{wish}_{next(numbers)}")
-    return [line.strip() for line in found.lines], found.first, found.then
+    body = statements("\n".join(lines))
+    found = handed_on(body, ["X"], "k", as_expr(low), lambda wish: f"{wish}_{next(numbers)}")
+    return print_jax(found.body), [*map(text_of, found.first)], [*map(text_of, found.then)]
 
 
 def test_rows_columns_and_elements_of_them() -> None:
-    lines, first, then = handed("a = X[k] * X[k, k]", "X = jnp.where(m, X - X[:, k][:, None] * a, X)", low="2")
+    lines, first, then = handed("a = X[k] * X[k, k]", "X = jnp.where(m, X - X[:, k][:, None] * a, X)", low=2)
     assert lines == ["a = X_row_0 * X_row_0[k]", "X = jnp.where(m, X - X_column_1[:, None] * a, X)"]
     assert first == ["X[2]", "X[:, 2]"]
     assert then == ["X[k + 1]", "X[:, k + 1]"]
@@ -34,8 +37,10 @@ def test_rows_columns_and_elements_of_them() -> None:
         pytest.param(("y = jnp.sum(X, axis=0)", "X = X + X[k] * y"), id="a sum over all"),
         pytest.param(("X, Y = f(X[k])",), id="with something else"),
         pytest.param(("Y = X[k]",), id="no store"),
-        pytest.param(("def f(i):", "    return X[k]", "X = X + f(0)"), id="a function inside"),
+        pytest.param(("def f(i):\n    return X[k]", "X = X + f(0)"), id="a function inside"),
     ],
 )
 def test_other_steps_stay(lines: tuple[str, ...]) -> None:
-    assert handed(*lines) == ([line.strip() for line in lines], [], [])
+    stays = [line for line in print_jax(statements("\n".join(lines))) if line]
+    lines_found, first, then = handed(*lines)
+    assert ([line for line in lines_found if line], first, then) == (stays, [], [])

@@ -1,0 +1,53 @@
+"""The passes over array programs, in the order in which they run: one function each, its law, and why it stands there.
+
+What is decided by prices (barriers, scans, contractions, stores that are held back) is decided where the program is
+built, since nodes know no extents; a pass makes of a program another one that means the same, by its form alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, ParamSpec, TypeVar
+
+from lower.program.dead_code import without_dead_code
+from lower.program.register_rotation import handed_on
+from lower.program.rerolling import folded
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayPass(Generic[P, R]):
+    """A pass: its name, what it is given, what equals what, and why it runs where it does."""
+
+    name: str
+    over: str
+    law: str
+    because: str
+    run: Callable[P, R]
+
+
+ROTATION = ArrayPass(
+    "register rotation",
+    "the body of a step, as soon as it is built",
+    "for k: X = f(X, X[k])  =  row = X[low]; for k: X = f(X, row); row = X[k + 1]",
+    "first, while a step stands alone: it gives the step further results, and bodies of phases are compared after it",
+    handed_on,
+)
+REROLLING = ArrayPass(
+    "re-rolling",
+    "the bodies of the phases of a loop",
+    "s(1); s(2); s(3)  =  for n in (1, 2, 3): s(n)",
+    "before dead code: bodies are alike as long as nothing was taken out of one of them",
+    folded,
+)
+DEAD_CODE = ArrayPass(
+    "dead code",
+    "the body of a function",
+    "x = e; s  =  s, where nothing reads x",
+    "last: what other passes and writers leave behind is known when all is written",
+    without_dead_code,
+)
+ARRAY_PASSES = (ROTATION, REROLLING, DEAD_CODE)
