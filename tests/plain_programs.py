@@ -268,3 +268,23 @@ def columns_backwards(A):
     A[:, 0] = 1
     A.T[1] *= 2
     return total, A
+
+
+@program(lambda r: (r.random(9), r.random(7)))
+def weighted_differences(x, w):
+    total = 0.0
+    for i, (a, b) in enumerate(zip(x, w), 1):
+        total += i * (a - b) ** 2
+    return total
+
+
+@program(lambda r: (r.random(8),))
+def insertion_sort(x):
+    for i in range(1, len(x)):
+        value = x[i]
+        j = i - 1
+        while j >= 0 and x[j] > value:
+            x[j + 1] = x[j]
+            j -= 1
+        x[j + 1] = value
+    return x

@@ -59,7 +59,6 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
 def _unknown(read: Evaluator, name: str, node: ast.Call) -> Exception:
     hints = {
         "print": "leave it out, and print the results of the call",
-        "enumerate": "write `for i in range(len(A))`", "zip": "write `for i in range(len(A))`",
         "sorted": "sort before the call",
     }  # fmt: skip
     bare = name.rpartition(".")[2]
@@ -160,8 +159,9 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         case "np.transpose":
             array = read.array(_only(read, node, name))
             return transposed(array, range(len(array.shape))[::-1])
-        case "range" | "loopsat.prange":
-            raise read.error("unsupported", f"`{shown(node)}` is no value", node, "loop over it: `for i in range(n)`")
+        case "range" | "loopsat.prange" | "enumerate" | "zip" | "reversed":
+            hint = f"loop over it, as in `for i in {shown(node)}`"
+            raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)
         case "loopsat.assume":
             raise read.error("unsupported", "loopsat.assume is a statement of its own", node)
         case _:

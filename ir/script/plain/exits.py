@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal
 
 from ir.naming import fresh
+from ir.script.plain.counting import at_place, counted
 from ir.script.scope import Source
 
-_Node = TypeVar("_Node", bound=ast.AST)
 Exit = Literal["break", "continue", "return"]
 _EXITS: dict[type[ast.stmt], Exit] = {ast.Break: "break", ast.Continue: "continue", ast.Return: "return"}
 
@@ -84,7 +84,7 @@ class _Exits:
         if count:
             names: list[ast.expr] = [ast.Name(n, ast.Load()) for n in self.results]
             value = names[0] if count == 1 else ast.Tuple(names, ast.Load())
-            body.append(_at(ast.Return(value), last))
+            body.append(at_place(ast.Return(value), last))
         return Structured(body, frozenset(self.results) & self.new, frozenset(self.first))
 
     def _fresh(self, name: str) -> str:
@@ -127,7 +127,7 @@ class _Exits:
                 if len(names) == 1
                 else (ast.Tuple(names, ast.Store()), ast.Tuple(given, ast.Load()))
             )
-            done.append(_at(ast.Assign([pair[0]], pair[1]), node))
+            done.append(at_place(ast.Assign([pair[0]], pair[1]), node))
         if place.function_goes_on:
             done.append(_set(self.returned, True, node))
         return done or [_pass(node)]
@@ -151,7 +151,10 @@ class _Exits:
             hint = "set a name before `break`, and test it after the loop"
             raise self.source.error("unsupported", "`else` of a loop is not supported", node.orelse[0], help=hint)
         if isinstance(node, ast.While):
-            return [node]  # it is refused where it is read
+            found = counted(node, self._fresh)
+            if found is None:
+                return [node]  # it is refused where it is read
+            return [*self._loop(found[0], place), *found[1]]
         inside = {e for s in node.body for e in _exits(s)}
         stopped = self._fresh("stopped") if "break" in inside else ""
         skipped = self._fresh("skipped") if "continue" in inside else ""
@@ -161,15 +164,28 @@ class _Exits:
         target = node.target
         flags = [f for f in (stopped, self.returned if "return" in inside else "") if f]
         if flags:
-            if isinstance(target, ast.Name):  # a loop that was left keeps the value that its variable had
-                name = self._fresh(f"{target.id}_")
-                body = [_at(ast.Assign([target], ast.Name(name, ast.Load())), node.target), *body]
-                target = _at(ast.Name(name, ast.Store()), node.target)
+            target = self._renamed(target)  # a loop that was left keeps the values that its variables had
+            body = [at_place(ast.Assign([node.target], _read(target)), node.target), *body]
             test = _none_of(flags)
             self.first.add(test)
             body = [_if(test, body, [], node)]
         loop = ast.copy_location(ast.For(target, node.iter, body, []), node)
         return [_set(stopped, False, node), loop] if stopped else [loop]
+
+    def _renamed(self, target: ast.expr) -> ast.expr:
+        """A target like this one, of new names."""
+        if isinstance(target, (ast.Tuple, ast.List)):
+            return at_place(ast.Tuple([self._renamed(t) for t in target.elts], ast.Store()), target)
+        name = target.id if isinstance(target, ast.Name) else "item"
+        return at_place(ast.Name(self._fresh(f"{name}_"), ast.Store()), target)
+
+
+def _read(target: ast.expr) -> ast.expr:
+    """What was assigned to a target of names."""
+    if isinstance(target, ast.Tuple):
+        return ast.Tuple([_read(t) for t in target.elts], ast.Load())
+    assert isinstance(target, ast.Name)
+    return ast.Name(target.id, ast.Load())
 
 
 def _within(nodes: list[ast.stmt]) -> list[ast.stmt]:
@@ -230,20 +246,12 @@ def _none_of(flags: list[str]) -> ast.expr:
 
 
 def _if(test: ast.expr, body: list[ast.stmt], orelse: list[ast.stmt], place: ast.AST) -> ast.stmt:
-    return _at(ast.If(test, body or [_pass(place)], orelse), place)
+    return at_place(ast.If(test, body or [_pass(place)], orelse), place)
 
 
 def _set(name: str, value: bool, place: ast.AST) -> ast.stmt:
-    return _at(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), place)
+    return at_place(ast.Assign([ast.Name(name, ast.Store())], ast.Constant(value)), place)
 
 
 def _pass(place: ast.AST) -> ast.stmt:
-    return _at(ast.Pass(), place)
-
-
-def _at(node: _Node, place: ast.AST) -> _Node:
-    """A new node where `place` stands; parts that have a place keep it."""
-    for part in ast.walk(node):
-        if "lineno" not in part.__dict__:
-            ast.copy_location(part, place)
-    return node
+    return at_place(ast.Pass(), place)

@@ -425,6 +425,15 @@ class Evaluator:
                 items.append(self._index(self._whole_number(part), array.shape[axis], part))
         if taken < rank or any(isinstance(i, slice) for i in items):
             items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
+        return self._cut(array, items, node)
+
+    def row(self, array: Array, index: Number, node: ast.AST) -> Value:
+        """The element or part of an array at an index of its first dimension."""
+        index = self._index(index, array.shape[0], node)
+        part = self._cut(array, [index if len(array.shape) == 1 else self._settled(index, node)], node)
+        return part if part.shape else self.element(part, (), node)
+
+    def _cut(self, array: Array, items: Sequence[Number | slice | None], node: ast.AST) -> Array:
         slicing = Slicing(self.source, self.numbers, lambda a, b: self.program.at_most(a, b, self.numbers.typer))
         return slicing.cut(array.shape, items, node).of(array)
 

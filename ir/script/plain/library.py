@@ -38,7 +38,8 @@ OTHERS = (
     "np.around", "np.where", "np.copy", "np.square", "np.transpose", "np.logical_not", "loopsat.prange",
     "loopsat.assume", "np.asarray", "np.array",
 )  # fmt: skip
-NAMES = (*FLOAT_UNARY, *ABSOLUTE, *BINARY, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS)
+ITERABLES = ("enumerate", "zip", "reversed")
+NAMES = (*FLOAT_UNARY, *ABSOLUTE, *BINARY, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES)
 
 
 def assume(condition: object) -> None:

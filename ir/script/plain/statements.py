@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import FunctionType
 
@@ -12,21 +12,22 @@ from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
 from ir.script.expressions import BINARY
 from ir.script.plain import library
-from ir.script.plain.arrays import Array, Elementwise, View, same
+from ir.script.plain.arrays import Array, Elementwise, View
 from ir.script.plain.calls import call
-from ir.script.plain.cells import cells_of, local_names, names_in
+from ir.script.plain.cells import cells_of, local_names
+from ir.script.plain.counting import HINT, Counted, Counting, why_not
 from ir.script.plain.exits import structured
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Frame, Named, Value, shown
+from ir.script.plain.iterables import Items, Iterables
 from ir.script.plain.program import Again, Program
-from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
+from ir.script.plain.promotion import Number, Numbers, Weak, interval_of
 from ir.script.plain.stores import ArrayStores
 from ir.script.reading import definition_of
 from ir.script.scope import Source
-from ir.traverse import has_loads, walk
+from ir.traverse import buffers_written, walk
 
 _HINTS: dict[type[ast.stmt], str] = {
-    ast.While: "write `for _ in range(LIMIT):` with `if not condition: break` at its start",
     ast.Raise: "test arguments before the call, or write `assert`",
     ast.Try: "test before the call instead",
     ast.With: "leave it out of the function",
@@ -37,7 +38,6 @@ _HINTS: dict[type[ast.stmt], str] = {
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",
 }
-MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the other
 MAX_CALLS = 20  # helpers within helpers
 MAX_STATES = 8  # of what names of arrays stand for in a loop, each of which is written out
 
@@ -53,10 +53,12 @@ class Body:
     level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
     read: Evaluator = field(init=False)
     arrays: ArrayStores = field(init=False)
+    iterables: Iterables = field(init=False)
 
     def __post_init__(self) -> None:
         self.read = Evaluator(self.frame, self.program, self)
         self.arrays = ArrayStores(self.read, self.sizes)
+        self.iterables = Iterables(self.read, lambda value, node: self._settled("items", value, node))
 
     @property
     def source(self) -> Source:
@@ -182,7 +184,7 @@ class Body:
             case ast.Name(id=name):
                 self._assign_name(name, value, node)
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
-                items = self._items(value, len(parts), node)
+                items = self._items(value, parts, node)
                 for part, item in zip(parts, items, strict=True):
                     self._assign(part, item, node)
             case ast.Subscript(value=owner, slice=index):
@@ -190,13 +192,15 @@ class Body:
             case _:
                 raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
 
-    def _items(self, value: Value, count: int, node: ast.AST) -> Sequence[Value]:
+    def _items(self, value: Value, parts: Sequence[ast.expr], node: ast.AST) -> Sequence[Value]:
+        count = len(parts)
         if isinstance(value, (View, Elementwise)) and value.shape and value.shape[0] == count:
             raise self.read.error("unsupported", "an array is taken apart", node, "index it, as in a, b = A[0], A[1]")
         if not isinstance(value, tuple) or len(value) != count:
             found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
             raise self.read.error("arguments", f"{count} names for {found}", node)
-        return [self._settled("item", v, node) for v in value]  # all are worked out before any is assigned
+        names = [p.id if isinstance(p, ast.Name) else "item" for p in parts]
+        return [self._settled(n, v, node) for n, v in zip(names, value, strict=True)]  # before any is assigned
 
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
         array = self.read.value(owner)
@@ -251,6 +255,9 @@ class Body:
                     self.program.emit(Assert(self._condition(cond), text, self.source.span(node)))
             case ast.Expr(value=ast.Call() as value):
                 self._call(value)
+            case ast.While():
+                message = f"`while {shown(node.test)}:` is not supported: {why_not(node)}"
+                raise self.read.error("unsupported", message, node, HINT)
             case _:
                 first = ast.unparse(node).splitlines()[0]
                 hint = _HINTS.get(type(node), "")
@@ -260,7 +267,10 @@ class Body:
         return const(cond, DType.BOOL) if isinstance(cond, bool) else cond
 
     def _assignment(self, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> None:
-        found = call(self.read, value, True) if isinstance(value, ast.Call) else self.read.value(value)
+        if isinstance(value, Counted):
+            found = self.iterables.after(value)
+        else:
+            found = call(self.read, value, True) if isinstance(value, ast.Call) else self.read.value(value)
         if len(targets) > 1:
             found = self._settled("value", found, node)
         for target in targets:
@@ -331,112 +341,39 @@ class Body:
         self.program.emit(If(cond, then, other, self.source.span(node)))
 
     def _for(self, node: ast.For) -> None:
-        names = names_in(node.target)
-        bounds = self._range(node.iter)
-        if bounds is None:
-            self._over_array(node)
-            return
-        if not isinstance(node.target, ast.Name):
-            raise self.read.error("unsupported", "the variable of a range is one name", node.target)
-        self._loop(node, bounds, lambda index: self._assign_name(names[0], index, node.target), names[0])
-
-    def _over_array(self, node: ast.For) -> None:
-        """`for x in A`: over the elements or rows of an array."""
-        found = self.read.value(node.iter)
-        if isinstance(found, tuple) and len(found) <= MAX_ITEMS:
-            for item in found:
+        items = self.iterables.of(node.iter)
+        if items.listed:
+            assert isinstance(items.count, int)
+            for k in range(items.count):
                 self._open_cells(node.body)
-                self._assign(node.target, item, node.target)
+                self._assign(node.target, self.iterables.step(items, k, node.iter), node.target)
                 self._statements(node.body)
             return
-        if not isinstance(found, (View, Elementwise)) or not found.shape:
-            hint = "loop over range(n), or over an array"
-            raise self.read.error("unsupported", f"`{shown(node.iter)}` is not a range", node.iter, hint)
-        array = self._settled("items", found, node.iter)
-        assert isinstance(array, View)
-        spot = ast.copy_location(ast.Name("index", ast.Load()), node.iter)
+        before = len(self.program.lines.done)
+        self._loop(node, items)
+        if isinstance(node.iter, Counting) and buffers_written(seq(*self.program.lines.done[before:])) & items.fixed:
+            message = f"`{node.iter.text}` is not supported: its body changes what it counts to"
+            raise self.read.error("unsupported", message, node.iter, HINT)
 
-        def assign(index: Number) -> None:
-            outer = self.frame.bindings.get("index")
-            self.frame.bindings["index"] = index
-            part = self.read.part(array, spot, node.iter)
-            self.frame.bindings.pop("index")
-            if outer is not None:
-                self.frame.bindings["index"] = outer
-            self._assign(node.target, part if part.shape else self.read.element(part, (), node.iter), node.target)
-
-        self._loop(node, (0, array.shape[0], 1), assign, "i")
-
-    def _range(self, node: ast.expr) -> tuple[Number, Number, Number] | None:
-        """Start, stop and step of a loop; None where it is over no range."""
-        if not isinstance(node, ast.Call):
-            return None
-        found = self.read.value(node.func) if not isinstance(node.func, ast.Attribute) else self._attribute(node.func)
-        name = library.qualified(found.value) if isinstance(found, Named) else None
-        if name not in ("range", "loopsat.prange"):
-            if name in ("enumerate", "zip", "reversed"):
-                call(self.read, node, True)
-            return None
-        if node.keywords or not 1 <= len(node.args) <= 3 or any(isinstance(a, ast.Starred) for a in node.args):
-            raise self.read.error("arguments", "range takes one to three numbers", node)
-        numbers = [self._bound(a) for a in node.args]
-        step = numbers[2] if len(numbers) == 3 else 1
-        if not (interval_of(step)[0] or 0) > 0 and not (isinstance(step, int) and step < 0):
-            hint = "write `for k in range((stop - start + step - 1) // step)`, and start + k * step"
-            raise self.read.error("range", "the sign of a range's step is not known", node, hint)
-        return (0, numbers[0], step) if len(numbers) == 1 else (numbers[0], numbers[1], step)
-
-    def _attribute(self, node: ast.Attribute) -> Value:
-        owner = self.read.value(node.value)
-        return Named(None) if isinstance(owner, (View, Elementwise)) else self.read.value(node)
-
-    def _bound(self, node: ast.expr) -> Number:
-        value = self.read.number(node)
-        if not self.frame.numbers.dtype_of(value).is_integer:
-            kind = self.frame.numbers.dtype_of(value)
-            hint = "convert it with int(...)"
-            raise self.read.error("dtype-mismatch", f"a range is of integers, found {kind}", node, hint)
-        self.read.needs_value(value)
-        expr = expr_of(value)
-        if expr is not None and has_loads(expr):  # a range is worked out once, before its first step
-            value = self.program.frozen("bound", value, self.source.span(node))
-        if isinstance(value, Expr):  # of a range, Python makes ints
-            value = self.frame.numbers.integer(value, node)
-        return value
-
-    def _loop(
-        self, node: ast.For, bounds: tuple[Number, Number, Number], assign: Callable[[Number], None], name: str
-    ) -> None:
+    def _loop(self, node: ast.For, items: Items) -> None:
         numbers, span = self.frame.numbers, self.source.span(node.iter)
-        start, stop, step = bounds
-        falls = isinstance(step, int) and step < 0
-        up, down = (stop, start) if falls else (start, stop)
-        count: Number = numbers.binary("sub", down, up, node.iter) if not same(up, 0) else down
-        if not (isinstance(step, int) and abs(step) == 1):
-            stride = -step if isinstance(step, int) and falls else step
-            more = numbers.binary("sub", stride, 1, node.iter)
-            count = numbers.binary("floordiv", numbers.binary("add", count, more, node.iter), stride, node.iter)
+        count, first = items.count, items.first
         if isinstance(count, int) and count <= 0:
             return
         runs = (interval_of(count)[0] or 0) > 0
-        plain = isinstance(step, int) and step == 1
-        first = start if plain else 0
         dtype = max((numbers.dtype_of(v) for v in (first, count)), key=lambda d: d.bits)
         dtype = DType.INT64 if not dtype.is_signed else dtype
-        low_high = _reach(start, stop, falls)
+        name = _variable(node.target, items.variable)
         entry = self.frame.assigned
         with self.program.nested():
             begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
             head = self.program.loop(name, begin, extent, span)
-            index: Number = Weak(head.var, *(low_high if plain else (0, _last(count))))
-            if not plain:
-                moved = numbers.binary("add", start, numbers.binary("mul", index, step, node.iter), node.iter)
-                index = replace(moved, low=low_high[0], high=low_high[1]) if isinstance(moved, Weak) else moved
+            index = Weak(head.var, *items.reach)
             given, there = self._arrays(), [*self.frame.bindings.values()]
-            body = self._step(node, assign, index)
-            moved = self._states(node, assign, index, given, there)
+            body = self._step(node, lambda: items.item(index))
+            moved = self._states(node, lambda: items.item(index), given, there)
         if moved is not None:
-            self._rotated(node, _Steps(numbers, start, step, count, low_high, node.iter), assign, name, moved)
+            self._rotated(node, items, name, moved)
             return
         if not runs:
             self.frame.assigned = entry
@@ -448,13 +385,13 @@ class Body:
         """The arrays that names stand for which are assigned more than once."""
         return {name: found for name, found in self.frame.bindings.items() if name in self.frame.arrays}
 
-    def _step(self, node: ast.For, assign: Callable[[Number], None], index: Number) -> Stmt:
-        """The body of a loop for one value of its variable; names of arrays are afterwards what it made them."""
+    def _step(self, node: ast.For, item: Callable[[], Value]) -> Stmt:
+        """The body of a loop for one item; names of arrays are afterwards what it made them."""
         outer, given, level = dict(self.frame.bindings), self._arrays(), self.level
         with self.program.nested() as lines:
             self.level = self.program.depth
             self._open_cells(node.body)
-            assign(index)
+            self._assign(node.target, item(), node.target)
             self._statements(node.body)
         self.level = level
         self.frame.bindings = {**outer, **{name: self.frame.bindings[name] for name in given}}
@@ -463,8 +400,7 @@ class Body:
     def _states(
         self,
         node: ast.For,
-        assign: Callable[[Number], None],
-        index: Number,
+        item: Callable[[], Value],
         given: Mapping[str, Binding],
         there: Sequence[Binding],
     ) -> _Cycle | None:
@@ -482,34 +418,33 @@ class Body:
                     hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"
                     raise self.read.error("rebinding", message, node, hint)
             states.append(now)
-            self._step(node, assign, index)  # to see what it makes of names
+            self._step(node, item)  # to see what it makes of names
         self.frame.bindings.update(given)
         return _Cycle(found, len(states) - found)
 
-    def _rotated(
-        self, node: ast.For, steps: _Steps, assign: Callable[[Number], None], name: str, cycle: _Cycle
-    ) -> None:
+    def _rotated(self, node: ast.For, items: Items, name: str, cycle: _Cycle) -> None:
         """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
-        count, span = steps.count, self.source.span(node.iter)
+        numbers, count, span = self.frame.numbers, items.count, self.source.span(node.iter)
         if not isinstance(count, int):
             message = "names stand for other arrays after each step, and the number of steps is not known"
             hint = 'copy elements instead, as in A[:] = B; or leave out sizes="open"'
             raise self.read.error("rebinding", message, node.iter, hint)
+
+        def step(k: Number) -> Stmt:
+            return self._step(node, lambda: self.iterables.step(items, k, node.iter))
+
         rounds = max(count - cycle.before, 0) // cycle.period
         for k in range(min(cycle.before, count)):
-            self.program.emit(self._step(node, assign, steps.at(k)))
+            self.program.emit(step(k))
         if rounds > 0:
             with self.program.nested():
                 head = self.program.loop(name, const(0, DType.INT32), const(rounds, DType.INT32), span)
                 turn = Weak(head.var, 0, rounds - 1)
-                first = steps.numbers.binary("mul", turn, cycle.period, node.iter)
-                parts = [
-                    self._step(node, assign, steps.at(steps.numbers.binary("add", first, cycle.before + k, node.iter)))
-                    for k in range(cycle.period)
-                ]
+                first = numbers.binary("mul", turn, cycle.period, node.iter)
+                parts = [step(numbers.binary("add", first, cycle.before + k, node.iter)) for k in range(cycle.period)]
             self.program.emit(For(head.var, head.start, head.extent, seq(*parts), span=span))
         for k in range(cycle.before + rounds * cycle.period, count):
-            self.program.emit(self._step(node, assign, steps.at(k)))
+            self.program.emit(step(k))
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,23 +455,6 @@ class _Cycle:
     period: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The values of a loop's variable."""
-
-    numbers: Numbers
-    start: Number
-    step: Number
-    count: Number
-    reach: tuple[int | None, int | None]
-    node: ast.AST
-
-    def at(self, k: Number) -> Number:
-        """The value in step `k`."""
-        found = self.numbers.binary("add", self.start, self.numbers.binary("mul", k, self.step, self.node), self.node)
-        return replace(found, low=self.reach[0], high=self.reach[1]) if isinstance(found, Weak) else found
-
-
 def _alike(one: Mapping[str, Binding], other: Mapping[str, Binding]) -> bool:
     return all(one[name] is array for name, array in other.items())
 
@@ -545,18 +463,15 @@ def _place(states: Sequence[Mapping[str, Binding]], state: Mapping[str, Binding]
     return next((k for k, known in enumerate(states) if _alike(state, known)), None)
 
 
-def _reach(start: Number, stop: Number, falls: bool) -> tuple[int | None, int | None]:
-    """Between which numbers the variable of a range lies."""
-    if not falls:
-        high = interval_of(stop)[1]
-        return interval_of(start)[0], None if high is None else high - 1
-    low = interval_of(stop)[0]
-    return None if low is None else low + 1, interval_of(start)[1]
-
-
-def _last(count: Number) -> int | None:
-    high = interval_of(count)[1]
-    return None if high is None else max(high - 1, 0)
+def _variable(target: ast.expr, place: tuple[int, ...] | None) -> str:
+    """What the variable of a loop is called: as the name that stands for it, if one does."""
+    if place is None:
+        return "i"
+    for k in place:
+        if not isinstance(target, (ast.Tuple, ast.List)) or k >= len(target.elts):
+            return "i"
+        target = target.elts[k]
+    return target.id if isinstance(target, ast.Name) else "i"
 
 
 @dataclass(frozen=True, slots=True)

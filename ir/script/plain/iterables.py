@@ -1,0 +1,278 @@
+"""What loops of plain Python programs run over: a number of items, and the item in each step.
+
+Ranges, arrays, `enumerate`, `zip` and `reversed` are all that, so that they nest.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ir.nodes import Buffer, Expr, Let, seq
+from ir.script.plain import library
+from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
+from ir.script.plain.calls import call
+from ir.script.plain.counting import HINT, Counting
+from ir.script.plain.expressions import Evaluator
+from ir.script.plain.frames import Named, Value, shown
+from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
+from ir.traverse import has_loads, loads, stmt_exprs, walk
+
+MAX_ITEMS = 64  # of a tuple that a loop runs over, written out one after the other
+_RANGES = ("range", "loopsat.prange")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """`count` items, of which `item` gives that for a value of the loop's variable, which starts at `first`."""
+
+    count: Number
+    item: Callable[[Number], Value]
+    reach: Interval  # between which numbers the variable lies
+    first: Number = 0
+    variable: tuple[int, ...] | None = None  # where in an item the variable itself stands
+    listed: bool = False  # whether each item is of its own kind, so that all steps are written out
+    ordered: bool = True  # whether it has an order that `reversed` turns around
+    fixed: frozenset[Buffer] = frozenset()  # what the loop must not store to, for the number of items to stay
+
+
+@dataclass(frozen=True, slots=True)
+class Iterables:
+    """Reads what a loop runs over."""
+
+    read: Evaluator
+    settled: Callable[[Value, ast.AST], Value]  # a value that later stores do not change
+
+    def of(self, node: ast.expr) -> Items:
+        """The items of an expression."""
+        if isinstance(node, Counting):
+            return self._counting(node)
+        name = self._called(node) if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Call) and name is not None:
+            if any(isinstance(a, ast.Starred) for a in node.args):
+                raise self.read.error("arguments", f"{name} is called with stars", node, "write out each argument")
+            match name:
+                case "enumerate":
+                    return self._enumerate(node)
+                case "zip":
+                    return self._zip(node)
+                case "reversed":
+                    return self._reversed(node)
+                case _:
+                    return self._range(node)
+        return self._value(node)
+
+    def step(self, items: Items, k: Number, node: ast.AST) -> Value:
+        """The item in step `k`, counted from zero."""
+        return items.item(k if same(items.first, 0) else self.read.numbers.binary("add", items.first, k, node))
+
+    def _called(self, node: ast.Call) -> str | None:
+        """Which of the functions that make iterables is called, if any."""
+        if isinstance(node.func, ast.Attribute):
+            owner = self.read.value(node.func.value)
+            if isinstance(owner, (View, Elementwise)):
+                return None
+        found = self.read.value(node.func)
+        name = library.qualified(found.value) if isinstance(found, Named) else None
+        return name if name in (*_RANGES, *library.ITERABLES) else None
+
+    # Values ----------------------------------------------------------------------------------------------------------
+
+    def _value(self, node: ast.expr) -> Items:
+        found = call(self.read, node, True) if isinstance(node, ast.Call) else self.read.value(node)
+        if isinstance(found, tuple):
+            if len(found) <= MAX_ITEMS:
+                return Items(len(found), lambda k: found[_known(k)], (0, len(found) - 1), listed=True)
+            message = f"`{shown(node)}` has {len(found)} items, which would be written out one after the other"
+            raise self.read.error("unsupported", message, node, "make an array of them, as in np.array(...)")
+        if isinstance(found, (View, Elementwise)) and found.shape:
+            array = self.settled(found, node)
+            assert isinstance(array, (View, Elementwise))
+            return self._array(array, node)
+        what = "a number" if is_number(found) or isinstance(found, (View, Elementwise)) else "neither range nor array"
+        hint = "loop over range(n), or over an array"
+        raise self.read.error("unsupported", f"`{shown(node)}` is {what}, not a range", node, hint)
+
+    def _array(self, array: Array, node: ast.expr) -> Items:
+        return Items(array.shape[0], lambda k: self.read.row(array, k, node), _steps(array.shape[0]))
+
+    # Numbers ---------------------------------------------------------------------------------------------------------
+
+    def _range(self, node: ast.Call) -> Items:
+        if node.keywords or not 1 <= len(node.args) <= 3:
+            raise self.read.error("arguments", "range takes one to three numbers", node)
+        numbers = [self._bound(a) for a in node.args]
+        step = numbers[2] if len(numbers) == 3 else 1
+        if not (interval_of(step)[0] or 0) > 0 and not (isinstance(step, int) and step < 0):
+            hint = "write `for k in range((stop - start + step - 1) // step)`, and start + k * step"
+            raise self.read.error("range", "the sign of a range's step is not known", node, hint)
+        start, stop = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+        return self._numbers(start, stop, step, node)
+
+    def _bound(self, node: ast.expr) -> Number:
+        value = self.read.number(node)
+        if not self.read.numbers.dtype_of(value).is_integer:
+            kind = self.read.numbers.dtype_of(value)
+            hint = "convert it with int(...)"
+            raise self.read.error("dtype-mismatch", f"a range is of integers, found {kind}", node, hint)
+        return self._fixed(value, node)
+
+    def _fixed(self, value: Number, node: ast.expr) -> Number:
+        """A Python int that is worked out once, before the first step."""
+        self.read.needs_value(value)
+        expr = expr_of(value)
+        if expr is not None and has_loads(expr):
+            value = self.read.program.frozen("bound", value, self.read.source.span(node))
+        if isinstance(value, Expr):  # of a range, Python makes ints
+            value = self.read.numbers.integer(value, node)
+        return value
+
+    def _numbers(self, start: Number, stop: Number, step: Number, node: ast.AST) -> Items:
+        numbers = self.read.numbers
+        falls = isinstance(step, int) and step < 0
+        up, down = (stop, start) if falls else (start, stop)
+        count: Number = numbers.binary("sub", down, up, node) if not same(up, 0) else down
+        if not (isinstance(step, int) and abs(step) == 1):
+            stride = -step if isinstance(step, int) and falls else step
+            more = numbers.binary("sub", stride, 1, node)
+            count = numbers.binary("floordiv", numbers.binary("add", count, more, node), stride, node)
+        low, high = _reach(start, stop, falls)
+
+        def within(value: Number) -> Number:
+            return replace(value, low=low, high=high) if isinstance(value, Weak) else value
+
+        if isinstance(step, int) and step == 1:
+            return Items(count, within, (low, high), start, ())
+
+        def moved(k: Number) -> Number:
+            return within(numbers.binary("add", start, numbers.binary("mul", k, step, node), node))
+
+        return Items(count, moved, _steps(count))
+
+    # Counters of `while` ---------------------------------------------------------------------------------------------
+
+    def _counting(self, node: Counting) -> Items:
+        start, stop, fixed = self._ends(node)
+        return replace(self._numbers(start, stop, node.step, node), fixed=fixed)
+
+    def _ends(self, node: Counting) -> tuple[Number, Number, frozenset[Buffer]]:
+        """First value and bound of a counter, and what the bound is read from."""
+        values = [self.read.number(node.start)]
+        lines = self.read.program.lines
+        done, wraps = len(lines.done), len(lines.wraps)
+        values.append(self.read.number(node.stop))
+        for value, part in zip(values, (node.start, node.stop), strict=True):
+            kind = self.read.numbers.dtype_of(value)
+            if not kind.is_integer or (part is node.start and isinstance(value, Expr)):
+                message = f"`{node.text}` is not supported: `{shown(part)}` is {kind}, and no Python int"
+                raise self.read.error("unsupported", message, node, HINT)
+        parts = [e for e in map(expr_of, values[1:]) if e is not None]
+        parts += [w.value for _, w in lines.wraps[wraps:] if isinstance(w, Let)]
+        parts += [e for s in walk(seq(*lines.done[done:])) for e in stmt_exprs(s)]
+        fixed = frozenset(load.buffer for part in parts for load in loads(part))
+        return self._fixed(values[0], node.start), self._fixed(values[1], node.stop), fixed
+
+    def after(self, node: Counting) -> Number:
+        """What a counter is after its loop."""
+        numbers = self.read.numbers
+        start, stop, _ = self._ends(node)
+        falls = node.step < 0
+        low, high = (stop, start) if falls else (start, stop)
+        if self._at_most(high, low):
+            return start
+        if abs(node.step) == 1 and self._at_most(low, high):
+            return stop
+        if abs(node.step) == 1:
+            return numbers.binary("min" if falls else "max", start, stop, node)
+        count = numbers.binary("max", self._numbers(start, stop, node.step, node).count, 0, node)
+        return numbers.binary("add", start, numbers.binary("mul", count, node.step, node), node)
+
+    # Iterables of iterables ------------------------------------------------------------------------------------------
+
+    def _enumerate(self, node: ast.Call) -> Items:
+        named = [k.value for k in node.keywords if k.arg == "start"]
+        if not node.args or len(node.args) + len(named) > 2 or len(named) < len(node.keywords):
+            raise self.read.error("arguments", "enumerate takes what it counts, and where it starts", node)
+        inner = self.of(node.args[0])
+        start = next((self._bound(n) for n in (*node.args[1:], *named)), 0)
+        zero = same(start, 0)
+
+        def item(k: Number) -> Value:
+            place = k if zero else self.read.numbers.binary("add", start, k, node)
+            return place, self.step(inner, k, node)
+
+        variable = (0,) if zero else None
+        return replace(inner, item=item, first=0, reach=_steps(inner.count), variable=variable, ordered=False)
+
+    def _zip(self, node: ast.Call) -> Items:
+        strict = any(k.arg == "strict" and self.read.condition(k.value) is not False for k in node.keywords)
+        if not node.args or any(k.arg != "strict" for k in node.keywords):
+            raise self.read.error("arguments", "zip takes what it runs over", node)
+        parts = [self.of(a) for a in node.args]
+        counts = [p.count for p in parts]
+        if strict and not all(same(c, counts[0]) for c in counts):
+            raise self.read.error("shape", "what zip runs over is not known to be of the same length", node)
+        count = self._least(counts, node)
+        listed = any(p.listed for p in parts)
+        if listed and (not isinstance(count, int) or count > MAX_ITEMS):
+            hint = "make an array of the items that are written out, as in np.array(...)"
+            raise self.read.error("unsupported", "a tuple runs beside more items than can be written out", node, hint)
+        if all(same(p.first, parts[0].first) for p in parts):
+            lows, highs = zip(*(p.reach for p in parts), strict=True)
+            low = max((v for v in lows if v is not None), default=None)
+            reach = low, min((v for v in highs if v is not None), default=None)
+            variable = next(((k, *p.variable) for k, p in enumerate(parts) if p.variable is not None), None)
+            found = Items(count, lambda v: tuple(p.item(v) for p in parts), reach, parts[0].first, variable)
+        else:
+            found = Items(count, lambda k: tuple(self.step(p, k, node) for p in parts), _steps(count))
+        return replace(found, listed=listed, ordered=False)
+
+    def _least(self, counts: Sequence[Number], node: ast.AST) -> Number:
+        found = counts[0]
+        for other in counts[1:]:
+            if self._at_most(found, other):
+                continue
+            found = other if self._at_most(other, found) else self.read.numbers.binary("min", found, other, node)
+        return found
+
+    def _reversed(self, node: ast.Call) -> Items:
+        if len(node.args) != 1 or node.keywords:
+            raise self.read.error("arguments", "reversed takes a range or an array", node)
+        inner = self.of(node.args[0])
+        if not inner.ordered:
+            message = f"`{shown(node.args[0])}` cannot be reversed, in Python either"
+            raise self.read.error("arguments", message, node, "reverse each array, as in zip(x[::-1], y[::-1])")
+        numbers = self.read.numbers
+        last = numbers.binary("sub", inner.count, 1, node)
+        reach = _steps(inner.count)
+
+        def item(k: Number) -> Value:
+            back = numbers.binary("sub", last, k, node)
+            back = replace(back, low=reach[0], high=reach[1]) if isinstance(back, Weak) else back
+            return self.step(inner, back, node)
+
+        return replace(inner, item=item, first=0, reach=reach, variable=None)
+
+    def _at_most(self, a: Number, b: Number) -> bool:
+        return same(a, b) or self.read.program.at_most(a, b, self.read.numbers.typer)
+
+
+def _known(k: Number) -> int:
+    assert isinstance(k, int)
+    return k
+
+
+def _steps(count: Number) -> Interval:
+    """Between which numbers those of the steps lie."""
+    high = interval_of(count)[1]
+    return 0, None if high is None else max(high - 1, 0)
+
+
+def _reach(start: Number, stop: Number, falls: bool) -> Interval:
+    """Between which numbers the variable of a range lies."""
+    if not falls:
+        high = interval_of(stop)[1]
+        return interval_of(start)[0], None if high is None else high - 1
+    low = interval_of(stop)[0]
+    return None if low is None else low + 1, interval_of(start)[1]

@@ -1,0 +1,50 @@
+"""Plain Python functions read as programs and run by the interpreter."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from ir import interpret, verify
+from ir.dtypes import DType
+from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
+from ir.script.plain.translate import Plain, translate
+
+
+def kind(value: Any, open_ints: bool) -> ArgumentType:
+    if isinstance(value, np.ndarray):
+        return ArrayType(value.shape, DType(value.dtype.name))
+    if isinstance(value, np.generic):
+        return ScalarType(DType(value.dtype.name))
+    if type(value) is float or (open_ints and type(value) is int):
+        return ScalarType(DType.FLOAT64 if type(value) is float else DType.INT64, True)
+    return Known(value)
+
+
+def read(function: Any, args: tuple[Any, ...], open_ints: bool = False) -> Plain:
+    names = function.__code__.co_varnames
+    return translate(function, {n: kind(a, open_ints) for n, a in zip(names, args, strict=False)})
+
+
+def run(function: Any, args: tuple[Any, ...]) -> Any:
+    """What the interpreter computes for the program of a function."""
+    plain = read(function, args)
+    verify(plain.func)
+    given = [a for a in copy.deepcopy(args) if not isinstance(kind(a, False), Known)]
+    outputs = [np.zeros([int(e.value) for e in b.shape], b.dtype.numpy) for b in plain.func.params[len(given) :]]  # pyright: ignore
+    found = interpret(plain.func, *given, *outputs)
+    order = [b.name for b in plain.func.buffers if b.name in plain.results]
+    values = [found[order.index(name)] for name in plain.results]
+    return values[0] if plain.single else tuple(values)
+
+
+def assert_same(found: Any, wanted: Any) -> None:
+    if isinstance(wanted, tuple):
+        assert len(found) == len(wanted)
+        for one, other in zip(found, wanted, strict=True):
+            assert_same(one, other)
+        return
+    assert np.asarray(found).dtype.kind == np.asarray(wanted).dtype.kind
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
