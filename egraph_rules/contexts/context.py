@@ -305,7 +305,7 @@ class Contexts:
             self.effects.bounded(f.known, loop.body, f.domain),
             still_held(self, f, loop.body, domain),
         )
-        written = {(b, v): r for (b, v), r in f.known.items() if b in body.may and v.same(TRUE)}
+        written = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
         if written and self._defines(f, loop.body, domain):
             known = held.joined(known, written)
         conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
@@ -368,7 +368,7 @@ class Contexts:
         followed = {b: r for b, r in done.must.items() if b not in self._defined and b.dtype is not DType.BOOL}
         if not (self._decides and followed and self._defines(f, stmt, f.domain)):
             return told
-        kept = {(b, v): r for (b, v), r in f.known.items() if b in done.may and v.same(TRUE)}
+        kept = {(b, v): r for (b, v), r in f.known.items() if b in done.may and held.says_defined(b, v)}
         return held.joined(told, kept, {(b, TRUE): r for b, r in followed.items()})
 
     def _stored_number(self, facts: int, stmt: Stmt) -> Contents:

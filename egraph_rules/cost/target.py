@@ -74,7 +74,7 @@ class Target:
     store: float = 1.0
     arith: float = 0.25
     division: float = 1.0
-    special: float = 1.5
+    special: float = 4.0
     slow_function: float = 35.0
     index: float = 0.2
     binding: float = 0.0

@@ -140,10 +140,17 @@ class _Descent:
         self.trace = trace
         self.classes: dict[Place, ClassId] = {p: at for at, ps in trace.extractor.places.items() for p in ps}
         self.edges: Edges = defaultdict(list, trace.edges)
+        self.noops: set[ClassId] = {row.inputs[0] for row in trace.extractor.tables["noop"]}
 
     def visit(self, part: Part, at: Place, choice: Choice, env: Names, wrap: Wrap) -> Iterator[Move]:
         """The programs after each rewrite of a part, whose final form is the choice."""
         path = self._path(part, at, choice, env)
+        alone = self._alone(part, at, choice) if path is None else None
+        if alone is not None:
+            dropped, place, kept = alone
+            yield *self._nothing(dropped, place, env), wrap(printed(kept, env))
+            yield from self.visit(kept, Place(at.facts, kept.number, at.permissions), choice, env, wrap)
+            return
         if path is None:
             yield (
                 GROUPED,
@@ -157,11 +164,27 @@ class _Descent:
             part, at = new, Place(at.facts, new.number, at.permissions)
         if choice.kind == "skip":
             if part.number != 0:
-                dead = self.trace.contexts.only_writes_dead(at.facts, at.permissions, part.stmt)
-                fact = "what it writes is overwritten, arbitrary or unused afterwards" if dead else "no effect here"
-                yield "noop.dead" if dead else "noop.is_skip", line(part, env), fact, wrap(SKIP)
+                yield *self._nothing(part, at, env), wrap(SKIP)
             return
         yield from self._inside(part, at, choice, env, wrap)
+
+    def _nothing(self, part: Part, at: Place, env: Names) -> tuple[str, str, str]:
+        """The rule by which a part does nothing, the part, and the fact behind it."""
+        dead = self.trace.contexts.only_writes_dead(at.facts, at.permissions, part.stmt)
+        fact = "what it writes is overwritten, arbitrary or unused afterwards" if dead else "no effect here"
+        return "noop.dead" if dead else "noop.is_skip", line(part, env), fact
+
+    def _alone(self, part: Part, at: Place, choice: Choice) -> tuple[Part, Place, Part] | None:
+        """The part of a sequence that does nothing, where it stands, and the other one, if that is what was chosen."""
+        if not isinstance(part.stmt, Seq) or len(part.parts) != 2:
+            return None
+        for place, dropped, kept in zip(
+            places_inside(part, at, self.trace.contexts), part.parts, part.parts[::-1], strict=True
+        ):
+            alone = self.classes.get(Place(at.facts, kept.number, at.permissions))
+            if alone == choice.origin and self.classes.get(place) in self.noops:
+                return dropped, place, kept
+        return None
 
     def _inside(self, part: Part, at: Place, choice: Choice, env: Names, wrap: Wrap) -> Iterator[Move]:
         inner = self.trace.rebuilder.scope_of(choice, env) if choice.kind in ("for", "let") else env

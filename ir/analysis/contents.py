@@ -65,7 +65,12 @@ def is_idle(buffer: Buffer, value: Value) -> bool:
 
     It yields to whoever wants to leave something else there.
     """
-    return isinstance(value, Undef) or (buffer.dtype is not DType.BOOL and value.same(TRUE))
+    return isinstance(value, Undef) or says_defined(buffer, value)
+
+
+def says_defined(buffer: Buffer, value: Value) -> bool:
+    """Whether a value is none, but the condition that elements are not arbitrary; of truths it is the value `True`."""
+    return buffer.dtype is not DType.BOOL and value.same(TRUE)
 
 
 def stored(indices: tuple[Expr, ...], value: Expr) -> Value | None:
