@@ -20,12 +20,14 @@ from ir.testing.counterexample import shown_value
 from ir.testing.draw import Search
 from ir.testing.equivalence import nothing_compared
 from ir.testing.inputs import inputs
+from ir.traverse import shape_vars
 from lower.check.kernels import Array, Reference, compare, reference, written
 from lower.nest.normalize import normalize
 from lower.runtime.callable import Kernel
 
 _FAR = 3  # one in so many inputs is around 1000, of several magnitudes, and so on
 _WORK = 300_000  # of the search for those that satisfy assumptions, in expressions
+_PAST_TILES = (17, 33)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,17 @@ def check_kernel(
 
 
 def _of_all_kinds(func: PrimFunc, sizes: Mapping[str, Scalar] | None, seed: int, count: int) -> Iterator[Inputs]:
-    """Inputs of several magnitudes, tight, around 1000: what is drawn to become simple lies near zero."""
+    """Inputs of several magnitudes, tight, around 1000: what is drawn to become simple lies near zero.
+
+    For every other one, open sizes are past the first tiles of 8 and 16.
+    """
     kinds = [spread for spread in reversed(SPREADS.values()) if spread != NEAR_ZERO]
+    given = dict(sizes or {})
+    left = [v.name for v in shape_vars(func) if v.name not in given]
     for k in range(count):
+        large = dict.fromkeys(left, _PAST_TILES[k // 2 % len(_PAST_TILES)]) if k % 2 else {}
         with suppress(LoopsatError):
-            yield random_inputs(func, np.random.default_rng((seed, k)), sizes, kinds[k % len(kinds)], _WORK)
+            yield random_inputs(func, np.random.default_rng((seed, k)), given | large, kinds[k % len(kinds)], _WORK)
 
 
 def _told(inputs: Inputs, expected: Reference, found: Mapping[str, Array], wrong: list[str]) -> str:
