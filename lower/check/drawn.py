@@ -20,7 +20,7 @@ from ir.testing.counterexample import shown_value
 from ir.testing.draw import Search
 from ir.testing.equivalence import nothing_compared
 from ir.testing.inputs import inputs
-from ir.traverse import shape_vars
+from ir.traverse import free_vars
 from lower.check.kernels import Array, Reference, compare, reference, written
 from lower.nest.normalize import normalize
 from lower.runtime.callable import Kernel
@@ -110,7 +110,8 @@ def _of_all_kinds(func: PrimFunc, sizes: Mapping[str, Scalar] | None, seed: int,
     """
     kinds = [spread for spread in reversed(SPREADS.values()) if spread != NEAR_ZERO]
     given = dict(sizes or {})
-    left = [v.name for v in shape_vars(func) if v.name not in given]
+    of_shapes = {v.name for buffer in func.buffers for extent in buffer.shape for v in free_vars(extent)}
+    left = sorted(of_shapes - given.keys())
     for k in range(count):
         large = dict.fromkeys(left, _PAST_TILES[k // 2 % len(_PAST_TILES)]) if k % 2 else {}
         with suppress(LoopsatError):
