@@ -402,9 +402,9 @@ def viterbi(E, A):
     return jnp.concatenate([E[:1], r])
 
 
-def image_gradient_hist(A):
-    gx = A[1:-1, 2:] - A[1:-1, :-2]
-    gy = A[2:, 1:-1] - A[:-2, 1:-1]
+def image_gradient_hist(I_):
+    gx = I_[1:-1, 2:] - I_[1:-1, :-2]
+    gy = I_[2:, 1:-1] - I_[:-2, 1:-1]
     m = jnp.sqrt(gx * gx + gy * gy)
     return jnp.zeros(8, jnp.float32).at[jnp.minimum(jnp.floor(m * 2).astype(jnp.int32), 7)].add(m)
 
