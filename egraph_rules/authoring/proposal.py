@@ -130,6 +130,11 @@ class Here:
         """Whether a step of a reduction leaves its element as it is, since what it adds is neutral."""
         return self.contexts.adds_nothing(self.facts, store)
 
+    def never(self, states: Callable[[], isl.Set]) -> bool:
+        """Whether none of some states, a params set, can be here."""
+        found = self.ask(lambda: states().intersect(self.domain))
+        return found is not None and pb.within_budget(found.is_empty, False)
+
     def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
         """A set computed by isl, or None when that takes too many steps."""
         return None if self.contexts.over() else pb.within_budget(question, None)

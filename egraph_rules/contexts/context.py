@@ -352,9 +352,7 @@ class Contexts:
         domain = f.domain.intersect(LoopSets.of(loop).may)
         if domain.is_empty():
             return IMPOSSIBLE
-        known = {(b, v): r for (b, v), r in f.known.items() if b not in written and held.reads(v).isdisjoint(written)}
-        conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, written))
-        return self.add_facts(replace(f.entering(loop), domain=domain, known=known, conditions=conditions))
+        return self.add_facts(replace(f.untouched(written).entering(loop), domain=domain))
 
     def _after(self, facts: int, stmt: Stmt) -> Contents:
         """What is known once a statement has run."""

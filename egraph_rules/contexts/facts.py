@@ -79,6 +79,14 @@ class Facts:
         """The same in the body of a loop, for a place that knows of no second prover."""
         return replace(self, scope=(*self.scope, loop.var), trips=(*self.trips, Trip.of(loop)), assumed=())
 
+    def untouched(self, written: Collection[Buffer]) -> Facts:
+        """The same without what is known of, or by, buffers that are written."""
+        known = {
+            (b, v): r for (b, v), r in self.known.items() if b not in written and held.reads(v).isdisjoint(written)
+        }
+        conditions = tuple((c, v) for c, v in self.conditions if not reads_any(c, written))
+        return replace(self, known=known, conditions=conditions)
+
     def same(self, other: Facts) -> bool:
         """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
         return (

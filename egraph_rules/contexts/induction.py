@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from egraph_rules.contexts.facts import Facts, reads_any
+from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ids import IMPOSSIBLE
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
@@ -33,7 +33,8 @@ def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set) -> Con
         if not isinstance(value, Const) or buffer not in written or held.is_condition(buffer, value):
             continue
         if _combines(stmt, buffer, numbers - written):
-            here = contexts.add_facts(_meanwhile(f, written, {(buffer, value): region}, domain))
+            rest = f.untouched(written)
+            here = contexts.add_facts(replace(rest, domain=domain, known=rest.known | {(buffer, value): region}))
             if _keeps(contexts, here, stmt, buffer, value, region):
                 out[buffer, value] = region
     return out
@@ -44,13 +45,6 @@ def _combines(stmt: Stmt, buffer: Buffer, numbers: Collection[Buffer]) -> bool:
     stores = [s for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
     read = [{load.buffer for load in loads(s.value)} for s in stores]
     return all(buffer in r for r in read) and any(not r.isdisjoint(numbers) for r in read)
-
-
-def _meanwhile(f: Facts, written: Collection[Buffer], claim: Contents, domain: isl.Set) -> Facts:
-    """What holds all the time while a statement runs, if a claim does: of what it writes nothing else is known."""
-    known = {(b, v): r for (b, v), r in f.known.items() if b not in written and held.reads(v).isdisjoint(written)}
-    conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, written))
-    return replace(f, domain=domain, known=known | claim, conditions=conditions)
 
 
 def _keeps(contexts: Contexts, facts: int, stmt: Stmt, buffer: Buffer, value: Const, region: isl.Set) -> bool:

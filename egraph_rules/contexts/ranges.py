@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.elements import told
-from ir.arith import ArithmeticFault, fold_binary, fold_unary
+from ir.arith import ArithmeticFault, fold_binary, fold_unary, rounded
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import is_plain
@@ -86,8 +86,8 @@ class Ranges:
             case Unary(op=op, operand=a) if expr.dtype is a.dtype:
                 return self._function(op, self.of(facts, a), expr.dtype)
             case Cast(operand=a) if a.dtype.is_integer or a.dtype is DType.BOOL:
-                ends = intervals.bounds(a, self._contexts.facts(facts).domain)
-                return _rounded(ends, expr.dtype)
+                low, high = intervals.bounds(a, self._contexts.facts(facts).domain)
+                return rounded(low, expr.dtype), rounded(high, expr.dtype)
             case Select(cond=cond, then=a, other=b):
                 truth = self._contexts.truth(facts, cond)
                 arms = [arm for arm, chosen in ((a, truth is not False), (b, truth is not True)) if chosen]
@@ -190,11 +190,6 @@ def _image(op: UnaryOp, x: float, dtype: DType, otherwise: float) -> float:
     except ArithmeticFault:
         return otherwise
     return otherwise if math.isnan(found) else found
-
-
-def _rounded(ends: tuple[int, int], dtype: DType) -> Ends:
-    low, high = (float(dtype.numpy.type(float(end))) for end in ends)
-    return low, high
 
 
 def _meet(a: Ends, b: Ends) -> Ends:

@@ -186,8 +186,7 @@ def _join(stmts: list[Stmt], last: Stmt, here: Here) -> bool:
 
 def _commute(one: Stmt, other: Stmt, here: Here) -> bool:
     """Whether no statement touches what the other writes."""
-    found = here.ask(lambda: clash(here.effects(one), here.effects(other)).intersect(here.domain))
-    return found is not None and pb.within_budget(found.is_empty, False)
+    return here.never(lambda: clash(here.effects(one), here.effects(other)))
 
 
 def joined(first: Stmt, second: Stmt, here: Here) -> Stmt | None:

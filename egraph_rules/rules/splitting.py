@@ -92,7 +92,7 @@ def by_period(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, For) or stmt.kind != "serial" or not _is_of_steps(stmt, here):
         return
     first, count = here.constant(stmt.start), here.constant(stmt.extent)
-    period = next(iter(_periods(stmt)), None)
+    period = next(_periods(stmt), None)
     if first is None or count is None or period is None or count % period or count <= period:
         return
     dtype = stmt.var.dtype

@@ -54,12 +54,8 @@ def reduction(
     dtype: DType,
     translator: Translator,
     size: Callable[[Linear], JaxExpr],
-    function: str = "",
 ) -> Value:
-    """`value` combined by `op` over the `reduced` axes, where `mask` holds.
-
-    `function`, where given, is what takes the place of the function of JAX, as its first argument.
-    """
+    """`value` combined by `op` over the `reduced` axes, where `mask` holds."""
     present = {a.var for a in (*value.axes, *(() if mask is None else mask.axes))}
     missing = [a for a in reduced if a.var not in present]
     if missing and op == "add":
@@ -82,8 +78,7 @@ def reduction(
     if op in ("min", "max") and not all(value.axes[d].extent.is_const for d in over):
         options["initial"] = neutral(op, dtype).code
     kept = tuple(a for d, a in enumerate(value.axes) if d not in over)
-    arguments = [*([_FUNCTIONS[op]] if function else []), typed(value, dtype).code]
-    return Value(call(function or _FUNCTIONS[op], *arguments, **options), kept)
+    return Value(call(_FUNCTIONS[op], typed(value, dtype).code, **options), kept)
 
 
 def _count(axis: Axis, dtype: DType, size: Callable[[Linear], JaxExpr]) -> Value:

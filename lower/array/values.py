@@ -89,12 +89,6 @@ _CALLS: dict[str, str] = {
     "trunc": "jnp.trunc",
 }
 
-WITH_NAN = '''
-def with_nan(extreme, x, **options):
-    """The extreme of x, or NaN where one is among x: XLA drops it where devices of a CPU exchange extremes."""
-    return jnp.where(jnp.any(jnp.isnan(x), axis=options.get("axis")), jnp.nan, extreme(x, **options))
-'''
-
 TRUNCDIV = '''
 def truncdiv(a, b):
     """Integer quotient rounded toward zero."""

@@ -92,7 +92,6 @@ def emit_function(
     checks: bool = False,
     target: Target = CPU,
     donate: Donate = False,
-    keep_nan: bool = False,
     floats: Floats = DEFAULT_FLOATS,
     precision: Precision = HIGHEST,
     without: frozenset[str] = frozenset(),
@@ -104,12 +103,11 @@ def emit_function(
 
     `floats` are the freedoms that forms may take, `precision` is that of products of float32 arrays, and `without` are
     names and families of forms (`lower/runtime/switches.py`) that are switched off.
-    `keep_nan` looks for NaN besides in floats of which an extreme is taken, for devices that lose it in exchanges.
 
     Raises:
         LowerError: `donate` names what is no written parameter.
     """
-    built = _built(func, checks, target, donate, keep_nan, Policy(floats, precision, without))
+    built = _built(func, checks, target, donate, Policy(floats, precision, without))
     module, main, checked = built.module, built.main, built.checked
     return Emitted(
         main.given,
@@ -133,7 +131,7 @@ def emit_function(
 @exclusive
 def array_program(func: PrimFunc, target: Target = CPU, policy: Policy | None = None) -> Module:
     """The array program of a function, as `emit_function` prints it."""
-    return _built(func, False, target, False, False, policy or Policy()).module
+    return _built(func, False, target, False, policy or Policy()).module
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +144,12 @@ class _Built:
     assumptions: tuple[str, ...]
 
 
-def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, keep_nan: bool, policy: Policy) -> _Built:
+def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, policy: Policy) -> _Built:
     written = func.as_written
     refined = written is not func
 
     def lowered(form: PrimFunc, checks: bool) -> _Emitter:
-        return _lowered(form, checks, target, replace(policy, withheld={}), keep_nan)
+        return _lowered(form, checks, target, replace(policy, withheld={}))
 
     asked = demanded(func)
     main = lowered(asked if checks and not refined else func, checks and not refined)
@@ -171,24 +169,23 @@ def _built(func: PrimFunc, checks: bool, target: Target, donate: Donate, keep_na
 
 def piece_of(func: PrimFunc, target: Target = CPU, floats: Floats = DEFAULT_FLOATS) -> Piece:
     """A program as a function that a module of another form can take its derivatives from."""
-    return _lowered(func, False, target, Policy(floats), keep_nan=False).piece()
+    return _lowered(func, False, target, Policy(floats)).piece()
 
 
 def program_piece(func: PrimFunc, target: Target, policy: Policy, name: str) -> tuple[Piece, tuple[str, ...]]:
     """A program as a function of a module under a name, and the form that each of its statements took."""
-    written = _lowered(func, False, target, policy, keep_nan=False)
+    written = _lowered(func, False, target, policy)
     return replace(written.piece(), name=name), (*written.report, *written.program.notes)
 
 
-def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy, keep_nan: bool) -> _Emitter:
+def _lowered(func: PrimFunc, checks: bool, target: Target, policy: Policy) -> _Emitter:
     nests = as_it_will_run(func, target, policy, checks)
-    return _Emitter(nests.program, nests.planned, target, keep_nan, nests.facts)
+    return _Emitter(nests.program, nests.planned, target, nests.facts)
 
 
 class _Emitter:
-    def __init__(self, program: Program, schedule: Plan, target: Target, keep_nan: bool, facts: Facts) -> None:
+    def __init__(self, program: Program, schedule: Plan, target: Target, facts: Facts) -> None:
         self.target = target
-        self.keep_nan = keep_nan
         self.program = program
         self.translate = ExactTranslator if program.policy.exact else Translator
         self.plan = schedule
@@ -449,7 +446,7 @@ class _Emitter:
         passed_on = statement.buffer not in self.func.buffers and statement.buffer in self.readers
         writer = StatementWriter(
             job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
-            self.keep_nan, behind, passed_on, statement.position in self.pinned, self.facts,
+            behind, passed_on, statement.position in self.pinned, self.facts,
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers

@@ -9,7 +9,7 @@ from ruff_api import FormatOptions, format_string
 
 from ir.naming import lengthened
 from lower.array.exact_values import EXACT_HELPERS
-from lower.array.values import TRUNCDIV, WITH_NAN
+from lower.array.values import TRUNCDIV
 from lower.emission.in_place_conditional import BETWEEN, CHOSEN, GIVEN
 from lower.instructions.argmax import FIRST_BEST, LAST_BEST
 from lower.instructions.cholesky import CHOLESKY
@@ -39,7 +39,6 @@ WIDTH = 120  # of source lines
 LONG = 10_000  # characters of a line that the formatter, which is recursive, may not have the stack for
 LIBRARY = {
     "truncdiv": TRUNCDIV,
-    "with_nan": WITH_NAN,
     "windows": WINDOWS,
     "banded": BANDED_SOURCE,
     **HELPERS,

@@ -70,7 +70,6 @@ class ValueWriter:
         target: Target,
         policy: Policy,
         only: Collection[Buffer] = (),
-        keep_nan: bool = False,
         behind: Collection[Buffer] = (),
         passed_on: bool = False,
         pinned: bool = False,
@@ -81,7 +80,6 @@ class ValueWriter:
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
         self.target = target
         self.policy = policy
-        self.keep_nan = keep_nan
         self.finite = finite
         self.recall = Recall(scope, names, only)
         self.results: list[Known] = []
@@ -532,9 +530,7 @@ class ValueWriter:
         if reduced:
             self._note(f"{op} reduction over {axis_names(reduced)}")
         value = self.translator.expr(expr)
-        function = "with_nan" if self.keep_nan and op in ("min", "max") and expr.dtype.is_float else ""
-        self.helpers |= {function} - {""}
-        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size, function)
+        return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
 
     def _known(self, load: Load) -> Known | None:
         return self.recall.loaded(load, self.job)

@@ -197,10 +197,6 @@ def truncdiv(a: Array, b: Array) -> Array:
     return np.where(a % b != 0, np.where((a < 0) != (b < 0), a // b + 1, a // b), a // b).astype(a.dtype)
 
 
-def with_nan(extreme: Any, x: Array, **options: Any) -> Array:
-    return extreme(x, **options)
-
-
 def prefix_sums(x: Array) -> Array:
     return np.cumsum(x, axis=-1, dtype=x.dtype)
 
@@ -340,7 +336,7 @@ def sticky(x: Array, cut: int) -> Array:
 LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
-        truncdiv, with_nan, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
+        truncdiv, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
         filtered_in_blocks, response, response_in_parts, windows, banded, reduce_ranges, reduce_rows, cholesky_factor,
         loop_between, chosen, first_best, last_best, rounded, late, lesser, greater, as_bfloat16, as_float16, sticky,
     )

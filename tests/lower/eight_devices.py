@@ -403,7 +403,7 @@ def test_explicit_axes_are_those_of_the_callers_programs() -> None:
 
 @pytest.mark.parametrize("op", ["max", "min"])
 def test_xla_loses_nan_where_cpu_devices_exchange_extremes(op: str, line: Mesh) -> None:
-    """The defect that `with_nan` is for, in JAX alone; when this fails, that helper is not needed any more."""
+    """The defect that `all_max` and `all_min` are for, in JAX alone; when this fails, they are not needed any more."""
     A = np.arange(32, dtype="float32").reshape(2, 16)
     A[1, 5] = np.nan
     sharded = jax.device_put(A, jax.sharding.NamedSharding(line, P(None, "x")))
