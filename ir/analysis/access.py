@@ -50,6 +50,7 @@ from ir.traverse import buffers_written, children, loads, shape_vars
 # A path with more alternatives than this loses facts instead of time.
 _MAX_PIECES = 32
 _BUDGET = "the proof needs too many steps"
+_NOT_LINEAR = "the bound is not linear in the names in scope, and no condition around it says that it is respected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class UnprovenAccess:
     text: str
     reason: str
     span: Span | None = None
+    linear: bool = True  # whether no product of names was in the way, which sizes that are numbers would take out of it
 
     def __str__(self) -> str:
         place = "" if self.span is None else f"{self.span}: "
@@ -376,9 +378,8 @@ class _Checker:
             reason = self._axis(kind, buffer, indices, axis, span, facts)
             if reason:
                 text = f"{buffer.name}[{', '.join(map(to_script, indices))}]"
-                self.unproven.append(
-                    UnprovenAccess(kind, buffer, text, f"index {axis} is {to_script(index)}; {reason}", span)
-                )
+                why, linear = f"index {axis} is {to_script(index)}; {reason}", reason is not _NOT_LINEAR
+                self.unproven.append(UnprovenAccess(kind, buffer, text, why, span, linear))
                 return
 
     def _axis(
@@ -428,7 +429,7 @@ class _Checker:
         data = sorted(self.tainted & {v.name for v in self.names.variables(index)})
         if data:
             return f"the value of {data[0]} is not known before run time"
-        return "the bound is not linear in the names in scope, and no condition around it says that it is respected"
+        return _NOT_LINEAR
 
     # Assumptions -----------------------------------------------------------------------------------------------------
 

@@ -58,6 +58,7 @@ from ir.printing.printer import to_script
 from ir.program.calls import size_arguments, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.sections import Section, passed
+from ir.semantics.small_sizes import check_small_sizes
 from ir.traverse import results_of, shape_vars, substitute_expr
 
 _LOOP_KINDS: tuple[str, ...] = get_args(LoopKind)
@@ -113,9 +114,12 @@ def verify(func: PrimFunc, *, allow_stray_loads: bool = False, words: Words = DI
     """
     try:
         _WellFormed(func).check()
-        found = Verified(check_accesses(with_section_checks(func), allow_stray_loads=allow_stray_loads, words=words))
+        checked = with_section_checks(func)
+        unproven = check_accesses(checked, allow_stray_loads=allow_stray_loads, words=words)
+        if not all(access.linear for access in unproven):
+            check_small_sizes(checked, allow_stray_loads=allow_stray_loads, words=words)
         func.vouched()
-        return found
+        return Verified(unproven)
     except RecursionError as error:
         message = f"{func.name} is nested too deeply to be checked"
         raise VerifyError("too-deep", message, func.span, help="split the expression or the loops") from error

@@ -231,7 +231,20 @@ def test_products_of_scalars_are_compared_as_they_stand():
     assert "not linear" in left.reason
     ring = 'n: T.int32, A: T.Buffer((n,), "float32")'
     assert check("for i in range(99):\n    if n > 0:\n        A[i % n] = 0.0", ring) == Verified(())
-    assert len(check("for i in range(99):\n    if n > 0:\n        A[i % (n + 1)] = 0.0", ring).unproven) == 1
+    beyond = refused("for i in range(99):\n    if n > 0:\n        A[i % (n + 1)] = 0.0", ring)
+    assert witness(beyond) == {"i": 1} and "this is at n = 1" in beyond.notes
+
+
+@pytest.mark.parametrize(
+    ("index", "extent", "right"),
+    [("i * n // 2", "n", "n <= 2"), ("i * n + j", "n * m", "n == m"), ("j * m + i", "n * m", "n == m")],
+)
+def test_products_of_sizes_are_tried_with_small_numbers(index: str, extent: str, right: str):
+    loops = f"for i, j in T.grid(n, m):\n    A[{index}] = 0.0"
+    params = f'n: T.int32, m: T.int32, A: T.Buffer(({extent},), "float32")'
+    error = refused(loops, params)
+    assert error.code == "store-out-of-bounds" and error.notes[-1].startswith("this is at n = ")
+    assert len(check(f"T.assume({right})\n{loops}", params).unproven) == 1
 
 
 # Data ----------------------------------------------------------------------------------------------------------------
@@ -248,7 +261,7 @@ DATA = 'A: T.Buffer(16, "float32"), B: T.Buffer(16, "float32"), idx: T.Buffer(16
         ("if A[0] > 0.0:\n    B[16] = 0.0", "B[16]", "stands under `A[0] > 0.0`"),
         ("for i in range(idx[0]):\n    B[i] = 0.0", "B[i]", "the range of i is not known"),
         ("for i in range(16):\n    if idx[i] < 16:\n        B[idx[i]] = 0.0", "B[idx[i]]", "contents of idx"),
-        ("for i in range(4):\n    B[i * n] = 0.0", "B[i * n]", "not linear"),
+        ("T.assume(0 <= n and n * n <= 16)\nfor i in range(n):\n    B[i * n] = 0.0", "B[i * n]", "not linear"),
     ],
 )
 def test_what_depends_on_data_is_listed(body: str, text: str, reason: str):
