@@ -27,7 +27,7 @@ from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.ranges import Ranges
-from egraph_rules.contexts.spoiling import few, less, relied, same_regions, told_of
+from egraph_rules.contexts.spoiling import few, less, relied, same_regions, there, told_of
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
@@ -213,6 +213,7 @@ class Contexts:
 
         Domains are shared, since questions about values of variables have one answer for each.
         """
+        facts = replace(facts, known={k: there(r, self._box(k[0]), facts.domain) for k, r in facts.known.items()})
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
         for known in self._alike_facts.get((home, told), ()):
             if self._facts[known].same(facts):

@@ -14,6 +14,7 @@ from ir.nodes import Buffer
 from ir.presburger import sets as pb
 
 _MAX_PIECES = 16
+_WHOLE = 2  # pieces of what is known that are kept as they are
 _MAX_JOINED = 24
 
 K = TypeVar("K")
@@ -67,3 +68,11 @@ def few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:
     if _MAX_PIECES // 2 < region.n_basic_set() <= _MAX_JOINED:
         region = region.coalesce()
     return region if region.n_basic_set() <= pieces else pb.hull(region)
+
+
+def there(region: isl.Set, box: isl.Set, domain: isl.Set) -> isl.Set:
+    """A region in which something is known, as far as there are such elements and such values of variables.
+
+    Loops take away what other iterations write: of what is left, most of the pieces would be neither.
+    """
+    return region if region.n_basic_set() <= _WHOLE else region.intersect(box).intersect_params(domain).coalesce()
