@@ -15,8 +15,8 @@ from lower.runtime import kept
 from profiles import NIGHTLY
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
-settings.register_profile("dev", max_examples=20, deadline=None, suppress_health_check=_QUIET)
-settings.register_profile("ci", max_examples=15, deadline=None, derandomize=True, suppress_health_check=_QUIET)
+settings.register_profile("dev", max_examples=10, deadline=None, suppress_health_check=_QUIET)
+settings.register_profile("ci", max_examples=8, deadline=None, derandomize=True, suppress_health_check=_QUIET)
 settings.register_profile(NIGHTLY, max_examples=2000, deadline=None, suppress_health_check=_QUIET)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 

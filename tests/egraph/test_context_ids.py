@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import cast
 
+import islpy as isl
 import pytest
 
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
+from egraph_rules.contexts.spoiling import there
 from ir import parse
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import For, Let, Seq, Stmt
@@ -79,3 +81,12 @@ def test_within_a_binding_each_place_has_its_own_id(contexts: Contexts) -> None:
     let = cast(Let, body("with T.LetStmt(B[n]) as x:\n    B[n] = 1\n    A[0] = x + B[n]"))
     inside = contexts.let(root(contexts), let)
     assert between(contexts, inside, stmt_children(let)[0]) != inside
+
+
+def test_what_is_known_is_kept_where_there_are_such_elements_and_such_values() -> None:
+    region = isl.Set("[i] -> { [x] : i >= 0 and (x <= -2 or 3 <= x <= 5 or (x >= 8 and i > 3) or (i < 9 and x = 6)) }")
+    box, domain = isl.Set("{ [x] : 0 <= x < 8 }"), isl.Set("[i] -> { : 0 <= i < 4 }")
+    kept = there(region, box, domain)
+    assert kept.is_equal(region.intersect(box).intersect_params(domain))
+    assert kept.n_basic_set() == 1 < region.n_basic_set()
+    assert there(domain, box, domain) is domain  # what has few pieces stays as it is

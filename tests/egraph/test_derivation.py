@@ -34,7 +34,7 @@ def check(func: PrimFunc) -> None:
     assert current == result.best
 
 
-@few(6)
+@few(3)
 @given(programs())
 def test_chains_of_random_programs(func: PrimFunc) -> None:
     check(func)

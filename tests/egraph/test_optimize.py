@@ -423,6 +423,33 @@ def test_long_programs_are_searched_like_short_ones() -> None:
     assert count(result.best.body, If) == 0
 
 
+BLOCKED = """
+@T.prim_func
+def conv(X: T.Buffer((3, 6, 6, 4), "float32"), W: T.Buffer((3, 3, 3, 3, 4, 4), "float32"),
+         Y: T.Buffer((3, 6, 6, 4), "float32")):
+    C = T.alloc_buffer((3, 6, 6, 4), "float32")
+    for c, y, x, cc in T.grid(3, 6, 6, 4):
+        T.assume(4 * c + cc < 10 or X[c, y, x, cc] == 0.0)
+    for o, y, x, oo in T.grid(3, 6, 6, 4):
+        if 4 * o + oo < 10:
+            C[o, y, x, oo] = 0.0
+            for c, dy, dx, cc in T.grid(3, 3, 3, 4):
+                if 0 <= y + dy - 1 and y + dy - 1 < 6 and 0 <= x + dx - 1 and x + dx - 1 < 6 and 4 * c + cc < 10:
+                    C[o, y, x, oo] += X[c, y + dy - 1, x + dx - 1, cc] * W[o, c, dy, dx, oo, cc]
+        else:
+            C[o, y, x, oo] = 0.0
+    for o, y, x, oo in T.grid(3, 6, 6, 4):
+        if 4 * o + oo < 10:
+            Y[o, y, x, oo] = T.max(C[o, y, x, oo], 0.0)
+        else:
+            Y[o, y, x, oo] = 0.0
+"""
+
+
+def test_a_blocked_convolution_with_tails_is_searched_to_the_end() -> None:
+    assert optimize(only(BLOCKED)).report.stopped.startswith("saturated")
+
+
 def nested(conditions: list[str], padding: str = "0.0") -> str:
     lines = ["@T.prim_func", 'def f(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16,), "float32")):']
     lines += [

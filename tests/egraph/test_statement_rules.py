@@ -19,7 +19,7 @@ LATE = {  # refuted in seconds, after many programs
 SOON_OR_BY_NIGHT = [pytest.param(p, marks=pytest.mark.fuzz if p.name in LATE else (), id=p.name) for p in PAIRS]
 
 
-@pytest.mark.parametrize("item", some(SOON_OR_BY_NIGHT, 15))
+@pytest.mark.parametrize("item", some(SOON_OR_BY_NIGHT, 8))
 def test_wrong_rules_are_refuted(item: Pair) -> None:
     verdict = check_rule(item.wrong, smallest=False)
     assert verdict.refuted, str(verdict)

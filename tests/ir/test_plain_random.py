@@ -192,7 +192,7 @@ def check(text: str, seed: int) -> None:
 
 
 @given(functions(), st.integers(0, 3))
-@few(25)
+@few(10)
 def test_random_functions_compute_what_python_does(text: str, seed: int) -> None:
     check(text, seed)
 

@@ -322,7 +322,7 @@ def test_primitives_of_the_library_take_what_its_sources_take() -> None:
 TOLERANCE = {DType.FLOAT32: 2e-5, DType.FLOAT64: 1e-11, DType.INT32: 0.0}  # of the largest value
 
 
-@pytest.mark.parametrize("name", some(PATHS, 23))
+@pytest.mark.parametrize("name", some(PATHS, 12))
 def test_array_programs_of_the_kernels_say_what_the_references_say(name: str) -> None:
     file = load(name)
     sizes = file.sizes["small"]
@@ -360,7 +360,7 @@ def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 
 
 @pytest.mark.parametrize("floats", [Floats.STRICT, DEFAULT_FLOATS], ids=("strict", "default"))
-@few(25)
+@few(10)
 @given(text=program_texts(), seed=st.integers(0, 2**16))
 def test_array_programs_of_random_programs_say_what_the_interpreter_says(floats: Floats, text: str, seed: int) -> None:
     (func,) = parse(text).funcs

@@ -121,13 +121,13 @@ def forget_compiled_code():
     jax.clear_caches()
 
 
-@few(6)
+@few(4)
 @given(program_texts(), st.booleans())
 def test_kernels_agree_with_the_interpreter(text: str, symbols: bool) -> None:
     check_form(parse(text).funcs[0], 0, symbols=symbols)
 
 
-@few(6)
+@few(3)
 @given(program_texts(), st.booleans(), st.booleans())
 def test_optimized_kernels_agree_with_the_interpreter(text: str, symbols: bool, strict: bool) -> None:
     floats = Floats.STRICT if strict else DEFAULT_FLOATS

@@ -208,7 +208,7 @@ for b in T.serial(3):
                 id="a batch of tables",
             ),
         ],
-        4,
+        2,
     ),
 )
 def test_a_copy_starts_from_borders(params: str, body: str, gathers: int) -> None:

@@ -162,7 +162,7 @@ def test_a_pass_keeps_the_meaning(name: str) -> None:
     assert name in met
 
 
-@pytest.mark.parametrize("name", some(PATHS, 8))
+@pytest.mark.parametrize("name", some(PATHS, 4))
 def test_examples_as_they_will_run(name: str) -> None:
     example = load(name)
     sizes = example.sizes["small"]
@@ -186,7 +186,7 @@ def compare_any_form(text: str, seed: int) -> None:
         check(func, inputs)
 
 
-@few(12)
+@few(6)
 @drawn(program_texts(), st.integers(0, 99))
 def test_random_programs_in_any_form(text: str, seed: int) -> None:
     compare_any_form(text, seed)

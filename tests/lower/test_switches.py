@@ -209,7 +209,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
 }
 
 
-@pytest.mark.parametrize("name", some(TAKEN, 20))
+@pytest.mark.parametrize("name", some(TAKEN, 8))
 def test_a_form_is_taken_unless_it_is_switched_off(name: str) -> None:
     what, under = TAKEN[name]
     func = kernel(what) if isinstance(what, str) else read(*what)

@@ -109,7 +109,7 @@ def random(dtype: str, rng: np.random.Generator, n: int = N) -> Array:
     return rng.integers(0, 100, (n, n)).astype(dtype)
 
 
-@pytest.mark.parametrize(("dtype", "value"), UNCONDITIONAL)
+@pytest.mark.parametrize(("dtype", "value"), some(UNCONDITIONAL, len(UNCONDITIONAL) // 2))
 def test_lattices_take_each_step_at_once(dtype: str, value: str) -> None:
     k = check(read(dtype, steps(value)), *({"X": random(dtype, np.random.default_rng(seed))} for seed in range(3)))
     assert "lax.cond" not in k.source
@@ -152,7 +152,7 @@ def data(dtype: str, kind: str, rng: np.random.Generator, n: int = N) -> Array:
 KINDS = ("plain", "mixed", "negative", "large", "inf", "-inf", "nan")
 
 
-@pytest.mark.parametrize(("dtype", "value"), some(CONDITIONAL, len(CONDITIONAL) // 2))
+@pytest.mark.parametrize(("dtype", "value"), some(CONDITIONAL, len(CONDITIONAL) // 3))
 def test_both_versions_compute_what_the_program_does(dtype: str, value: str) -> None:
     # few nodes, since ways around a negative cycle grow with each step
     inputs = ({"X": data(dtype, kind, np.random.default_rng(1), 5)} for kind in KINDS)
@@ -283,7 +283,7 @@ def test_values_taken_before_a_loop_that_may_change_them() -> None:
 
 @pytest.mark.parametrize(
     "update",
-    some(["T.max(X[i, j], a - X[k, j])", "X[i, j] - a", "T.min(X[i, j], a)", "T.max(X[i, j], a + X[k, j])", "a"], 3),
+    some(["T.max(X[i, j], a - X[k, j])", "X[i, j] - a", "T.min(X[i, j], a)", "T.max(X[i, j], a + X[k, j])", "a"], 1),
 )
 def test_values_that_a_loop_changes_are_taken_before_it(update: str) -> None:
     body = f"for k, i in T.grid(5, 5):\n    a = X[i, k]\n    for j in T.serial(5):\n        X[i, j] = {update}"

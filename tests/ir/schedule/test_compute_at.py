@@ -654,7 +654,7 @@ def test_only_consumers_move_to_producers(block: str, loop: str) -> None:
 # Random programs -----------------------------------------------------------------------------------------------------
 
 
-@few(30)
+@few(12)
 @given(staged_programs(), st.data())
 def test_random_producers(program: Staged, data: st.DataObject) -> None:
     sch = Schedule(program.func)
@@ -666,7 +666,7 @@ def test_random_producers(program: Staged, data: st.DataObject) -> None:
     assert_refines(program.func, sch.func, RNG(0), exact=True)
 
 
-@few(30)
+@few(12)
 @given(staged_programs(), st.data())
 def test_random_consumers(program: Staged, data: st.DataObject) -> None:
     sch = Schedule(program.func)

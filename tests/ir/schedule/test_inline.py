@@ -344,7 +344,7 @@ def test_conditions_of_reverse_inlining(program: PrimFunc, code: str) -> None:
 _INLINE_CODES = ("not-a-single-store", "reduction", "producer-predicate", "input-changes")
 
 
-@few(30)
+@few(12)
 @given(staged_programs())
 def test_random_producers(program: Staged) -> None:
     sch = Schedule(program.func)
@@ -356,7 +356,7 @@ def test_random_producers(program: Staged) -> None:
     assert_refines(program.func, sch.func, RNG(0), exact=True)
 
 
-@few(40)
+@few(12)
 @given(staged_programs(elementwise=True))
 def test_random_consumers(program: Staged) -> None:
     sch = Schedule(program.func)

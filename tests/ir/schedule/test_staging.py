@@ -284,7 +284,7 @@ def test_no_elements_and_one_element():
         assert list(values) == [2.0] * n and not undef.any()
 
 
-@few(30)
+@few(12)
 @given(programs(), st.data())
 def test_random_caches_keep_what_programs_compute(original, data):
     names = {s.buffer.name for s in walk(original.body) if isinstance(s, Alloc)} | {b.name for b in original.buffers}
