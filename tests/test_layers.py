@@ -63,7 +63,7 @@ FLOORS = {
     },
 }
 MOST_FILES = 20  # in a folder that one takes in at a glance
-FILES = sorted(p for package in (TOP, *PACKAGES) for p in (ROOT / package).rglob("*.py"))
+FILES = [ROOT / f"{TOP}.py", *sorted(p for package in PACKAGES for p in (ROOT / package).rglob("*.py"))]
 DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(p for f in ("docs", "benchmarks") for p in (ROOT / f).glob("*.md"))]
 
 
@@ -76,18 +76,23 @@ def imported(node: ast.AST) -> list[str]:
     return [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_point_one_way_and_stand_at_the_top(path: Path) -> None:
-    package = path.relative_to(ROOT).parts[0]
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
-        for name in imported(node):
-            top = name.partition(".")[0]
-            if top in (*PACKAGES, TOP):
-                assert top in ALLOWED[package], f"{path}:{node.lineno} imports {name}"
-    for function in (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))):
-        for node in ast.walk(function):
-            assert not any(n.partition(".")[0] in PACKAGES for n in imported(node)), f"{path}:{node.lineno}"
+def of_ours(tree: ast.AST) -> set[tuple[int, str]]:
+    """What is imported of these packages, and in which lines."""
+    found = ((node, name) for node in ast.walk(tree) for name in imported(node))
+    return {(node.lineno, name) for node, name in found if name.partition(".")[0] in (*PACKAGES, TOP)}
+
+
+@pytest.mark.parametrize("package", ALLOWED)
+def test_imports_point_one_way_and_stand_at_the_top(package: str) -> None:
+    ours = [p for p in FILES if p.relative_to(ROOT).parts[0] in (package, f"{package}.py")]
+    assert ours
+    for path in ours:
+        tree = ast.parse(path.read_text())
+        upward = {(line, name) for line, name in of_ours(tree) if name.partition(".")[0] not in ALLOWED[package]}
+        assert not upward, f"{path} imports {upward}"
+        functions = (n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
+        inside = {found for function in functions for found in of_ours(function)}
+        assert not inside, f"{path} imports {inside} where it is used"
 
 
 def module_name(path: Path) -> str:
