@@ -90,7 +90,7 @@ def test_imports_point_one_way_and_stand_at_the_top(package: str) -> None:
         tree = ast.parse(path.read_text())
         upward = {(line, name) for line, name in of_ours(tree) if name.partition(".")[0] not in ALLOWED[package]}
         assert not upward, f"{path} imports {upward}"
-        functions = (n for n in tree.body if isinstance(n, (ast.FunctionDef, ast.ClassDef)))
+        functions = (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda)))
         inside = {found for function in functions for found in of_ours(function)}
         assert not inside, f"{path} imports {inside} where it is used"
 

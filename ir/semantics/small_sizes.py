@@ -28,7 +28,7 @@ def check_small_sizes(func: PrimFunc, *, allow_stray_loads: bool, words: Words) 
             if error.code == "assumption-false":  # the program is not for these sizes
                 continue
             notes = (*error.notes, f"this is at {', '.join(f'{name} = {size}' for name, size in sizes.items())}")
-            help = f"guard it with a condition that holds at every size, or state with {words.assume} which there are"
+            help = f"guard it with a condition that holds at every size, or state with {words.assume} what sizes may be"
             raise VerifyError(error.code, error.message, error.span, notes=notes, help=help) from None
 
 

@@ -695,7 +695,7 @@ def test_examples(name: str, seed: int, line: Mesh, plane: Mesh) -> None:
 
 
 @pytest.mark.fuzz
-@few(12)
+@few(40)
 @given(program_texts(), st.integers(0, 10**6))
 def test_random_programs(line: Mesh, plane: Mesh, text: str, seed: int) -> None:
     func = parse(text).funcs[0]
