@@ -247,6 +247,43 @@ def test_products_of_sizes_are_tried_with_small_numbers(index: str, extent: str,
     assert len(check(f"T.assume({right})\n{loops}", params).unproven) == 1
 
 
+@pytest.mark.parametrize(
+    ("index", "extent", "note"),
+    [
+        ("i * j", "64", "this is at i = 8"),
+        ("i * j", "n * n", "this is at n = 1, i = 8"),
+        ("i * (j - 8) + 63", "64", "this is at i = 8"),
+        ("100 // (i + 1) - j", "100", "this is at i = 0"),
+        ("i * j * j", "512", "this is at i = 8, j = 8"),
+    ],
+)
+def test_products_of_loop_variables_are_tried_at_first_and_last_iterations(index: str, extent: str, note: str):
+    loops = f"for i, j in T.grid(9, 9):\n    A[{index}] = 0.0"
+    size = "n: T.int32, " if "n" in extent else ""
+    error = refused(loops, f'{size}A: T.Buffer(({extent},), "float32")')
+    assert error.code == "store-out-of-bounds" and error.notes[-1].startswith(note)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i, j in T.grid(9, 9):\n    A[i * j] = 0.0",
+        "for i, j in T.grid(12, 12):\n    if i * j < 65:\n        A[i * j] = 0.0",
+        "for i, j in T.grid(12, 12):\n    T.assume(i * j < 65)\n    A[i * j] = 0.0",
+        "for i in range(0):\n    for j in range(9):\n        A[i * j + 99] = 0.0",
+    ],
+)
+def test_products_of_loop_variables_within_the_buffer_are_accepted(body: str):
+    assert len(check(body, 'A: T.Buffer(65, "float32")').unproven) <= 1
+
+
+def test_products_of_axes_of_blocks_are_tried_too():
+    body = 'for i, j in T.grid(9, 9):\n    with T.block("b"):\n        vi, vj = T.axis.remap("SS", [i, j])\n'
+    store = "        A[vi * vj] = 0.0"
+    assert refused(body + store, 'A: T.Buffer(64, "float32")').code == "store-out-of-bounds"
+    assert len(check(body + store, 'A: T.Buffer(65, "float32")').unproven) == 1
+
+
 # Data ----------------------------------------------------------------------------------------------------------------
 
 DATA = 'A: T.Buffer(16, "float32"), B: T.Buffer(16, "float32"), idx: T.Buffer(16, "int32"), n: T.int32'
