@@ -6,8 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
+from egraph_rules.authoring.instructions import rules_of
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
@@ -24,7 +24,7 @@ from egraph_rules.explain.derivation import Step, Trace, derive, legs
 from egraph_rules.explain.graphs import graphs_of
 from egraph_rules.explain.web import Found, Panel, page
 from egraph_rules.explain.why_not import Searched, why_not
-from egraph_rules.rules.registry import active_rules
+from egraph_rules.rules.registry import active_rules, named
 from egraph_rules.search.encode import Expander, Numbering, Part
 from egraph_rules.search.erase import count_erased, erase
 from egraph_rules.search.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
@@ -39,9 +39,11 @@ from ir.functions import functions_in
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
+from ir.presburger.facts import entry_facts
 from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
+from ir.transform.tensorize import with_calls
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
@@ -250,6 +252,9 @@ def optimize(
     programs as they will run: it orders the best programs of the search and the one given, so that `best` is no dearer
     by it than `func` (up to a hundredth). Costs of variants are the search's in any case.
 
+    Nests become calls of instructions that do the same, of those that are registered or called by the program as it is
+    given, where that is cheaper.
+
     Raises:
         LoopsatError: the target, or a family, does not exist.
         VerifyError: the program has no meaning: an access can leave its buffer, an assumption is false, ...
@@ -260,7 +265,9 @@ def optimize(
     floats = floats_named(floats)
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
-    active = tuple(r for r in (active_rules(without) if rules is None else rules) if r.floats in floats)
+    known = tuple(active_rules(without) if rules is None else rules)
+    own = (r for r in rules_of(func.body) if not {r.name, r.family} & {*named(without)})
+    active = tuple(r for r in dict.fromkeys((*known, *own)) if r.floats in floats)
     refused = next((r.name for r in active if r.terms is not None), None)
     if refused is not None:
         help = "register it: lowering uses rules over tensor terms"
@@ -280,11 +287,11 @@ def optimize(
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
-    variants = [(replace(func, body=body).refines(func), cost) for cost, body in found]
-    report.decide = lambda: decisions_of(
-        derive(func, variants[0][0], report.traces), lambda body: prices.program(erase(body))
-    )
-    excluded = (without,) if isinstance(without, str) else tuple(without)
+    marked = replace(func, body=found[0][1]).refines(func)
+    domain = entry_facts(func)
+    variants = [(replace(func, body=with_calls(body, domain)).refines(func), cost) for cost, body in found]
+    report.decide = lambda: decisions_of(derive(func, marked, report.traces), lambda body: prices.program(erase(body)))
+    excluded = named(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
 
@@ -524,16 +531,6 @@ def find_block(part: Part, at: Inside, name: str, contexts: Contexts) -> Inside 
         if found is not None:
             return found
     return None
-
-
-def entry_facts(func: PrimFunc) -> pb.isl.Set:
-    """What holds of scalars when a function is entered: extents are not negative."""
-    extents = [extent for buffer in func.buffers for extent in buffer.shape]
-
-    def holds() -> pb.isl.Set:
-        return reduce(pb.isl.Set.intersect, (pb.condition(e >= 0).may for e in extents), pb.always())
-
-    return pb.within_budget(holds, pb.always())
 
 
 def _stores(stmt: Stmt) -> list[tuple[object, ...]]:

@@ -11,7 +11,7 @@ import ast
 import keyword
 import string
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NoReturn
 
@@ -171,17 +171,17 @@ def template_problem(function: Function) -> str | None:
         return f"{function.jax!r} is no Python expression: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:
         return str(error)
-    problem = impurity(tree, {placeholder(p) for p in function.params})
+    problem = impurity(tree, {placeholder(p.name) for p in function.params})
     if problem is None:
         return None
     for param in function.params:
-        problem = problem.replace(placeholder(param), f"{{{param.name}}}")
+        problem = problem.replace(placeholder(param.name), f"{{{param.name}}}")
     return problem
 
 
-def placeholder(param: Var) -> str:
+def placeholder(name: str) -> str:
     """The name that stands for a parameter in a `template`."""
-    return f"_{param.name}_"
+    return f"_{name}_"
 
 
 def template(function: Function) -> ast.expr:
@@ -191,15 +191,24 @@ def template(function: Function) -> ast.expr:
         ValueError: it is no format string over the parameters.
         SyntaxError: it is no Python expression.
     """
-    params = {p.name: p for p in function.params}
+    return parsed_template(function.jax if function.jax is not None else "", [p.name for p in function.params])
+
+
+def parsed_template(text: str, params: Sequence[str]) -> ast.expr:
+    """The syntax tree of a JAX expression with names of parameters in braces, with `placeholder`s for these.
+
+    Raises:
+        ValueError: it is no format string over the parameters.
+        SyntaxError: it is no Python expression.
+    """
     parts: list[str] = []
-    for text, name, spec, conversion in string.Formatter().parse(function.jax if function.jax is not None else ""):
-        parts.append(text)
+    for plain, name, spec, conversion in string.Formatter().parse(text):
+        parts.append(plain)
         if name is None:
             continue
         if name not in params or spec or conversion:
             shown = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
             known = ", ".join(f"{{{n}}}" for n in params)
             raise ValueError(f"`{{{shown}}}` does not name a parameter; there are {known if known else 'none'}")
-        parts.append(placeholder(params[name]))
+        parts.append(placeholder(name))
     return python_syntax("".join(parts).strip(), "eval").body

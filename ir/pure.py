@@ -1,5 +1,7 @@
 """Which names of JAX may stand in the text that a user gives for a function: pure ones, element by element.
 
+In that of an instruction, which is given whole arrays, more may: products, reductions, rearrangements.
+
 A script is parsed, not executed, and such a text comes with it: it is vetted as syntax before anything evaluates it.
 """
 
@@ -33,6 +35,25 @@ _NAMES = {
     "jax.nn": frozenset(_NN.split()),
     "jax.scipy.special": frozenset(_SPECIAL.split()),
 }
+_ARRAYS_NUMPY = """all any arange argmax argmin argsort broadcast_to concatenate convolve correlate cummax cumprod
+cumsum diag diff dot einsum expand_dims eye flip full_like hstack inner kron matmul matvec max median min moveaxis ones
+ones_like outer pad prod ravel repeat reshape roll rot90 searchsorted sort split squeeze stack std sum swapaxes take
+take_along_axis tensordot tile trace transpose tri tril triu var vdot vecdot vecmat vstack zeros zeros_like"""
+_ARRAYS_LAX = """argmax argmin batch_matmul broadcast_in_dim concatenate conv_general_dilated cumlogsumexp cummax cummin
+cumprod cumsum dot dot_general dynamic_slice dynamic_update_slice expand_dims iota pad reduce_max reduce_min reduce_sum
+reshape rev slice sort squeeze top_k transpose"""
+_ARRAYS = {
+    "jnp": frozenset(_ARRAYS_NUMPY.split()),
+    "lax": frozenset(_ARRAYS_LAX.split()),
+    "jnp.linalg": frozenset(("cholesky", "inv", "norm", "solve")),
+    "jax.nn": frozenset(("logsumexp", "log_softmax", "one_hot", "softmax", "standardize")),
+    "jax.scipy.linalg": frozenset(("cho_solve", "solve_triangular")),
+    "jax.scipy.special": frozenset(("logsumexp",)),
+}
+_ARRAY_METHODS = (
+    "T", "argmax", "argmin", "cumsum", "dot", "flatten", "max", "mean", "min", "prod", "ravel", "reshape", "sum",
+    "swapaxes", "transpose",
+)  # fmt: skip
 _SHORT = {"jax.numpy": "jnp", "jax.lax": "lax"}
 _METHODS = ("astype", "clip", "round")
 _SYNTAX = (
@@ -48,32 +69,35 @@ def is_pure(path: str) -> bool:
     return word in _NAMES.get(_SHORT.get(module, module), ())
 
 
-def impurity(tree: ast.expr, names: Collection[str]) -> str | None:
-    """What in an expression over `names` is more than pure functions of arrays, element by element; None if nothing."""
+def impurity(tree: ast.expr, names: Collection[str], *, arrays: bool = False) -> str | None:
+    """What in an expression over `names` is more than pure functions of arrays; None if nothing.
+
+    They work element by element, but for those that take whole `arrays`.
+    """
     for node in ast.walk(tree):
         if not isinstance(node, _SYNTAX):
             return f"`{ast.unparse(node)}` is more than calls and operators"
-    return _problem(tree, names)
+    return _problem(tree, names, arrays)
 
 
-def _problem(node: ast.AST, names: Collection[str]) -> str | None:
+def _problem(node: ast.AST, names: Collection[str], arrays: bool) -> str | None:
     match node:
         case ast.Attribute() | ast.Name():
             path = _path(node)
             if path is not None:
-                return _named(path, names)
+                return _named(path, names, arrays)
             assert isinstance(node, ast.Attribute)
-            if node.attr not in _METHODS:
-                return f"the method `{node.attr}` is not one of {', '.join(_METHODS)}"
+            if node.attr not in _methods(arrays):
+                return f"the method `{node.attr}` is not one of {', '.join(_methods(arrays))}"
         case ast.BinOp(op=ast.Pow() | ast.LShift(), left=left, right=right) if not (_has_names(left, names)):
             return f"`{ast.unparse(node)}` is a number: write it out" if not _has_names(right, names) else None
-        case ast.Constant(value=str() as text) if text not in _DTYPES:
+        case ast.Constant(value=str() as text) if text not in _DTYPES and not arrays:
             return f"{text!r} is no dtype"
         case ast.Constant(value=bytes() | complex()):
             return f"`{ast.unparse(node)}` is no value of a kernel"
         case _:
             pass
-    found = (_problem(child, names) for child in ast.iter_child_nodes(node))
+    found = (_problem(child, names, arrays) for child in ast.iter_child_nodes(node))
     return next((problem for problem in found if problem is not None), None)
 
 
@@ -93,16 +117,24 @@ def _path(node: ast.expr) -> str | None:
             return None
 
 
-def _named(path: str, names: Collection[str]) -> str | None:
+def _methods(arrays: bool) -> tuple[str, ...]:
+    return (*_METHODS, *_ARRAY_METHODS) if arrays else _METHODS
+
+
+def _named(path: str, names: Collection[str], arrays: bool) -> str | None:
     if path in names:
         return None
     head, _, last = path.rpartition(".")
     if head in names:
-        return None if last in _METHODS else f"the method `{last}` is not one of {', '.join(_METHODS)}"
-    known = _NAMES.get(_SHORT.get(head, head))
-    if known is None:
-        return f"`{path}` is not known; it may use {', '.join((*_NAMES, *_SHORT))} and the parameters in braces"
+        methods = _methods(arrays)
+        return None if last in methods else f"the method `{last}` is not one of {', '.join(methods)}"
+    module = _SHORT.get(head, head)
+    modules = dict.fromkeys((*_NAMES, *(_ARRAYS if arrays else ())))
+    if module not in modules:
+        return f"`{path}` is not known; it may use {', '.join((*modules, *_SHORT))} and the parameters in braces"
+    known = _NAMES.get(module, frozenset()) | (_ARRAYS.get(module, frozenset()) if arrays else frozenset())
     if last in known:
         return None
     near = suggest(last, known)
-    return f"`{path}` is not among the pure functions that work element by element{f'; {near}' if near else ''}"
+    what = "of arrays" if arrays else "that work element by element"
+    return f"`{path}` is not among the pure functions {what}{f'; {near}' if near else ''}"

@@ -13,7 +13,6 @@ from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.optimization import entry_facts
 from egraph_rules.search.encode import Numbering, Part
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import (
@@ -38,6 +37,7 @@ from ir.nodes import (
     Var,
     seq,
 )
+from ir.presburger.facts import entry_facts
 from ir.testing.refinement import REACHED
 from ir.traverse import children, map_stmt, substitute_expr, with_children
 

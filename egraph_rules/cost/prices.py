@@ -13,9 +13,11 @@ from math import prod
 from egraph_rules.contexts.facts import Trip
 from egraph_rules.cost.target import Target, call_cost, operator_cost
 from ir.fold import folded
+from ir.instructions import call_price, instruction_of
 from ir.nodes import (
     Alloc,
     Binary,
+    Block,
     Buffer,
     Call,
     Const,
@@ -24,6 +26,7 @@ from ir.nodes import (
     If,
     Let,
     Load,
+    PrimFunc,
     Select,
     Stmt,
     Store,
@@ -31,6 +34,7 @@ from ir.nodes import (
     Undef,
     Var,
 )
+from ir.program.blocks import lower_blocks
 from ir.traverse import children, loads, stmt_children, walk_expr
 
 NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
@@ -68,9 +72,19 @@ class Prices:
             case Alloc(body=body):
                 cost, masked = self._statement(body, trips)
                 return t.kernel + cost, masked
+            case Block() if (instruction := instruction_of(stmt)) is not None:
+                return self.instance(trips, instruction), False
             case _:
                 parts = [self._statement(s, trips) for s in stmt_children(stmt)]
                 return sum(c for c, _ in parts), any(m for _, m in parts)
+
+    def instance(self, trips: Trips, instruction: PrimFunc) -> float:
+        """Cost of computing an instruction: what the target or its author says, or that of its body."""
+        t = self.target
+        cost = dict(t.calls).get(instruction.name, call_price(instruction))
+        if cost is None:
+            return self._statement(lower_blocks(instruction).body, trips)[0]
+        return t.kernel + self.weight(trips) * cost
 
     def binding(self, trips: Trips, value: float) -> float:
         """Cost of giving a name to a value that costs that much each time."""

@@ -25,8 +25,10 @@ from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Se
 from ir.page import Section
 from ir.presburger import readback
 from ir.presburger import sets as pb
+from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.shown import Shown
+from ir.transform.tensorize import with_calls
 from ir.traverse import map_stmt, stmt_exprs, substitute_expr
 
 if TYPE_CHECKING:
@@ -99,7 +101,7 @@ def legs(wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
     """The searches through which an erased program was found, and which of the programs found each time leads there."""
     found: list[tuple[Trace, int]] = []
     for trace in reversed(traces):
-        bodies = [b if found else erase(b) for _, _, b in trace.found]
+        bodies = [b if found else with_calls(erase(b), pb.always()) for _, _, b in trace.found]
         at = next((k for k, b in enumerate(bodies) if b == wanted), None)
         if at is not None:
             found.insert(0, (trace, at))
@@ -110,7 +112,7 @@ def legs(wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
 def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
     """The steps from `func` to `best`, through the searches that led there."""
     steps: list[Step] = []
-    current = func
+    current, entry = func, entry_facts(func)
     for trace, at in legs(best.body, traces):
         laws = {r.name: r.law for r in trace.rules} | {KNOWN: _KNOWN_LAW}
         choice, root, final = trace.found[at]
@@ -122,7 +124,7 @@ def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
         if (moves[-1][3] if moves else trace.body) != final:
             moves.append((GROUPED, func.name, "equal here by the search; the order of rules is not worked out", final))
         for rule, place, fact, body in moves:
-            after = replace(func, body=body)
+            after = replace(func, body=with_calls(body, entry))
             if after != current:
                 steps.append(Step(rule, laws.get(rule, ""), place, fact, current, after))
                 current = after
@@ -162,6 +164,8 @@ class _Descent:
         for rule, fact, new in path:
             yield rule, line(part, env), fact, wrap(printed(new, env))
             part, at = new, Place(at.facts, new.number, at.permissions)
+        if choice.kind == "instance":
+            return
         if choice.kind == "skip":
             if part.number != 0:
                 yield *self._nothing(part, at, env), wrap(SKIP)
@@ -301,6 +305,8 @@ class _Descent:
 
     def _matches(self, part: Part, at: Place, choice: Choice) -> bool:
         """Whether the choice is the node of this statement, its parts being members of the same classes."""
+        if choice.kind == "instance":
+            return choice.payload[0] == part.number
         if KINDS.get(type(part.stmt), "leaf") != choice.kind:
             return False
         match choice.kind:

@@ -51,6 +51,11 @@ def is_rule(name: str) -> bool:
     return name in known_rules()
 
 
+def named(without: Iterable[str]) -> tuple[str, ...]:
+    """Names of families and rules; one may be given as it is."""
+    return (without,) if isinstance(without, str) else tuple(without)
+
+
 def active_rules(without: Iterable[str] = ()) -> tuple[Rule, ...]:
     """The rules of a search: the built-in ones and those registered, except some by family or name.
 
@@ -58,7 +63,7 @@ def active_rules(without: Iterable[str] = ()) -> tuple[Rule, ...]:
         RuleError: there is no such family or rule.
     """
     known = known_rules()
-    excluded = (without,) if isinstance(without, str) else tuple(without)
+    excluded = named(without)
     for name in excluded:
         if name not in known:
             families = sorted(name for name in known if "." not in name)

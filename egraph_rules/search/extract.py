@@ -21,7 +21,8 @@ from egraph_rules.engine.engine import Row
 from egraph_rules.engine.functions import function_numbered
 from egraph_rules.search.encode import Numbering
 from ir.dtypes import DType
-from ir.naming import unused
+from ir.instructions import instruction_of
+from ir.naming import fresh, unused
 from ir.nodes import (
     COMPARE_OPS,
     LOGICAL_OPS,
@@ -48,6 +49,7 @@ from ir.nodes import (
     Var,
     seq,
 )
+from ir.program.calls import Copy
 from ir.traverse import all_exprs, map_stmt, substitute_expr
 
 ClassId = Hashable
@@ -93,7 +95,7 @@ class Choice:
                 return ()
             case "seq":
                 return (*inner[0], *inner[1])
-            case "leaf" | "store":
+            case "leaf" | "store" | "instance":
                 return (hash((self.kind, *self.payload)),)
             case "for" | "let":  # without the place
                 return (hash((self.kind, *self.payload[2:], inner)),) if any(inner) else ()
@@ -306,6 +308,9 @@ class Extractor:
                     Choice("let", cost + b.cost if b.cost else 0.0, b.accumulates, (f, rest[0], value), (b,), at)
                     for b in self.choices(rest[2])
                 ]
+            case "Block" if (instruction := instruction_of(self.numbering.stmts[cast(int, rest[0])])) is not None:
+                cost = self.prices.instance(self.trips(f), instruction)
+                return [Choice("instance", cost, payload=(rest[0],), origin=at)]
             case "Block":
                 return [Choice("block", b.cost, b.accumulates, (rest[0],), (b,), at) for b in self.choices(rest[1])]
             case _:
@@ -364,6 +369,11 @@ class Rebuilder:
             case "block":
                 block = cast(Block, self.numbering.stmts[cast(int, choice.payload[0])])
                 return replace(block, body=self.build(choice.parts[0], scope))
+            case "instance":  # as it was matched: what else its body equals is no instance
+                block = cast(Block, self.numbering.stmts[cast(int, choice.payload[0])])
+                taken = set(self.reserved) | {v.name for v in scope.values() if isinstance(v, Var)}
+                copy = Copy(lambda name: fresh(name.replace("%", "v"), taken), {**scope}, {})
+                return replace(block, body=copy.stmt(block.body))
             case "store":
                 buffer, places, value = cast("tuple[Buffer, tuple[Expr, ...], Expr]", choice.payload)
                 indices = tuple(substitute_expr(i, scope) for i in places)

@@ -19,7 +19,7 @@ from typing import Literal
 import islpy as isl
 
 from ir.analysis.steady_elements import SteadyElements
-from ir.nodes import Binary, Buffer, Expr, For, Load, Store, Var, const
+from ir.nodes import Binary, Buffer, Expr, For, Load, PrimFunc, Store, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import loads, substitute_expr
 
@@ -42,15 +42,43 @@ class Loop:
         return Loop(loop.var, loop.start, loop.extent, loop.kind)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Tile:
+    """An instance of an instruction: elements that one statement reads and stores all at once, by windows.
+
+    A window is a loop that no statement runs in: its variable ranges over a dimension of what is stored (`stored`), or
+    of an argument of the `instruction` (`read`, by parameter names). `result` is which of its results is stored.
+    """
+
+    instruction: PrimFunc
+    result: int
+    stored: tuple[Loop, ...]
+    read: Mapping[str, tuple[Loop, ...]]
+
+    @property
+    def windows(self) -> tuple[Loop, ...]:
+        """All windows."""
+        return (*self.stored, *(w for windows in self.read.values() for w in windows))
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A store in its place. `update` is set when it is `B[f] = B[f] op value` with a value that does not read B."""
+    """A store in its place. `update` is set when it is `B[f] = B[f] op value` with a value that does not read B.
+
+    With a `tile` it stores all elements of a window, as an instruction makes them of what its value reads by others.
+    """
 
     position: int
     loops: tuple[Loop, ...]
     guards: tuple[Expr, ...]
     store: Store
     update: tuple[UpdateOp, Expr] | None = None
+    tile: Tile | None = None
+
+    @property
+    def windows(self) -> tuple[Loop, ...]:
+        """The windows of its tile, if it has one."""
+        return () if self.tile is None else self.tile.windows
 
     @property
     def buffer(self) -> Buffer:
@@ -156,14 +184,15 @@ def _effective(first: Statement, second: Statement, a: _Access, b: _Access, idle
 
 
 def primed_loops(statement: Statement) -> dict[Var, Expr]:
-    """Other names for the loop variables of a statement, for a second instance of it."""
-    return {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in statement.loops}
+    """Other names for the variables of the loops and windows of a statement, for a second instance of it."""
+    ranges = (*statement.loops, *statement.windows)
+    return {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in ranges}
 
 
 def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool, given: int = 0) -> isl.Set:
     """Iterations in which a statement may or must run, in one of its outer `given` loops that there is."""
     inside = presburger.always()
-    for loop in statement.loops[given:]:
+    for loop in (*statement.loops[given:], *statement.windows):
         var = renaming.get(loop.var, loop.var)
         assert isinstance(var, Var)
         bounds = presburger.loop_domain(

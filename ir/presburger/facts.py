@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from itertools import pairwise
 
 import islpy as isl
@@ -14,11 +15,13 @@ from ir.traverse import has_loads
 
 def entry_facts(func: PrimFunc) -> isl.Set:
     """What holds of scalars when a function is entered: extents are not negative."""
-    known = pb.always()
-    for buffer in func.buffers:
-        for extent in buffer.shape:
-            known = known.intersect(pb.condition(Binary("ge", extent, const(0, extent.dtype))).may)
-    return known
+    extents = [extent for buffer in func.buffers for extent in buffer.shape]
+
+    def holds() -> isl.Set:
+        conditions = (pb.condition(Binary("ge", e, const(0, e.dtype))).may for e in extents)
+        return reduce(isl.Set.intersect, conditions, pb.always())
+
+    return pb.within_budget(holds, pb.always())
 
 
 def facts_at(func: PrimFunc, path: tuple[Stmt, ...]) -> isl.Set:

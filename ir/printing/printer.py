@@ -12,6 +12,7 @@ from typing import assert_never, cast
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.functions import functions_in
+from ir.instructions import instruction_of, is_instruction
 from ir.naming import lengthened
 from ir.nodes import (
     SKIP,
@@ -138,16 +139,26 @@ def _function(func: PrimFunc, indent: str) -> Iterator[str]:
             params.append(f"{handles[param.name]}: T.handle")
         else:
             params.append(f"{param.name}: T.Buffer({printer.layout(param)})")
-    yield f"{indent}@T.prim_func"
+    yield f"{indent}{_decorator(func)}"
     yield f"{indent}def {func.name}({', '.join(params)}):"
     inner = indent + _INDENT
-    if func.attrs:
+    if func.attrs and not is_instruction(func):
         yield f"{inner}T.func_attr({dict(func.attrs)!r})"
     for var in symbols:
         yield f"{inner}{var.name} = T.{_scalar(var.dtype)}()"
     for buffer in matched:
         yield f"{inner}{buffer.name} = T.match_buffer({handles[buffer.name]}, {printer.layout(buffer)})"
     yield from printer.stmt(func.body, inner)
+
+
+def _decorator(func: PrimFunc) -> str:
+    if not is_instruction(func):
+        return "@T.prim_func"
+    return f"@T.instruction({', '.join(f'{name}={_option(value)}' for name, value in func.attrs)})"
+
+
+def _option(value: object) -> str:
+    return _quoted(value) if isinstance(value, str) else repr(value)
 
 
 def _handle_names(func: PrimFunc, buffers: list[Buffer]) -> list[str]:
@@ -369,7 +380,7 @@ class _Printer:
         for name, regions in (("reads", stmt.reads), ("writes", stmt.writes)):
             if regions is not None:
                 yield f"{inner}T.{name}({', '.join(map(self._region, regions))})"
-        if stmt.annotations:
+        if stmt.annotations and instruction_of(stmt) is None:
             yield f"{inner}T.block_attr({dict(stmt.annotations)!r})"
         if stmt.init is not None:
             yield f"{inner}with T.init():"

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.instructions import instruction_of
 from ir.nodes import SKIP, TRUE, Block, Const, Expr, If, Let, PrimFunc, Stmt, Var, seq
 from ir.program.calls import inline_calls, without_calls
 from ir.traverse import map_stmt, substitute, substitute_expr, walk
 
 
-def lower_blocks(func: PrimFunc) -> PrimFunc:
+def lower_blocks(func: PrimFunc, *, instances: bool = False) -> PrimFunc:
     """`func` without blocks and calls: axes become lets, or are substituted where plain; predicates and inits become
-    branches; calls of kernels, what they run."""
+    branches; calls of kernels, what they run. With `instances`, marks of those of instructions stay."""
     func = without_calls(func)
     if not any(isinstance(s, Block) for s in walk(func.body)):
         return func
-    return replace(func, body=lower_statement(func.body)).as_form_of(func)
+    keep = _lower_but_instances if instances else _lower
+    return replace(func, body=map_stmt(func.body, on_stmt=keep)).as_form_of(func)
+
+
+def _lower_but_instances(stmt: Stmt) -> Stmt:
+    return stmt if instruction_of(stmt) is not None else _lower(stmt)
 
 
 def lower_statement(stmt: Stmt) -> Stmt:

@@ -1,9 +1,10 @@
 """Calls of kernels: what one means, as the callee's body in its place.
 
 A call binds the callee's scalars to values and its buffers to sections of the caller's, and then runs its body, which
-reads and writes these in place. The bindings are those of lets: an argument is evaluated once, before the body, and an
-undef one is frozen. What the callee assumes of its parameters is thereby assumed where the call stands: where it is
-false, the program has no obligations, as with any assumption (docs/language.md), whoever wrote it.
+reads and writes these in place, marked as an instance where the callee is an instruction. The bindings are those of
+lets: an argument is evaluated once, before the body, and an undef one is frozen. What the callee assumes of its
+parameters is thereby assumed where the call stands: where it is false, the program has no obligations, as with any
+assumption (docs/language.md), whoever wrote it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 from typing import assert_never, cast
 
 from ir.dtypes import DType
+from ir.instructions import instance
 from ir.naming import fresh
 from ir.nodes import (
     Alloc,
@@ -220,7 +222,7 @@ def _body_of(call: CallStmt, taken: set[str]) -> Stmt:
     copy = Copy(
         partial(fresh, taken=taken), size_arguments(frozen), {param.name: section for param, section in passed(frozen)}
     )
-    body = copy.stmt(without_calls(call.callee).body)
+    body = instance(call.callee, copy.stmt(without_calls(call.callee).body), call.span)
     for var, value in reversed(lets):
         body = Let(var, value, body, call.span)
     return body

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.errors import LoopsatError, VerifyError, suggest
+from ir.instructions import is_instruction
 from ir.nodes import CallStmt, Module, PrimFunc, Stmt
 from ir.program.calls import callees, calls_in
 from ir.traverse import map_stmt
@@ -29,7 +30,7 @@ def entry_of(program: PrimFunc | Module, entry: str = ENTRY) -> PrimFunc:
     if entry in named:
         return named[entry]
     called = {callee.name for f in program.funcs for callee in callees(f)}
-    roots = [f for f in program.funcs if f.name not in called]
+    roots = [f for f in program.funcs if f.name not in called and not is_instruction(f)]
     if entry == ENTRY and len(roots) == 1:
         return roots[0]
     what = f"the module has no function `{entry}`"

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from keyword import kwlist
 
+from ir import instructions
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, Span, suggest
 from ir.nodes import Expr, Function, Module, PrimFunc, Var
@@ -27,13 +28,16 @@ from ir.syntax import python_syntax
 MAX_BYTES = 2_000_000  # a hand-written kernel has a few thousand; Python's own parser needs seconds beyond this
 _JITS = ("jit", "njit", "vectorize", "guvectorize")  # of other libraries, and our own for plain functions
 _MARK = "a kernel is a function under @T.prim_func (from ir import script as T), with types of its parameters"
-_DECORATORS = ("prim_func", "module", "ir_module")
+_DECORATORS = ("prim_func", "instruction", "module", "ir_module")
+_KERNELS = ("prim_func", "instruction")
 _NOTHING: Mapping[str, Constant] = {}
 _DIALECTS = ("script", "tir", "ir", "tirx")  # what `T` may be imported from
 
 
 def parse(text: str, file: str = "<string>") -> Module:
     """All kernels in a Python text: functions under `@T.prim_func`, also inside classes under `@T.module`.
+
+    Those under `@T.instruction` are kernels too.
 
     A graph under `@R.function` is read as a kernel that calls others.
 
@@ -58,7 +62,7 @@ def parse(text: str, file: str = "<string>") -> Module:
     def add(nodes: Iterable[ast.stmt], known: Mapping[str, Constant]) -> None:
         for node in nodes:
             graph = isinstance(node, ast.FunctionDef) and is_graph(node)
-            if not isinstance(node, ast.FunctionDef) or not (graph or _is_decorated(node, ("prim_func",))):
+            if not isinstance(node, ast.FunctionDef) or not (graph or _is_decorated(node, _KERNELS)):
                 continue
             if node.name in found:
                 message = f"two kernels are called {node.name}"
@@ -124,11 +128,26 @@ def parse_function(
 ) -> PrimFunc:
     """One kernel from its definition; `kernels` are those that it can call."""
     try:
-        return FunctionParser(source, constants, kernels).parse(node)
+        func = FunctionParser(source, constants, kernels).parse(node)
+        if _is_decorated(node, ("instruction",)):
+            _check_options(func, node, source)
+        return func
     except RecursionError as error:
         raise source.error(
             "too-deep", f"{node.name} is nested too deeply to be read", node, help="split the expression or the loops"
         ) from error
+
+
+def _check_options(func: PrimFunc, node: ast.FunctionDef, source: Source) -> None:
+    place = node.decorator_list[0]
+    for option, _ in func.attrs:
+        if option not in instructions.OPTIONS:
+            help = suggest(option, instructions.OPTIONS) or f"there are {', '.join(instructions.OPTIONS)}"
+            raise source.error("arguments", f"@T.instruction has no option `{option}`", place, help=help)
+    if not instructions.is_instruction(func):
+        hint = 'write what computes it, as in @T.instruction(jax="{C} + {A} @ {B}"); a kernel without is a T.prim_func'
+        raise source.error("arguments", f"the instruction {func.name} has no jax=", place, help=hint)
+    instructions.check_instruction(func, ParseError)
 
 
 def parse_expr(text: str, names: Mapping[str, str | DType | Function]) -> Expr:
@@ -208,7 +227,7 @@ def _top_level(nodes: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 def _no_kernel(tree: ast.Module, source: Source) -> ParseError:
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and _is_decorated(node, ("prim_func",)):
+        if isinstance(node, ast.FunctionDef) and _is_decorated(node, _KERNELS):
             return source.error(
                 "no-kernel",
                 f"{source.file} contains no kernel at its top level",

@@ -17,6 +17,7 @@ from ir.analysis.witness import DIALECT, Words
 from ir.dtypes import DType
 from ir.errors import Span, VerifyError, suggest
 from ir.functions import check_function
+from ir.instructions import check_instruction
 from ir.nodes import (
     COMPARE_OPS,
     FLOAT_UNARY_OPS,
@@ -114,6 +115,7 @@ def verify(func: PrimFunc, *, allow_stray_loads: bool = False, words: Words = DI
     """
     try:
         _WellFormed(func).check()
+        check_instruction(func)
         checked = with_section_checks(func)
         unproven = check_accesses(checked, allow_stray_loads=allow_stray_loads, words=words)
         if not all(access.linear for access in unproven):

@@ -24,8 +24,10 @@ from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, V
 from ir.semantics.machine import Machine, Undefined
 from ir.syntax import python_code
 from ir.traverse import children, map_stmt, walk, with_children
-from lower.program.build import from_syntax
-from lower.program.nodes import JaxExpr, substituted
+from lower.array.views import Axis
+from lower.program.build import call, dotted, from_syntax
+from lower.program.nodes import Function as ArrayFunction
+from lower.program.nodes import JaxExpr, Name, Parameter, Return, substituted
 
 if TYPE_CHECKING:
     import jax
@@ -95,7 +97,7 @@ def _expanded(expr: Expr, *, keep: bool) -> Expr:
 
 def call_code(function: Function, args: Sequence[JaxExpr]) -> JaxExpr:
     """The JAX expression of a function with code for its parameters."""
-    given = {placeholder(p): a for p, a in zip(function.params, args, strict=True)}
+    given = {placeholder(p.name): a for p, a in zip(function.params, args, strict=True)}
     return substituted(_expression(function), given)
 
 
@@ -103,6 +105,25 @@ def call_code(function: Function, args: Sequence[JaxExpr]) -> JaxExpr:
 def _expression(function: Function) -> JaxExpr:
     """What the user gave, with placeholders for parameters."""
     return from_syntax(template(function))
+
+
+# Instructions --------------------------------------------------------------------------------------------------------
+
+
+def instruction_code(name: str, function: Function) -> ArrayFunction:
+    """The function of an array program that computes an instruction, given its parameters as arrays."""
+    given = {placeholder(p.name): Name(p.name) for p in function.params}
+    body = (Return(substituted(_expression(function), given)),)
+    return ArrayFunction(name, tuple(Parameter(p.name) for p in function.params), body, (dotted("jax.jit"),))
+
+
+def over_axes(function: JaxExpr, operands: Sequence[tuple[Axis, ...]], axes: Sequence[Axis]) -> JaxExpr:
+    """A function mapped over axes, the first of them outermost, which operands have in this order, if they do."""
+    for axis in reversed(axes):
+        mapped = tuple(0 if axis in own else None for own in operands)
+        options = {} if all(m == 0 for m in mapped) else {"in_axes": mapped}
+        function = call("jax.vmap", function, **options)
+    return function
 
 
 @lru_cache(maxsize=1024)
@@ -177,7 +198,7 @@ def _meaning(function: Function, sample: tuple[Scalar, ...]) -> Scalar | None:
 
 def _computed(function: Function, columns: Sequence[Array]) -> Array:
     """What the JAX expression gives, element by element; arguments are also tried as arrays that broadcast."""
-    names = [placeholder(p) for p in function.params]
+    names = [placeholder(p.name) for p in function.params]
     code = python_code(template(function), "<jax>")
 
     def run(args: Sequence[Array]) -> Array:

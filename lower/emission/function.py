@@ -196,6 +196,7 @@ class _Emitter:
         self.names = Names()
         self.report: list[str] = []
         self.helpers: set[str] = set()
+        self.instructions: dict[str, Function] = {}
         self.extents: set[Expr] = set()  # of array axes, where they are no numbers
         self.static = schedule.static
         self.pinned = pinned(schedule.nodes)
@@ -243,6 +244,7 @@ class _Emitter:
             (*self._prologue(read_in(body)), *body),
             frozenset(self.helpers),
             self._wide(),
+            tuple(self.instructions.values()),
         )
 
     def _seen(self, buffer: Buffer) -> JaxExpr:
@@ -450,6 +452,7 @@ class _Emitter:
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers
+        self.instructions |= writer.instructions
         self.extents |= writer.extents
         over = f" over {', '.join(loop.var.name for loop in node.axes)}" if node.axes else ""
         self.report.append(f"{_describe(statement)}{over}: {', '.join(writer.forms)}")

@@ -74,6 +74,13 @@ class Names:
             self._of[key] = self.fresh(thing.name)
         return self._of[key]
 
+    def of_instruction(self, name: str) -> str:
+        """The name of the function that computes an instruction."""
+        key: object = ("instruction", name)
+        if key not in self._of:
+            self._of[key] = self.fresh(name)
+        return self._of[key]
+
     @contextmanager
     def local(self) -> Generator[None]:
         """Names of helpers that are made meanwhile may be made again; buffers and variables keep theirs."""

@@ -66,6 +66,7 @@ class Piece:
     body: tuple[JaxStmt, ...]
     helpers: frozenset[str]
     wide: bool
+    instructions: tuple[Function, ...] = ()  # that users have written, of those that it calls
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -111,7 +112,8 @@ class Module:
 
     def functions(self) -> tuple[Function, ...]:
         """The array program: all functions but those of the library."""
-        return (*self.above, *self._functions())
+        instructions = dict.fromkeys(f for p in self.pieces for f in p.instructions)
+        return (*instructions, *self.above, *self._functions())
 
     def text(self) -> str:
         """The module as source that needs nothing but JAX."""

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
-from ir.nodes import Const, Expr, Load
-from ir.traverse import free_vars, loads, substitute_expr
-from lower.analysis.linear_forms import atom, to_expr
+from ir.analysis.dependence import Loop, Tile
+from ir.nodes import Call, Const, Expr, Load
+from ir.traverse import free_vars, loads, results_of, substitute_expr
+from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.access import Bounds, buffer_shape, find_view
+from lower.array.calls import instruction_code, over_axes
 from lower.array.domain_extension import EXTENSION, widened
 from lower.array.job import (
     Job,
@@ -32,7 +34,7 @@ from lower.instructions.triangular_solve import triangular
 from lower.nest.nodes import Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.program.build import assign_each, call, dotted, method
 from lower.program.build import code as template
-from lower.program.nodes import Attribute, JaxExpr, Name
+from lower.program.nodes import Attribute, JaxExpr, Literal, Name, Subscript
 from lower.tensor.known import Known
 
 
@@ -47,6 +49,9 @@ class StatementWriter(StoreWriter):
             self.scope.whole[self.name] = self.whole, frozenset(self.names.of(e.buffer) for e in loads(self.job.value))
 
     def _write_form(self) -> None:
+        if self.node.statement.tile is not None:
+            self._instance(self.node.statement.tile)
+            return
         match self.node.scan:
             case Recurrence() as scan:
                 self._scan(scan)
@@ -62,6 +67,32 @@ class StatementWriter(StoreWriter):
                 self._ranges(span)
             case None:
                 self._plain()
+
+    def _instance(self, tile: Tile) -> None:
+        """A statement that stores what an instruction makes of windows, at all positions of the axes around."""
+        made, around = self.job.value, self.job.axes
+        assert isinstance(made, Call)
+        name = self.names.of_instruction(tile.instruction.name)
+        self.instructions[name] = instruction_code(name, made.function)
+        windows = {param: tuple(map(_axis, loops)) for param, loops in tile.read.items()}
+        self._release()
+        values: list[Value] = []
+        for param, arg in zip(made.function.params, made.args, strict=True):
+            own = windows.get(param.name, ())
+            self._use(replace(self.job, axes=(*around, *own)))
+            value = typed(self.translator.expr(arg), arg.dtype)
+            axes = (*(a for a in around if a in value.axes), *own)
+            code = aligned(value, axes).code
+            code = code if value.axes == axes else call("jnp.broadcast_to", code, self._extents(axes))
+            values.append(Value(code, axes))
+        shared = tuple(a for a in around if any(a in v.axes for v in values))
+        code: JaxExpr = call(over_axes(Name(name), [v.axes for v in values], shared), *(v.code for v in values))
+        if len(results_of(tile.instruction)) > 1:
+            code = Subscript(code, (Literal(tile.result),))
+        stored = tuple(map(_axis, tile.stored))
+        self._use(self._ordered(replace(self.job, axes=(*around, *stored))))
+        self._note(f"{tile.instruction.name}{f' over {axis_names(shared)}' if shared else ''}")
+        self._put(ordered(code, (*shared, *stored), self.job.axes), self.job.guards)
 
     def _plain(self) -> None:
         job = settle(self.job, self.around, self.forms)
@@ -375,6 +406,10 @@ class StatementWriter(StoreWriter):
             if all(places):
                 found.append(max(places[0]) < min(places[1]))
         return bool(found) and all(found)
+
+
+def _axis(window: Loop) -> Axis:
+    return Axis(window.var, linear(window.start), linear(window.extent))
 
 
 def _all_of(g: Group) -> bool:

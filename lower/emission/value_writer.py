@@ -38,7 +38,7 @@ from lower.instructions.sliding_windows import WINDOWED, Separated, separated
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Box
 from lower.program.build import ALL, Arg, call, dotted, method, text
-from lower.program.nodes import Clause, Comprehension, JaxExpr, Lambda, Literal, Name
+from lower.program.nodes import Clause, Comprehension, Function, JaxExpr, Lambda, Literal, Name
 from lower.program.print_jax import text_of
 from lower.restructure.statement_fusion import vanishes
 from lower.tensor.known import Known
@@ -95,6 +95,7 @@ class ValueWriter:
         self.again: set[Buffer] = set()  # buffers that are read from memory, where XLA would compute them for each read
         self.forms: list[str] = []
         self.helpers: set[str] = set()
+        self.instructions: dict[str, Function] = {}  # functions that it calls, besides those of the library
         self.extents: set[Expr] = set()  # of axes, where they are no numbers
         self.whole: JaxExpr | None = None  # what the whole buffer holds afterwards, where that is known
         self.pinned = pinned  # whether arrays that it reads transposed are transposed before anything else is done

@@ -38,7 +38,7 @@ from ir.program.edit import replace_buffer
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, walk
 from lower.analysis.linear_forms import Linear, linear, number, to_expr
 from lower.nest.expansion import Expansion
-from lower.nest.instruction_loops import factor_loops, guarded, nested, search_loops, system_steps
+from lower.nest.instruction_loops import factor_loops, guarded, instance_loops, nested, search_loops, system_steps
 from lower.nest.nodes import (
     ArrayStatement,
     Box,
@@ -187,6 +187,8 @@ class _Loops:
                 guards += map(self.expansion.expr, own_bounds(loop))
         guards += resolved.guards
         store = _updated(resolved)
+        if resolved.tile is not None:
+            return nested([*loops.values()], guarded(guards, instance_loops(resolved.tile, store, self._fresh)))
         match scan:
             case Pick():
                 inner = [loops.pop(loop) for loop in scan.loops]

@@ -6,9 +6,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from ir.analysis.dependence import Loop, Tile
 from ir.dtypes import DType
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Unary, Var, const, seq
-from ir.traverse import substitute_expr
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Buffer,
+    Call,
+    CallStmt,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+    seq,
+)
+from ir.sections import Section
+from ir.traverse import results_of, substitute_expr
 from lower.analysis.linear_forms import linear, to_expr
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import Pick, Solve
@@ -17,6 +37,39 @@ _Comparison = Literal["gt", "ge", "lt", "le"]
 _BETTER: dict[tuple[str, bool], _Comparison] = {
     ("max", False): "gt", ("max", True): "ge", ("min", False): "lt", ("min", True): "le",
 }  # fmt: skip
+
+
+def instance_loops(tile: Tile, store: Store, name: Callable[[str], str]) -> Stmt:
+    """A call of the instruction of a `tile` on copies of what it reads, and the store of what it made."""
+    made = store.value
+    assert isinstance(made, Call)
+    given = dict(zip((p.name for p in made.function.params), made.args, strict=True))
+    args: list[Expr | Section] = []
+    filled: list[Stmt] = []
+    copies: dict[str, Buffer] = {}
+    for param in tile.instruction.params:
+        if isinstance(param, Var):
+            args.append(given.get(param.name, const(0, param.dtype)))
+            continue
+        copy = copies[param.name] = replace(param, name=name(param.name), scope="local")
+        args.append(Section.whole(copy))
+        if param.name in given:
+            windows = tile.read[param.name]
+            place = tuple(w.var for w in windows)
+            filled.append(nested(tuple(map(_for, windows)), Store(copy, place, given[param.name])))
+    result = copies[results_of(tile.instruction)[tile.result].name]
+    value = Load(result, tuple(w.var for w in tile.stored))
+    body = seq(
+        *filled, CallStmt(tile.instruction, tuple(args)),
+        nested(tuple(map(_for, tile.stored)), replace(store, value=value)),
+    )  # fmt: skip
+    for copy in copies.values():
+        body = Alloc(copy, body)
+    return body
+
+
+def _for(window: Loop) -> For:
+    return For(window.var, window.start, window.extent, SKIP)
 
 
 def search_loops(pick: Pick, loops: Sequence[For], place: Store, name: Callable[[str], str]) -> Stmt:

@@ -41,6 +41,7 @@ from ir.nodes import (
     Var,
 )
 from ir.program.blocks import lower_blocks
+from ir.transform.tensorize import Differs
 from ir.traverse import (
     all_exprs,
     buffers_written,
@@ -64,6 +65,7 @@ from lower.nest.if_conversion import (
     overwritten,
 )
 from lower.nest.linear_combinations import collected
+from lower.nest.tiles import tiles
 
 UPDATES = Form(
     "structure.sums",
@@ -168,7 +170,7 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
     policy = Policy() if policy is None else policy
     source = None if func.origin is None else normalize(func.origin, policy=Policy(policy.floats))
     program = Program(func, policy, source=source)
-    body = _without_loads_of_nothing(lower_blocks(func).body)
+    body = _without_loads_of_nothing(lower_blocks(func, instances=True).body)
     _Builder(program, checks).visit(body, (), (), {}, {})
     _drop_single_positions(program)
     while policy.takes(PRIVATIZATION):  # a copy for each iteration may have several lives in it
@@ -234,10 +236,30 @@ class _Builder:
                 self._check(s, expr(cond), loops, guards)
             case Evaluate():
                 pass
-            case Block():
-                raise TypeError("blocks are lowered before")
+            case Block() as s:
+                self._instance(s, loops, guards, values, buffers)
             case other:
                 assert_never(other)
+
+    def _instance(
+        self,
+        block: Block,
+        loops: tuple[Loop, ...],
+        guards: tuple[Expr, ...],
+        values: Mapping[Var, Expr],
+        buffers: Mapping[Buffer, Buffer],
+    ) -> None:
+        """A statement for each result of an instruction, or the loops that it means."""
+        body = map_stmt(block.body, lambda e: _rewrite(e, values, buffers), on_buffer=lambda b: buffers.get(b, b))
+        try:
+            found = tiles(block, body, loops, guards, self.program)
+        except Differs as reason:
+            self.program.notes.append(f"{block.name} runs as the loops that it means: {reason}")
+            self.visit(block.body, loops, guards, values, buffers)
+        else:
+            for store, tile in found:
+                position = len(self.program.statements)
+                self.program.statements.append(Statement(position, loops, guards, store, None, tile))
 
     def _store(
         self,

@@ -7,7 +7,7 @@ broadcast) cost nothing by themselves; what is read through them does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log2, prod
 from typing import Any
@@ -60,14 +60,18 @@ class _Array:
 
 @dataclass(slots=True)
 class ArrayPrices:
-    """Prices of the array code of one program on a target."""
+    """Prices of the array code of one program on a target.
+
+    `instructions` are functions in it that have a price: that of one call, and how many elements its result has.
+    """
 
     target: Target
+    instructions: Mapping[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
 
     def program(self, closed: Any) -> float:
         """The price of a traced function (a closed jaxpr) that is run once."""
         arguments = [_Array(_size(v.aval), stored=True, data=True) for v in closed.jaxpr.invars]
-        block = _Block(self.target, inside=False)
+        block = _Block(self.target, False, self.instructions)
         results = block.run(closed.jaxpr, arguments)
         for result in results:
             block.store(result)
@@ -80,6 +84,7 @@ class _Block:
 
     target: Target
     inside: bool
+    instructions: Mapping[str, tuple[float, int]]
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
@@ -140,6 +145,9 @@ class _Block:
         inner = next((eqn.params[key] for key in _INLINED if key in eqn.params), None)
         if name in ("scan", "while", "cond"):
             return getattr(self, f"_{name}")(eqn, operands)
+        if inner is not None and eqn.params.get("name") in self.instructions:
+            cost, elements = self.instructions[eqn.params["name"]]
+            return [self._library(operands, [sizes[0]], cost * sizes[0] / max(elements, 1)), *map(_stored, sizes[1:])]
         if inner is not None and name not in _REDUCTIONS and not name.startswith("scatter"):
             return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands)
         if name in _SHAPES:
@@ -346,7 +354,7 @@ class _Block:
         """The price of one step; what is carried lies in memory."""
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
-        block = _Block(self.target, inside=True)
+        block = _Block(self.target, True, self.instructions)
         for result in block.run(jaxpr, [*kept, *state, *slices]):
             block.store(result)
         return block.price
@@ -354,11 +362,16 @@ class _Block:
     def _cond(self, eqn: Any, operands: list[_Array]) -> list[_Array]:
         """What is done where the condition holds: lowering asks for what it expects of data."""
         held = [self.store(o) for o in operands[1:]]
-        block = _Block(self.target, self.inside)
+        block = _Block(self.target, self.inside, self.instructions)
         for result in block.run(eqn.params["branches"][-1].jaxpr, held):
             block.store(result)
         self.price += block.price + self.target.launch
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
+
+
+def _stored(size: int) -> _Array:
+    """A further result of what is priced already."""
+    return _Array(size, stored=True, data=True, own=True)
 
 
 def _size(aval: Any) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import jax
@@ -19,11 +20,12 @@ import numpy as np
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
+from ir.instructions import call_price, extents, instructions_in
 from ir.nodes import Assume, Buffer, Expr, PrimFunc, Var, seq
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
-from ir.traverse import free_vars, has_loads, shape_vars, walk
+from ir.traverse import free_vars, has_loads, results_of, shape_vars, walk
 from lower.emission.function import emit_function
 from lower.price.array_code import ArrayPrices
 
@@ -60,7 +62,17 @@ def program_price(
             if p.name not in optional
         }
         closed = jitted.trace(**arguments).jaxpr
-    return ArrayPrices(target).program(closed)
+    return ArrayPrices(target, _priced(bound, target)).program(closed)
+
+
+def _priced(func: PrimFunc, target: Target) -> dict[str, tuple[float, int]]:
+    """The instructions of a program that have a price: that of a call, and how many elements the first result has."""
+    found: dict[str, tuple[float, int]] = {}
+    for instruction in instructions_in(func):
+        cost = dict(target.calls).get(instruction.name, call_price(instruction))
+        if cost is not None:
+            found[instruction.name] = (cost, prod(extents(results_of(instruction)[0])))
+    return found
 
 
 def _alone(func: PrimFunc) -> PrimFunc:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from math import prod
 
 from egraph_rules.cost.target import Target
-from ir.analysis.dependence import Loop
-from ir.nodes import Binary, Load
+from ir.analysis.dependence import Loop, Tile
+from ir.instructions import call_price
+from ir.nodes import Binary, Const, Load
 from ir.traverse import free_vars, loads
 from lower.instructions import scans
 from lower.instructions.filters import filter_price
@@ -38,6 +39,8 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
             total += times * target.step + estimate(node.body, boxes, target, times)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
+        elif node.statement.tile is not None:
+            total += steps * _instances(node, node.statement.tile, boxes, target)
         elif isinstance(node.scan, Solve):
             total += steps * (target.launch * target.library + _system(node.scan, node.axes, boxes, target))
         elif isinstance(node.scan, Factor):
@@ -52,6 +55,20 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
         else:
             total += steps * target.scalar * element(node.statement, target)
     return total
+
+
+def _instances(node: ArrayStatement, tile: Tile, boxes: Mapping[Loop, Box], target: Target) -> float:
+    """The price of an instruction at all positions of its axes, and of moving what it reads and stores."""
+    calls = prod(extent(boxes.get(loop), target) for loop in node.axes)
+    read = sum(map(_positions, tile.read.values()))
+    cost = dict(target.calls).get(tile.instruction.name, call_price(tile.instruction))
+    moved = read * target.load + _positions(tile.stored) * target.store
+    return target.launch + calls * (moved if cost is None else cost)
+
+
+def _positions(windows: Iterable[Loop]) -> int:
+    """How many elements windows have."""
+    return prod(int(w.extent.value) for w in windows if isinstance(w.extent, Const))
 
 
 def _matrices(node: ArrayStatement) -> bool:

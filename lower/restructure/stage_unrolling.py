@@ -69,7 +69,7 @@ def with_stages(func: PrimFunc, target: Target) -> PrimFunc:
     """The function with the steps of stages written out, where that pays on a target."""
     if not any(isinstance(e, Binary) and _fixing(e) for e in all_exprs(func.body)):
         return func
-    func = lower_blocks(func)
+    func = lower_blocks(func, instances=True)
     func = replace(func, body=map_stmt(func.body, on_stmt=_with_numbers)).as_form_of(func)
     names = {p.name for p in func.params} | {v.name for s in walk(func.body) for v in bound_var(s)}
     return replace(func, body=_staged(func.body, {}, target, names)).as_form_of(func)

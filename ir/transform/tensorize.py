@@ -1,0 +1,323 @@
+"""Tensorize: a nest as a call of an instruction, where it does the same as that one's body.
+
+The nest and the body are compared part by part, with the body's loops, scalars, locals and buffers as unknowns. Those
+of buffers are sections: at each access, the nest's place less the body's is where the section starts, which must be the
+same in all iterations. That two places are equal is proven by isl, for the values that the names around can have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import NoReturn
+
+import islpy as isl
+
+import ir.presburger.sets as pb
+from ir.fold import folded
+from ir.instructions import instruction_of
+from ir.nodes import (
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    Call,
+    CallStmt,
+    Cast,
+    Const,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    const,
+    seq,
+)
+from ir.printing.printer import to_script
+from ir.program.blocks import lower_blocks, lower_statement
+from ir.program.calls import minus, of_dtype, plus
+from ir.sections import Section
+from ir.traverse import buffers_written, free_vars, has_loads, loads, map_expr, substitute_expr
+
+_COMMUTES = ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor", "eq", "ne")
+
+
+class Differs(Exception):
+    """What keeps a nest from being the body of an instruction, in words."""
+
+
+def call_of(nest: Stmt, instruction: PrimFunc, domain: isl.Set) -> CallStmt:
+    """The call of an instruction that a nest equals where names have the values of a params set.
+
+    Raises:
+        Differs: it equals none, as far as can be proven.
+    """
+    stmt = lower_statement(nest)
+    match = _Match(domain)
+    match.stmt(lower_blocks(instruction).body, stmt)
+    args = tuple(match.argument(p) for p in instruction.params)
+    _check_apart(instruction, args)
+    return CallStmt(instruction, args, nest.span)
+
+
+def with_calls(body: Stmt, domain: isl.Set) -> Stmt:
+    """A statement with calls in the place of instances of instructions, for names with the values of a params set.
+
+    An instance that is no longer the instruction's body is the loops that it means.
+    """
+    match body:
+        case Block() if (instruction := instruction_of(body)) is not None:
+            try:
+                return call_of(body.body, instruction, domain)
+            except Differs:
+                return body.body
+        case Seq(stmts=stmts):
+            return seq(*(with_calls(s, domain) for s in stmts), span=body.span)
+        case If(cond=cond, then=then, other=other):
+            yes, no = pb.condition(cond), pb.condition(Unary("not", cond))
+            inside = [pb.within_budget(lambda c=c: domain.intersect(c.may), domain) for c in (yes, no)]
+            return replace(body, then=with_calls(then, inside[0]), other=with_calls(other, inside[1]))
+        case For(var=var, start=start, extent=extent):
+            inside = pb.within_budget(lambda: domain.intersect(pb.loop_domain(var, start, extent).may), domain)
+            return replace(body, body=with_calls(body.body, inside))
+        case Let() | Alloc() | Block():
+            return replace(body, body=with_calls(body.body, domain))
+        case _:
+            return body
+
+
+def _check_apart(instruction: PrimFunc, args: tuple[Expr | Section, ...]) -> None:
+    """Two parameters may not be one buffer where the instruction writes by one of them."""
+    written = {b.name for b in buffers_written(instruction.body)}
+    given = [(p, a) for p, a in zip(instruction.params, args, strict=True) if isinstance(a, Section)]
+    for (p, a), (q, b) in combinations(given, 2):
+        if a.buffer == b.buffer and not written.isdisjoint((p.name, q.name)):
+            raise Differs(f"`{p.name}` and `{q.name}` of {instruction.name} would both be {a.buffer.name}")
+
+
+@dataclass(slots=True)
+class _Match:
+    """What the names of an instruction's body stand for in a nest, as far as the two have been compared."""
+
+    domain: isl.Set
+    inner: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # loops of the nest at their first
+    values: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # for loops, lets and scalars
+    locals: dict[Buffer, Buffer] = field(default_factory=lambda: dict[Buffer, Buffer]())
+    sections: dict[str, Section] = field(default_factory=lambda: dict[str, Section]())
+
+    def argument(self, param: Var | Buffer) -> Expr | Section:
+        """What a call passes for a parameter."""
+        found = self.sections.get(param.name) if isinstance(param, Buffer) else self.values.get(param)
+        if found is None:
+            raise Differs(f"the body does not say what `{param.name}` is")
+        return found
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def stmt(self, a: Stmt, b: Stmt) -> None:
+        """Compare a statement of the body with one of the nest."""
+        match a, b:
+            case Seq(stmts=left), Seq(stmts=right) if len(left) == len(right):
+                for x, y in zip(left, right, strict=True):
+                    self.stmt(x, y)
+            case For(), For():
+                self._loop(a, b)
+            case If(), If():
+                self.expr(a.cond, b.cond)
+                self.stmt(a.then, b.then)
+                self.stmt(a.other, b.other)
+            case Let(), Let():
+                self.expr(a.value, b.value)
+                self.values[a.var] = b.var
+                self.inner[b.var] = b.var
+                self.stmt(a.body, b.body)
+            case Alloc(buffer=x), Alloc(buffer=y) if x.dtype is y.dtype and len(x.shape) == len(y.shape):
+                for m, n in zip(x.shape, y.shape, strict=True):
+                    self._same(self._known(m), n, f"the extents of {x.name} and {y.name}")
+                self.locals[x] = y
+                self.stmt(a.body, b.body)
+            case Store(), Store():
+                self.place(a.buffer, a.indices, b.buffer, b.indices)
+                self.expr(a.value, b.value)
+            case _:
+                self._differ(a, b)
+
+    def _loop(self, a: For, b: For) -> None:
+        self._same(self._known(a.extent), b.extent, f"the extents of the loops {a.var.name} and {b.var.name}")
+        start = of_dtype(self._known(a.start), b.var.dtype)
+        inside = pb.loop_domain(b.var, b.start, b.extent).may
+        self.values[a.var] = of_dtype(plus(b.var, minus(start, b.start)), a.var.dtype)
+        self.inner[b.var] = substitute_expr(b.start, self.inner)
+        self.domain = self.domain.intersect(inside)
+        self.stmt(a.body, b.body)
+
+    # Expressions -----------------------------------------------------------------------------------------------------
+
+    def expr(self, a: Expr, b: Expr) -> None:
+        """Compare an expression of the body with one of the nest."""
+        if a.dtype is not b.dtype:
+            raise Differs(f"`{to_script(a)}` is {a.dtype}, but `{to_script(b)}` is {b.dtype}")
+        match a, b:
+            case Load(), Load():
+                self.place(a.buffer, a.indices, b.buffer, b.indices)
+            case Var(), _ if a not in self.values:
+                self._scalar(a, b)
+            case Const(), Const() if a.same(b):
+                pass
+            case (Unary(op=p, operand=x), Unary(op=q, operand=y)) if p == q:
+                self.expr(x, y)
+            case Cast(operand=x), Cast(operand=y):
+                self.expr(x, y)
+            case Select(cond=c, then=x, other=y), Select(cond=d, then=u, other=v):
+                for left, right in ((c, d), (x, u), (y, v)):
+                    self.expr(left, right)
+            case Call(function=f, args=x), Call(function=g, args=y) if f == g:
+                for left, right in zip(x, y, strict=True):
+                    self.expr(left, right)
+            case Binary(op=p, lhs=x, rhs=y), Binary(op=q, lhs=u, rhs=v) if p == q:
+                self._operands((x, y), (u, v), commutes=p in _COMMUTES)
+            case _:
+                if has_loads(a) or has_loads(b) or not free_vars(a) <= self.values.keys():
+                    self._differ(a, b)
+                self._same(self._known(a), b, "two values")
+
+    def _operands(self, a: tuple[Expr, Expr], b: tuple[Expr, Expr], *, commutes: bool) -> None:
+        """Compare pairs of operands, also in the other order where that is the same."""
+        values, sections = dict(self.values), dict(self.sections)
+        try:
+            self.expr(a[0], b[0])
+            self.expr(a[1], b[1])
+        except Differs:
+            if not commutes:
+                raise
+            self.values, self.sections = values, sections
+            self.expr(a[0], b[1])
+            self.expr(a[1], b[0])
+
+    def _scalar(self, param: Var, value: Expr) -> None:
+        if has_loads(value) or not self.inner.keys().isdisjoint(free_vars(value)):
+            raise Differs(f"`{param.name}` would be `{to_script(value)}`, which changes while the nest runs")
+        self.values[param] = value
+
+    def place(self, a: Buffer, indices: tuple[Expr, ...], b: Buffer, places: tuple[Expr, ...]) -> None:
+        """Compare an element of the body with one of the nest."""
+        if a in self.locals:
+            if self.locals[a] != b:
+                raise Differs(f"`{self.locals[a].name}` stands for {a.name}, and so would `{b.name}`")
+            for x, y in zip(indices, places, strict=True):
+                self._same(self._index(x), y, f"places in {a.name} and {b.name}")
+            return
+        if a.dtype is not b.dtype:
+            raise Differs(f"{a.name} holds {a.dtype}, but {b.name} {b.dtype}")
+        own = tuple(map(self._index, indices))
+        section = self.sections.get(a.name)
+        if section is None:
+            self.sections[a.name] = self._section(a, own, b, places)
+        elif section.buffer != b or not self._within(section, own, places):
+            text = f"{b.name}[{', '.join(map(to_script, places))}]"
+            raise Differs(f"`{text}` is not in the place of the section {to_script(section)} that {a.name} is")
+
+    def _section(self, a: Buffer, own: tuple[Expr, ...], b: Buffer, places: tuple[Expr, ...]) -> Section:
+        """The section of a buffer that another one is, from one access; dimensions may be dropped."""
+        dims = range(len(places))
+        for kept in combinations(dims, len(own)):
+            ranges: list[tuple[Expr, Expr | None]] = []
+            for d, place in enumerate(places):
+                first = self._first(place)
+                if d in kept:
+                    k = kept.index(d)
+                    extent = of_dtype(a.shape[k], place.dtype)
+                    ranges.append((minus(first, of_dtype(self._first(own[k]), place.dtype)), extent))
+                else:
+                    ranges.append((first, None))
+            section = Section(b, tuple((_tidy(s), n) for s, n in ranges))
+            steady = all(self.inner.keys().isdisjoint(free_vars(start)) for start, _ in section.ranges)
+            if steady and self._within(section, own, places) and self._inside(section):
+                return section
+        text = f"{b.name}[{', '.join(map(to_script, places))}]"
+        mine = f"{a.name}[{', '.join(map(to_script, own))}]"
+        raise Differs(f"no section of {b.name} within its shape has `{mine}` where `{text}` is")
+
+    def _within(self, section: Section, own: tuple[Expr, ...], places: tuple[Expr, ...]) -> bool:
+        """Whether an access of the body to a section is the access of the nest."""
+        mine = iter(own)
+        wanted = [s if n is None else plus(s, of_dtype(next(mine), s.dtype)) for s, n in section.ranges]
+        return all(self._equal(x, y) for x, y in zip(wanted, places, strict=True))
+
+    def _inside(self, section: Section) -> bool:
+        """Whether a section lies within its buffer: an instruction may look at all of it."""
+        for (start, extent), size in zip(section.ranges, section.buffer.shape, strict=True):
+            stop = plus(start, const(1, start.dtype) if extent is None else of_dtype(extent, start.dtype))
+            conditions = (Binary("ge", start, const(0, start.dtype)), Binary("le", stop, of_dtype(size, start.dtype)))
+            if not all(map(self._holds, conditions)):
+                return False
+        return True
+
+    def _index(self, index: Expr) -> Expr:
+        if has_loads(index):
+            raise Differs(f"the place `{to_script(index)}` depends on data")
+        return self._known(index)
+
+    def _known(self, expr: Expr) -> Expr:
+        """An expression of the body in the names of the nest."""
+        unknown = sorted(v.name for v in free_vars(expr) - self.values.keys())
+        if unknown:
+            raise Differs(f"`{to_script(expr)}` depends on `{unknown[0]}`, which nothing before it tells")
+        return folded(substitute_expr(expr, self.values))
+
+    def _first(self, expr: Expr) -> Expr:
+        """What an expression is in the first iteration of the nest's loops."""
+        return folded(substitute_expr(expr, self.inner))
+
+    # Proofs ----------------------------------------------------------------------------------------------------------
+
+    def _same(self, a: Expr, b: Expr, what: str) -> None:
+        if not self._equal(a, b):
+            raise Differs(f"{what} differ: {to_script(a)} and {to_script(b)}")
+
+    def _equal(self, a: Expr, b: Expr) -> bool:
+        return a.same(b) or (a.dtype.is_integer and b.dtype.is_integer and self._holds(_equality(a, b)))
+
+    def _holds(self, cond: Expr) -> bool:
+        if any(True for _ in loads(cond)):
+            return False
+
+        def question() -> bool:
+            return self.domain.subtract(pb.condition(cond).must).is_empty()
+
+        return pb.within_budget(question, False)
+
+    def _differ(self, a: Stmt | Expr, b: Stmt | Expr) -> NoReturn:
+        left, right = (_short(to_script(x)) for x in (a, b))
+        raise Differs(f"the instruction has `{left}` where the nest has `{right}`")
+
+
+def _tidy(expr: Expr) -> Expr:
+    """An index without zeros that are added or taken away."""
+
+    def one(e: Expr) -> Expr:
+        match e:
+            case Binary(op="add", lhs=a, rhs=b):
+                return plus(a, b)
+            case Binary(op="sub", lhs=a, rhs=Const(value=0)):
+                return a
+            case _:
+                return e
+
+    return map_expr(folded(expr), one)
+
+
+def _equality(a: Expr, b: Expr) -> Expr:
+    return Binary("eq", a, of_dtype(b, a.dtype))
+
+
+def _short(text: str) -> str:
+    first = text.strip().split("\n")[0]
+    return first if first == text.strip() else f"{first} ..."

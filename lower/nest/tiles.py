@@ -1,0 +1,100 @@
+"""Instances of instructions in normal form: one statement for each result, over windows in place of loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import islpy as isl
+
+import ir.presburger.sets as pb
+from ir.analysis.dependence import Loop, Tile
+from ir.floats import Floats, freedom_names
+from ir.instructions import freedoms, instruction_of, jax_text, text_names
+from ir.nodes import Block, Call, CallStmt, Expr, Function, Load, Stmt, Store, Undef, Var, const
+from ir.program.calls import of_dtype, plus
+from ir.sections import Section
+from ir.transform.tensorize import Differs, call_of
+from ir.traverse import results_of
+
+
+class Naming(Protocol):
+    """What gives new names, under a float policy."""
+
+    @property
+    def floats(self) -> Floats: ...
+
+    def fresh(self, name: str) -> str:
+        """A name that nothing has yet."""
+        ...
+
+
+def tiles(
+    block: Block, body: Stmt, loops: Sequence[Loop], guards: Sequence[Expr], naming: Naming
+) -> list[tuple[Store, Tile]]:
+    """The stores of an instance of an instruction, whose `body` stands within loops and guards.
+
+    Raises:
+        Differs: the body is no longer that of the instruction, or the policy does not grant what its text takes.
+    """
+    func = instruction_of(block)
+    if func is None:
+        raise Differs("it is no instance of an instruction")
+    missing = freedom_names(freedoms(func) & ~naming.floats)
+    if missing:
+        raise Differs(f"its JAX text takes {', '.join(missing)}, which the float policy does not grant")
+    call = call_of(body, func, pb.within_budget(lambda: _domain(loops, guards), pb.always()))
+    taken, results = text_names(func), results_of(func)
+    if len(results) > 1 and any(b.name in taken for b in results):
+        raise Differs("it reads one of several buffers that it writes")
+    return [_result(call, k, taken, naming.fresh) for k in range(len(results))]
+
+
+def _domain(loops: Sequence[Loop], guards: Sequence[Expr]) -> isl.Set:
+    """The values that names have within loops and guards."""
+    found = pb.always()
+    for loop in loops:
+        found = found.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
+    for guard in guards:
+        found = found.intersect(pb.condition(guard).may)
+    return found
+
+
+def _result(call: CallStmt, k: int, taken: frozenset[str], fresh: Callable[[str], str]) -> tuple[Store, Tile]:
+    func = call.callee
+    given = {p.name: a for p, a in zip(func.params, call.args, strict=True)}
+    read: dict[str, tuple[Loop, ...]] = {}
+    args: list[Expr] = []
+    params: list[Var] = []
+    for param in func.params:
+        arg = given[param.name]
+        if param.name not in taken:
+            continue
+        params.append(Var(param.name, param.dtype))
+        if isinstance(arg, Section):
+            read[param.name], place = _windows(arg, fresh)
+            args.append(Load(arg.buffer, place))
+        else:
+            args.append(arg)
+    result = results_of(func)[k]
+    target = given[result.name]
+    assert isinstance(target, Section)
+    stored, place = _windows(target, fresh)
+    # what it computes stands in no expression: nothing may be concluded from the body
+    function = Function(func.name, tuple(params), Undef(result.dtype), None, jax_text(func))
+    store = Store(target.buffer, place, Call(function, tuple(args)), call.span)
+    return store, Tile(func, k, stored, read)
+
+
+def _windows(section: Section, fresh: Callable[[str], str]) -> tuple[tuple[Loop, ...], tuple[Expr, ...]]:
+    """A window for each dimension of a section, and the place of an element in the buffer."""
+    windows: list[Loop] = []
+    place: list[Expr] = []
+    for start, extent in section.ranges:
+        if extent is None:
+            place.append(start)
+            continue
+        var = Var(fresh(f"{section.buffer.name.lower()}_at"), start.dtype)
+        windows.append(Loop(var, const(0, var.dtype), of_dtype(extent, var.dtype)))
+        place.append(plus(start, var))
+    return tuple(windows), tuple(place)
