@@ -160,6 +160,8 @@ def plus(a: Expr, b: Expr) -> Expr:
 
 def minus(a: Expr, b: Expr) -> Expr:
     """`a - b`, computed where both are numbers."""
+    if isinstance(b, Const) and b.value == 0:
+        return a
     if isinstance(a, Const) and isinstance(b, Const):
         return const(int(a.value) - int(b.value), a.dtype)
     return Binary("sub", a, of_dtype(b, a.dtype), a.span)

@@ -11,8 +11,10 @@ from typing import NoReturn, cast
 import numpy as np
 
 from ir.errors import LoopsatError, ScheduleError, suggest
+from ir.instructions import instruction_of
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
 from ir.page import Section
+from ir.presburger.facts import entry_facts
 from ir.presburger.index_map import IndexMap
 from ir.presburger.sets import exclusive
 from ir.program.calls import calls_in, without_calls
@@ -33,6 +35,8 @@ from ir.transform.outline import split_function
 from ir.transform.reduction import decompose_reduction
 from ir.transform.reverse_compute_at import reverse_compute_at
 from ir.transform.sequential import sequential_buffer_access
+from ir.transform.tensorize import tensorize, with_calls
+from ir.traverse import walk
 
 Block = BlockRef | str
 Loop = LoopRef | Var | str
@@ -60,6 +64,7 @@ _MAKES_BLOCKS: dict[str, _Primitive] = {
     "decompose_reduction": decompose_reduction,
     "cache_read": cache_read,
     "cache_write": cache_write,
+    "tensorize": tensorize,
 }
 _STEPS = (
     "work_on", "get_block", "get_loops", "transform_layout", "split_function", "inline_calls", "apply", *_MAKES_LOOPS,
@@ -72,6 +77,7 @@ _FLOAT_ORDER = (
     "sequential_buffer_access",
     "reverse_compute_at",
     "decompose_reduction",
+    "tensorize",
 )
 
 
@@ -113,12 +119,12 @@ class Schedule(Shown):
     @property
     def mod(self) -> Module:
         """All functions as they are now."""
-        return self._module
+        return replace(self._module, funcs=tuple(map(_called, self._module.funcs)))
 
     @property
     def func(self) -> PrimFunc:
         """The function worked on, as it is now."""
-        return self._module[self._current]
+        return _called(self._module[self._current])
 
     def work_on(self, func: str) -> None:
         """Choose the function that names refer to.
@@ -271,6 +277,14 @@ class Schedule(Shown):
     def inline_calls(self, func: str | None = None) -> None:
         """Put the bodies of callees in the place of their calls, in the current function or the one named."""
         self._do("inline_calls", {"func": self._current if func is None else func})
+
+    def tensorize(self, loop: Loop, instruction: PrimFunc) -> BlockRef:
+        """Compute the nest of a loop by an instruction, a kernel under `@T.instruction`, and name it as a block.
+
+        The nest must do what the body of the instruction does, on sections of its buffers that lie within them. Its
+        loops stand for those of the body, in their order. In the program given back it is a call of the instruction.
+        """
+        return self._blocks("tensorize", {"loop": self._loop(loop), "instruction": instruction})[0]
 
     def apply(self, step: Transform) -> None:
         """Apply a directed rewrite, such as those of `egraph_rules.transforms`, to the current function."""
@@ -496,6 +510,13 @@ def _mixed(found: set[str]) -> NoReturn:
 def _entered(func: PrimFunc) -> PrimFunc:
     """A program that was verified, or vouched for, with names that tell its parts apart."""
     return with_unique_names(func).vouched()
+
+
+def _called(func: PrimFunc) -> PrimFunc:
+    """A program with calls in the place of the blocks that instructions compute."""
+    if not any(instruction_of(s) is not None for s in walk(func.body)):
+        return func
+    return replace(func, body=with_calls(func.body, entry_facts(func))).as_form_of(func)
 
 
 def _kind(param: Var | Buffer) -> tuple[object, ...]:

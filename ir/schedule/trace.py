@@ -32,6 +32,7 @@ from ir.nodes import (
 from ir.page import Section
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
+from ir.script.parser import parse
 from ir.shown import Shown, counted
 from ir.traverse import free_vars, loads
 
@@ -223,6 +224,8 @@ class _Writer:
         match value:
             case BlockRef() | LoopRef():
                 return self.names.get(value, repr(value.name))
+            case PrimFunc(name=name):  # the script that it is pasted into defines it
+                return name
             case IndexMap():
                 names = ", ".join(v.name for v in value.params)
                 body = ", ".join(_expression(r, set(value.params)) for r in value.results)
@@ -275,6 +278,8 @@ def _encode(value: object) -> object:
             return {"loop": value.name, "func": value.func}
         case IndexMap():
             return {"params": [_encode(v) for v in value.params], "results": [_encode(r) for r in value.results]}
+        case PrimFunc():
+            return {"kernel": to_script(value, header=True), "name": value.name}
         case Expr():
             return _encode_expr(value)
         case tuple() | list():
@@ -336,6 +341,8 @@ def _decode(value: object, transforms: Mapping[str, Callable[..., Transform]]) -
         return BlockRef(cast(str, item["func"]), cast(str, item["block"]))
     if "loop" in item:
         return LoopRef(cast(str, item["func"]), cast(str, item["loop"]))
+    if "kernel" in item:
+        return parse(cast(str, item["kernel"]))[cast(str, item["name"])]
     if "params" in item:
         params = cast("tuple[Var, ...]", _decode(item["params"], transforms))
         return IndexMap(params, cast("tuple[Expr, ...]", _decode(item["results"], transforms)))

@@ -388,7 +388,7 @@ class Machine:
                     message = f"the section {section.buffer.name}[{shown}] leaves its shape {memory.values.shape}"
                     raise self.fault("section-out-of-bounds", message, section.span)
             box = tuple(slice(a, a + n) if n else slice(0) for a, n in bounds)
-            return Memory(memory.values[box].squeeze(dropped), memory.undef[box].squeeze(dropped))
+            return Memory(memory.values[(*box, ...)].squeeze(dropped), memory.undef[(*box, ...)].squeeze(dropped))
 
         return part
 

@@ -14,8 +14,9 @@ from typing import NoReturn
 import islpy as isl
 
 import ir.presburger.sets as pb
-from ir.fold import folded
-from ir.instructions import instruction_of
+from ir.floats import Floats
+from ir.instructions import freedoms, instance, instruction_of, is_instruction
+from ir.naming import fresh
 from ir.nodes import (
     Alloc,
     Binary,
@@ -40,17 +41,44 @@ from ir.nodes import (
     const,
     seq,
 )
+from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus
+from ir.program.edit import Changed, folded, loop_path, names_in, refuse, with_body
 from ir.sections import Section
-from ir.traverse import buffers_written, free_vars, has_loads, loads, map_expr, substitute_expr
+from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, substitute, substitute_expr
 
 _COMMUTES = ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor", "eq", "ne")
 
 
 class Differs(Exception):
     """What keeps a nest from being the body of an instruction, in words."""
+
+
+def tensorize(func: PrimFunc, loop: str, instruction: PrimFunc, *, reassociate: bool = True) -> Changed:
+    """Compute the nest of a loop by an instruction; see `Schedule.tensorize`. It becomes a block of that name.
+
+    Raises:
+        ScheduleError: the kernel is no instruction, its JAX text takes freedoms that are not granted, or the nest is
+            not shown to do what its body does.
+    """
+    path = loop_path(func, loop)
+    nest = path[-1]
+    if not is_instruction(instruction):
+        help = 'give it a JAX text, as in @T.instruction(jax="{C} + {A} @ {B}")'
+        refuse("instruction", f"{instruction.name} is a kernel, not an instruction", instruction.span, help=help)
+    if not reassociate and Floats.REASSOCIATE in freedoms(instruction):
+        refuse("float-order", f"{instruction.name} may sum in another order", help="allow it: reassociate=True")
+    try:
+        call_of(nest, instruction, facts_at(func, path))
+    except Differs as reason:
+        help = "the loops, stores and values of both must correspond; split, reorder or decompose_reduction first"
+        refuse("instruction", f"the loop {loop} is not {instruction.name}: {reason}", nest.span, help=help)
+    marked = instance(instruction, nest, nest.span)
+    assert isinstance(marked, Block)
+    named = replace(marked, name=fresh(instruction.name, names_in(func)))
+    return Changed(with_body(func, path, named), (named.name,))
 
 
 def call_of(nest: Stmt, instruction: PrimFunc, domain: isl.Set) -> CallStmt:
@@ -60,10 +88,10 @@ def call_of(nest: Stmt, instruction: PrimFunc, domain: isl.Set) -> CallStmt:
         Differs: it equals none, as far as can be proven.
     """
     stmt = lower_statement(nest)
-    match = _Match(domain)
+    match = _Match(domain, frozenset(buffers_written(stmt)))
     match.stmt(lower_blocks(instruction).body, stmt)
     args = tuple(match.argument(p) for p in instruction.params)
-    _check_apart(instruction, args)
+    match.check_apart(instruction, args)
     return CallStmt(instruction, args, nest.span)
 
 
@@ -93,20 +121,12 @@ def with_calls(body: Stmt, domain: isl.Set) -> Stmt:
             return body
 
 
-def _check_apart(instruction: PrimFunc, args: tuple[Expr | Section, ...]) -> None:
-    """Two parameters may not be one buffer where the instruction writes by one of them."""
-    written = {b.name for b in buffers_written(instruction.body)}
-    given = [(p, a) for p, a in zip(instruction.params, args, strict=True) if isinstance(a, Section)]
-    for (p, a), (q, b) in combinations(given, 2):
-        if a.buffer == b.buffer and not written.isdisjoint((p.name, q.name)):
-            raise Differs(f"`{p.name}` and `{q.name}` of {instruction.name} would both be {a.buffer.name}")
-
-
 @dataclass(slots=True)
 class _Match:
     """What the names of an instruction's body stand for in a nest, as far as the two have been compared."""
 
     domain: isl.Set
+    written: frozenset[Buffer]  # by the nest
     inner: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # loops of the nest at their first
     values: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # for loops, lets and scalars
     locals: dict[Buffer, Buffer] = field(default_factory=lambda: dict[Buffer, Buffer]())
@@ -119,11 +139,36 @@ class _Match:
             raise Differs(f"the body does not say what `{param.name}` is")
         return found
 
+    def check_apart(self, instruction: PrimFunc, args: tuple[Expr | Section, ...]) -> None:
+        """Two parameters may not have an element in common where the instruction writes by one of them."""
+        written = {b.name for b in buffers_written(instruction.body)}
+        given = [(p, a) for p, a in zip(instruction.params, args, strict=True) if isinstance(a, Section)]
+        for (p, a), (q, b) in combinations(given, 2):
+            if a.buffer == b.buffer and not written.isdisjoint((p.name, q.name)) and not self._apart(a, b):
+                raise Differs(f"`{p.name}` and `{q.name}` of {instruction.name} would both be in {a.buffer.name}")
+
+    def _apart(self, a: Section, b: Section) -> bool:
+        """Whether two sections of a buffer have no element in common, as one of its dimensions shows."""
+        for (x, m), (y, n) in zip(a.ranges, b.ranges, strict=True):
+            for start, extent, other in ((x, m, y), (y, n, x)):
+                stop = plus(start, const(1, start.dtype) if extent is None else of_dtype(extent, start.dtype))
+                if self._holds(Binary("le", stop, of_dtype(other, start.dtype))):
+                    return True
+        return False
+
     # Statements ------------------------------------------------------------------------------------------------------
 
     def stmt(self, a: Stmt, b: Stmt) -> None:
         """Compare a statement of the body with one of the nest."""
         match a, b:
+            case (_, Let(var=var, value=value)) if not isinstance(a, Let) and var.dtype.is_integer:
+                if has_loads(value):
+                    self._differ(a, b)
+                self.stmt(a, substitute(b.body, {var: value}))
+            case (_, If(cond=cond)) if not isinstance(a, If):
+                if not self._holds(cond):
+                    raise Differs(f"the nest asks whether `{to_script(cond)}`, which is not always so")
+                self.stmt(a, b.then)
             case Seq(stmts=left), Seq(stmts=right) if len(left) == len(right):
                 for x, y in zip(left, right, strict=True):
                     self.stmt(x, y)
@@ -169,6 +214,8 @@ class _Match:
                 self.place(a.buffer, a.indices, b.buffer, b.indices)
             case Var(), _ if a not in self.values:
                 self._scalar(a, b)
+            case Var(), _ if self.values[a].same(b):
+                pass
             case Const(), Const() if a.same(b):
                 pass
             case (Unary(op=p, operand=x), Unary(op=q, operand=y)) if p == q:
@@ -194,15 +241,19 @@ class _Match:
         try:
             self.expr(a[0], b[0])
             self.expr(a[1], b[1])
-        except Differs:
+        except Differs as first:
             if not commutes:
                 raise
             self.values, self.sections = values, sections
-            self.expr(a[0], b[1])
-            self.expr(a[1], b[0])
+            try:
+                self.expr(a[0], b[1])
+                self.expr(a[1], b[0])
+            except Differs:
+                raise first from None
 
     def _scalar(self, param: Var, value: Expr) -> None:
-        if has_loads(value) or not self.inner.keys().isdisjoint(free_vars(value)):
+        steady = all(load.buffer not in self.written for load in loads(value))
+        if not steady or has_undef(value) or not self.inner.keys().isdisjoint(free_vars(value)):
             raise Differs(f"`{param.name}` would be `{to_script(value)}`, which changes while the nest runs")
         self.values[param] = value
 
@@ -237,7 +288,7 @@ class _Match:
                     ranges.append((minus(first, of_dtype(self._first(own[k]), place.dtype)), extent))
                 else:
                     ranges.append((first, None))
-            section = Section(b, tuple((_tidy(s), n) for s, n in ranges))
+            section = Section(b, tuple((folded(s), n) for s, n in ranges))
             steady = all(self.inner.keys().isdisjoint(free_vars(start)) for start, _ in section.ranges)
             if steady and self._within(section, own, places) and self._inside(section):
                 return section
@@ -297,21 +348,6 @@ class _Match:
     def _differ(self, a: Stmt | Expr, b: Stmt | Expr) -> NoReturn:
         left, right = (_short(to_script(x)) for x in (a, b))
         raise Differs(f"the instruction has `{left}` where the nest has `{right}`")
-
-
-def _tidy(expr: Expr) -> Expr:
-    """An index without zeros that are added or taken away."""
-
-    def one(e: Expr) -> Expr:
-        match e:
-            case Binary(op="add", lhs=a, rhs=b):
-                return plus(a, b)
-            case Binary(op="sub", lhs=a, rhs=Const(value=0)):
-                return a
-            case _:
-                return e
-
-    return map_expr(folded(expr), one)
 
 
 def _equality(a: Expr, b: Expr) -> Expr:

@@ -24,10 +24,8 @@ from ir.nodes import Buffer, Call, Expr, Function, Let, Load, PrimFunc, Store, V
 from ir.semantics.machine import Machine, Undefined
 from ir.syntax import python_code
 from ir.traverse import children, map_stmt, walk, with_children
-from lower.array.views import Axis
-from lower.program.build import call, dotted, from_syntax
-from lower.program.nodes import Function as ArrayFunction
-from lower.program.nodes import JaxExpr, Name, Parameter, Return, substituted
+from lower.program.build import from_syntax
+from lower.program.nodes import JaxExpr, substituted
 
 if TYPE_CHECKING:
     import jax
@@ -105,25 +103,6 @@ def call_code(function: Function, args: Sequence[JaxExpr]) -> JaxExpr:
 def _expression(function: Function) -> JaxExpr:
     """What the user gave, with placeholders for parameters."""
     return from_syntax(template(function))
-
-
-# Instructions --------------------------------------------------------------------------------------------------------
-
-
-def instruction_code(name: str, function: Function) -> ArrayFunction:
-    """The function of an array program that computes an instruction, given its parameters as arrays."""
-    given = {placeholder(p.name): Name(p.name) for p in function.params}
-    body = (Return(substituted(_expression(function), given)),)
-    return ArrayFunction(name, tuple(Parameter(p.name) for p in function.params), body, (dotted("jax.jit"),))
-
-
-def over_axes(function: JaxExpr, operands: Sequence[tuple[Axis, ...]], axes: Sequence[Axis]) -> JaxExpr:
-    """A function mapped over axes, the first of them outermost, which operands have in this order, if they do."""
-    for axis in reversed(axes):
-        mapped = tuple(0 if axis in own else None for own in operands)
-        options = {} if all(m == 0 for m in mapped) else {"in_axes": mapped}
-        function = call("jax.vmap", function, **options)
-    return function
 
 
 @lru_cache(maxsize=1024)

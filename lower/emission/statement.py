@@ -11,8 +11,8 @@ from ir.nodes import Call, Const, Expr, Load
 from ir.traverse import free_vars, loads, results_of, substitute_expr
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.access import Bounds, buffer_shape, find_view
-from lower.array.calls import instruction_code, over_axes
 from lower.array.domain_extension import EXTENSION, widened
+from lower.array.instances import check_text, instruction_code, over_axes
 from lower.array.job import (
     Job,
     fuse_reductions,
@@ -73,7 +73,8 @@ class StatementWriter(StoreWriter):
         made, around = self.job.value, self.job.axes
         assert isinstance(made, Call)
         name = self.names.of_instruction(tile.instruction.name)
-        self.instructions[name] = instruction_code(name, made.function)
+        check_text(tile.instruction)
+        self.instructions[name] = instruction_code(name, tile.instruction)
         windows = {param: tuple(map(_axis, loops)) for param, loops in tile.read.items()}
         self._release()
         values: list[Value] = []

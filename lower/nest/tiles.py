@@ -9,20 +9,27 @@ import islpy as isl
 
 import ir.presburger.sets as pb
 from ir.analysis.dependence import Loop, Tile
-from ir.floats import Floats, freedom_names
+from ir.floats import freedom_names
 from ir.instructions import freedoms, instruction_of, jax_text, text_names
 from ir.nodes import Block, Call, CallStmt, Expr, Function, Load, Stmt, Store, Undef, Var, const
 from ir.program.calls import of_dtype, plus
 from ir.sections import Section
 from ir.transform.tensorize import Differs, call_of
 from ir.traverse import results_of
+from lower.analysis.freedoms import Form, Policy
+
+INSTANCES = Form(
+    "instructions.of_users",
+    "the body of an instruction  =  its JAX text",
+    "its author says so, and both have been compared on a few inputs",
+)
 
 
 class Naming(Protocol):
-    """What gives new names, under a float policy."""
+    """What gives new names, under a policy."""
 
     @property
-    def floats(self) -> Floats: ...
+    def policy(self) -> Policy: ...
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
@@ -40,7 +47,9 @@ def tiles(
     func = instruction_of(block)
     if func is None:
         raise Differs("it is no instance of an instruction")
-    missing = freedom_names(freedoms(func) & ~naming.floats)
+    if not naming.policy.takes(INSTANCES):
+        raise Differs(f"{INSTANCES.name} is switched off")
+    missing = freedom_names(freedoms(func) & ~naming.policy.floats)
     if missing:
         raise Differs(f"its JAX text takes {', '.join(missing)}, which the float policy does not grant")
     call = call_of(body, func, pb.within_budget(lambda: _domain(loops, guards), pb.always()))

@@ -23,6 +23,7 @@ from lower.array.calls import without_bodies
 from lower.nest.element_prices import extent
 from lower.nest.nodes import ArrayStatement, Box, Node, SequentialLoop, Versions
 from lower.nest.normalize import normalize
+from lower.nest.tiles import INSTANCES
 from lower.pallas.forms import MARGIN, PALLAS_TARGETS, PallasForm, find_form, xla_bytes
 from lower.pallas.programs import flatten
 from lower.restructure.estimate import estimate
@@ -72,7 +73,7 @@ def xla_price(form: PallasForm, target: Target) -> float:
     """What XLA's form of the same program costs."""
     if form.kind == "reduction":
         return target.load * xla_bytes(flatten(form.func, target)) / ELEMENT + target.kernel
-    schedule = plan(normalize(without_bodies(form.func)), target)
+    schedule = plan(normalize(without_bodies(form.func), policy=Policy(without=frozenset((INSTANCES.name,)))), target)
     stores = _partial_stores(schedule.nodes, schedule.boxes, target, 0.0)
     return estimate(schedule.nodes, schedule.boxes, target) + stores
 

@@ -12,6 +12,7 @@ from egraph_rules.cost.target import Target
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, PrimFunc, Var, const
 from ir.traverse import free_vars, loads, shape_vars
+from lower.analysis.freedoms import Policy
 from lower.analysis.linear_forms import atom, linear, to_expr
 from lower.array.access import Bounds
 from lower.array.calls import without_bodies
@@ -20,6 +21,7 @@ from lower.array.views import Axis
 from lower.emission.function import make_job
 from lower.nest.nodes import ArrayStatement, Node, Plan, SequentialLoop, Versions
 from lower.nest.normalize import moved, normalize
+from lower.nest.tiles import INSTANCES
 from lower.nest.undef_products import absorb_undef
 from lower.restructure.plan import plan
 
@@ -60,7 +62,7 @@ def flatten(func: PrimFunc, target: Target) -> Flat:
     """
     if shape_vars(func):
         raise UnsuitableError(f"sizes are symbolic ({', '.join(v.name for v in shape_vars(func))}): specialize them")
-    program = normalize(without_bodies(func))
+    program = normalize(without_bodies(func), policy=Policy(without=frozenset((INSTANCES.name,))))
     absorb_undef(program)
     schedule = plan(program, target)
     sizes = [s.name for s in func.scalars if s in schedule.static]

@@ -31,6 +31,7 @@ from lower.nest.if_conversion import CHOICE_AS_EXTREME, IF_CONVERSION
 from lower.nest.linear_combinations import COLLECTED, EXPANDED
 from lower.nest.normalize import EXTREMES, PRIVATIZATION, UPDATES
 from lower.nest.silent_stores import SILENT_STORES
+from lower.nest.tiles import INSTANCES
 from lower.pallas.choice import PALLAS
 from lower.restructure.blocking import BLOCKING
 from lower.restructure.coalescing import COALESCING
@@ -65,7 +66,7 @@ STRUCTURE = (
 )  # fmt: skip
 INSTRUCTIONS = (
     EINSUM, CONVOLUTION, BANDED, WINDOWED, SCANS, RUNNING_EXTREMES, FILTERS, SEGMENTS, SEARCHES, SYSTEMS, FACTORS,
-    DELAYED, PALLAS,
+    DELAYED, PALLAS, INSTANCES,
 )  # fmt: skip
 VALUES = (COLLECTED, EXPANDED, CHOICE_AS_EXTREME, MASKED, EXTENSION)
 

@@ -1,0 +1,342 @@
+"""Instructions of users: programs that call them, as arrays and as loops, against the interpreter."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, reject
+from hypothesis import strategies as st
+
+from egraph_rules import optimize
+from ir import PrimFunc, interpret, parse, to_script, verify
+from ir.errors import VerifyError
+from ir.instructions import instructions_in
+from lower import compile
+from lower.restructure.pipeline import form_of
+from lowered import assert_agrees
+
+INSTRUCTIONS = """
+@T.instruction(jax="{C} + {A} @ {B}", cost=8.0, floats="reassociate")
+def multiply(A: T.Buffer((2, 3), "float32"), B: T.Buffer((3, 2), "float32"), C: T.Buffer((2, 2), "float32")):
+    for i, j, k in T.grid(2, 2, 3):
+        C[i, j] = C[i, j] + A[i, k] * B[k, j]
+
+@T.instruction(jax="{Y} + jnp.sum({X}, axis=-1)", floats="reassociate")
+def add_up(X: T.Buffer((4,), "float32"), Y: T.Buffer((), "float32")):
+    for k in range(4):
+        Y[()] = Y[()] + X[k]
+
+@T.instruction(jax="jnp.maximum({X}, 0.0) * {scale}")
+def scaled_relu(X: T.Buffer((4,), "float32"), scale: T.float32, Y: T.Buffer((4,), "float32")):
+    for k in range(4):
+        Y[k] = T.max(X[k], 0.0) * scale
+
+@T.instruction(jax="{X} - jnp.max({X})")
+def below_largest(X: T.Buffer((3,), "float32"), Y: T.Buffer((3,), "float32")):
+    most = T.alloc_buffer((), "float32")
+    most[()] = X[0]
+    for k in range(3):
+        most[()] = T.max(most[()], X[k])
+    for k in range(3):
+        Y[k] = X[k] - most[()]
+
+@T.instruction(jax="(jnp.min({X}), jnp.max({X}))")
+def extremes(X: T.Buffer((3,), "float32"), low: T.Buffer((), "float32"), high: T.Buffer((), "float32")):
+    low[()] = X[0]
+    high[()] = X[0]
+    for k in T.serial(1, 3):
+        low[()] = T.min(low[()], X[k])
+        high[()] = T.max(high[()], X[k])
+
+@T.instruction(jax="{X}[::-1]")
+def turned(X: T.Buffer((4,), "float32")):
+    half = T.alloc_buffer((4,), "float32")
+    for k in range(4):
+        half[k] = X[3 - k]
+    for k in range(4):
+        X[k] = half[k]
+"""
+
+PROGRAMS = {
+    "a product in tiles": (
+        'A: T.Buffer((4, 9), "float32"), B: T.Buffer((9, 6), "float32"), C: T.Buffer((4, 6), "float32")',
+        """
+        for i, j in T.grid(4, 6):
+            C[i, j] = 0.0
+        for io, jo, ko in T.grid(2, 3, 3):
+            multiply(A[2*io:2*io+2, 3*ko:3*ko+3], B[3*ko:3*ko+3, 2*jo:2*jo+2], C[2*io:2*io+2, 2*jo:2*jo+2])
+        """,
+        "multiply over io, jo",
+    ),
+    "tiles stored one after the other": (
+        'A: T.Buffer((2, 2, 2, 3), "float32"), B: T.Buffer((2, 3, 2), "float32"), C: T.Buffer((2, 2, 2), "float32")',
+        """
+        for ko, io in T.grid(2, 2):
+            multiply(A[io, ko, :, :], B[ko, :, :], C[io, :, :])
+        """,
+        "multiply over io",
+    ),
+    "sums of rows in pieces": (
+        'A: T.Buffer((5, 12), "float32"), B: T.Buffer((5,), "float32")',
+        """
+        for i in range(5):
+            B[i] = 1.0
+            for j in range(3):
+                add_up(A[i, 4*j:4*j+4], B[i])
+        """,
+        "add_up over i",
+    ),
+    "a stage between others": (
+        'A: T.Buffer((3, 8), "float32"), B: T.Buffer((3, 8), "float32"), s: T.float32',
+        """
+        t = T.alloc_buffer((3, 8), "float32")
+        u = T.alloc_buffer((3, 8), "float32")
+        for i, j in T.grid(3, 8):
+            t[i, j] = A[i, j] + 1.0
+        for i, j in T.grid(3, 2):
+            scaled_relu(t[i, 4*j:4*j+4], s, u[i, 4*j:4*j+4])
+        for i, j in T.grid(3, 8):
+            B[i, j] = u[i, j] * 2.0
+        """,
+        "scaled_relu over i, j",
+    ),
+    "under a condition": (
+        'A: T.Buffer((6, 4), "float32"), B: T.Buffer((6, 4), "float32")',
+        """
+        for i in range(6):
+            if i % 2 == 1 and i < 5:
+                scaled_relu(A[i, :], T.float32(3.0), B[i, :])
+        """,
+        "scaled_relu",
+    ),
+    "with a local for each iteration": (
+        'A: T.Buffer((4, 3), "float32"), B: T.Buffer((4, 3), "float32")',
+        """
+        for i in range(4):
+            t = T.alloc_buffer((3,), "float32")
+            for k in range(3):
+                t[k] = A[i, 2 - k]
+            below_largest(t, B[i, :])
+        """,
+        "below_largest",
+    ),
+    "two results": (
+        'A: T.Buffer((5, 3), "float32"), L: T.Buffer((5,), "float32"), H: T.Buffer((5,), "float32")',
+        """
+        for i in range(5):
+            extremes(A[i, :], L[i], H[i])
+        """,
+        "extremes over i",
+    ),
+    "columns": (
+        'A: T.Buffer((3, 5), "float32"), L: T.Buffer((5, 2), "float32")',
+        """
+        for j in range(5):
+            extremes(A[:, j], L[j, 0], L[j, 1])
+        """,
+        "extremes over j",
+    ),
+    "in place": (
+        'A: T.Buffer((3, 4), "float32")',
+        """
+        for i in range(3):
+            turned(A[i, :])
+        """,
+        "turned over i",
+    ),
+    "windows that overlap what others store": (
+        'A: T.Buffer((9,), "float32")',
+        """
+        for i in range(6):
+            turned(A[i:i+4])
+        """,
+        "turned",
+    ),
+    "windows that overlap what they read": (
+        'A: T.Buffer((9,), "float32"), B: T.Buffer((6,), "float32")',
+        """
+        for i in range(6):
+            B[i] = 0.0
+            add_up(A[i:i+4], B[i])
+        """,
+        "add_up over i",
+    ),
+    "the same input for all": (
+        'A: T.Buffer((4,), "float32"), S: T.Buffer((3,), "float32"), B: T.Buffer((3, 4), "float32")',
+        """
+        for i in range(3):
+            scaled_relu(A, S[i], B[i, :])
+        """,
+        "scaled_relu over i",
+    ),
+    "nothing around": (
+        'A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")',
+        "scaled_relu(A, T.float32(2.0), B)",
+        "scaled_relu, whole array",
+    ),
+    "rows by data": (
+        'A: T.Buffer((6, 4), "float32"), rows: T.Buffer((3,), "int32"), B: T.Buffer((3, 4), "float32")',
+        """
+        for i in range(3):
+            if 0 <= rows[i] and rows[i] < 6:
+                scaled_relu(A[rows[i], :], T.float32(2.0), B[i, :])
+        """,
+        "",
+    ),
+    "a sequence": (
+        'A: T.Buffer((5, 4), "float32")',
+        """
+        for i in T.serial(1, 5):
+            scaled_relu(A[i - 1, :], T.float32(2.0), A[i, :])
+        """,
+        "scaled_relu",
+    ),
+    "sizes as symbols": (
+        "n: T.int32, a: T.handle, b: T.handle",
+        """
+        A = T.match_buffer(a, (n, 4), "float32")
+        B = T.match_buffer(b, (n,), "float32")
+        for i in range(n):
+            B[i] = 0.0
+            add_up(A[i, :], B[i])
+        """,
+        "add_up over i",
+    ),
+}
+
+
+def program(name: str) -> PrimFunc:
+    params, body, _ = PROGRAMS[name]
+    lines = body.split("\n")
+    depth = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    text = "\n".join(f"    {line[depth:] if line[:1] == ' ' else line}" for line in lines if line.strip())
+    return parse(f"{INSTRUCTIONS}\n@T.prim_func\ndef f({params}):\n{text}\n")["f"]
+
+
+def numbers(func: PrimFunc, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    found = {
+        b.name: rng.integers(-3, 4, [5 if not hasattr(d, "value") else int(d.value) for d in b.shape])
+        for b in func.buffers
+    }
+    inputs = {b.name: found[b.name].astype(b.dtype.numpy) for b in func.buffers}
+    return inputs | {s.name: np.array(5 if s.dtype.is_integer else 2, s.dtype.numpy) for s in func.scalars}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_calls_are_lowered_as_the_instruction_and_do_what_its_body_does(name: str) -> None:
+    func = program(name)
+    kernel = compile(func)
+    assert_agrees(func, kernel, numbers(func))
+    report = "\n".join(map(str, kernel.report))
+    assert PROGRAMS[name][2] in report, report
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_form_of_a_call_does_what_the_program_does(name: str) -> None:
+    func = program(name)
+    inputs = numbers(func)
+    for found, wanted in zip(interpret(form_of(func), **inputs), interpret(func, **inputs), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_without_instructions_calls_are_the_loops_that_they_mean(name: str) -> None:
+    func = program(name)
+    kernel = compile(func, without=("instructions",))
+    assert_agrees(func, kernel, numbers(func))
+    assert not any(f"{f.name}(" in kernel.source for f in instructions_in(func))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_search_from_calls_finds_programs_that_do_the_same(name: str) -> None:
+    func = program(name)
+    for best, _ in optimize(func, k=4).variants:
+        inputs = numbers(func)
+        for found, wanted in zip(interpret(best, **inputs), interpret(func, **inputs), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+        assert parse(to_script(best, header=True))["f"] == replace(best)
+        assert_agrees(func, compile(best), inputs)
+
+
+# Random programs -----------------------------------------------------------------------------------------------------
+
+BUFFERS = ("A", "B", "t")
+N = 8
+
+
+@st.composite
+def places(draw: st.DrawFn, loops: tuple[str, ...], room: int) -> str:
+    """A position at which `room` elements follow, mostly."""
+    kind = draw(st.sampled_from(("fixed", "loop", "loop", "blocks", "backward")))
+    var = draw(st.sampled_from(loops)) if loops else ""
+    if kind == "fixed" or not var:
+        return str(draw(st.integers(0, N - room)))
+    if kind == "blocks":
+        return f"{room} * {var}"
+    return var if kind == "loop" else f"{N - room} - {var}"
+
+
+@st.composite
+def sections(draw: st.DrawFn, loops: tuple[str, ...], extents: tuple[int, ...]) -> str:
+    buffer = draw(st.sampled_from(BUFFERS))
+    indices: list[str] = []
+    kept = sorted(draw(st.permutations(range(2)))[: len(extents)])
+    for d in range(2):
+        extent = extents[kept.index(d)] if d in kept else None
+        at = draw(places(loops, extent or 1))
+        indices.append(at if extent is None else f"{at}:{at} + {extent}")
+    return f"{buffer}[{', '.join(indices)}]"
+
+
+CALLS = {
+    "multiply": ((2, 3), (3, 2), (2, 2)),
+    "add_up": ((4,), ()),
+    "below_largest": ((3,), (3,)),
+    "extremes": ((3,), (), ()),
+    "turned": ((4,),),
+    "scaled_relu": ((4,), None, (4,)),
+}
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> list[str]:
+    loops = ("i", "j")[: draw(st.integers(0, 2))]
+    lines = [f"for {v} in range({draw(st.integers(1, 3))}):" for v in loops]
+    if draw(st.booleans()):
+        x, y, z = (draw(st.sampled_from(BUFFERS)) for _ in range(3))
+        inner = [f"{x}[k, l] = {y}[{draw(st.sampled_from(('k, l', 'l, k', 'k, 7 - l')))}] + {z}[k, 0]"]
+        lines.append("for k, l in T.grid(8, 8):")
+        loops = (*loops, "k")
+    else:
+        name = draw(st.sampled_from(sorted(CALLS)))
+        args = ("T.float32(2.0)" if e is None else draw(sections(loops, e)) for e in CALLS[name])
+        inner = [f"{name}({', '.join(args)})"]
+        if loops and draw(st.integers(0, 3)) == 0:
+            lines.append(f"if {loops[0]} {draw(st.sampled_from(('> 0', '< 2', '% 2 == 0')))}:")
+            loops = (*loops, "if")
+    return [*("    " * k + line for k, line in enumerate(lines)), *("    " * len(loops) + line for line in inner)]
+
+
+@st.composite
+def calling(draw: st.DrawFn) -> str:
+    lines = [line for part in draw(st.lists(statements(), min_size=1, max_size=4)) for line in part]
+    body = "\n".join(f"    {line}" for line in lines)
+    start = '    t = T.alloc_buffer((8, 8), "float32")\n    for k, l in T.grid(8, 8):\n        t[k, l] = 1.0\n'
+    params = 'A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")'
+    return f"{INSTRUCTIONS}\n@T.prim_func\ndef f({params}):\n{start}{body}\n"
+
+
+@given(calling(), st.integers(0, 9))
+def test_random_programs_with_calls_do_what_their_bodies_do(text: str, seed: int) -> None:
+    func = parse(text)["f"]
+    try:
+        verify(func)
+    except VerifyError:
+        reject()
+    inputs = numbers(func, seed)
+    assert_agrees(func, compile(func), inputs, rtol=1e-5)
+    for found, wanted in zip(interpret(form_of(func), **inputs), interpret(func, **inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)
