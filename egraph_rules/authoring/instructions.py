@@ -1,17 +1,22 @@
-"""Instructions as rules: a nest equals a call of an instruction whose body does the same."""
+"""Instructions as rules: a nest equals a call of an instruction whose body does the same, or calls on its tiles."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+
+import islpy as isl
 
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
 from ir.errors import RuleError
+from ir.floats import Floats
 from ir.instructions import freedoms, instance, instruction_of, is_instruction
 from ir.nodes import Alloc, For, Let, PrimFunc, Seq, Stmt
+from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
-from ir.transform.tensorize import Differs, call_of
+from ir.program.edit import nest
+from ir.transform.tensorize import Differs, call_of, distributed, tiles_for
 from ir.traverse import walk
 
 FAMILY = "instructions"
@@ -31,16 +36,44 @@ def instruction_rule(instruction: PrimFunc) -> Rule:
     def propose(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         if type(stmt) is not type(body) or not isinstance(stmt, For | Alloc | Let | Seq):
             return
-        try:
-            call_of(stmt, instruction, here.domain)
-        except Differs:
-            return
-        yield instance(instruction, stmt)
+        if _is_body(stmt, instruction, here.domain):
+            yield instance(instruction, stmt)
+        elif isinstance(stmt, For):
+            yield from _in_tiles(stmt, instruction, here)
+            apart = distributed(stmt, here.domain, reassociate=_reassociates(here))
+            if isinstance(apart, Seq) and any(True for part in apart.stmts for _ in _in_tiles(part, instruction, here)):
+                yield apart
 
     return Rule(
         f"{FAMILY}.{instruction.name}", f"the body of {instruction.name}  =  {instruction.signature}",
         "it is what the instruction means", freedoms(instruction), "", propose=propose,
     )  # fmt: skip
+
+
+def _in_tiles(stmt: Stmt, instruction: PrimFunc, here: Here) -> Iterator[Stmt]:
+    """Calls on tiles that a nest equals."""
+    for outer, tile in tiles_for(stmt, instruction, here.domain, reassociate=_reassociates(here)):
+        if _is_body(tile, instruction, _within(here.domain, outer)):
+            yield nest(outer, instance(instruction, tile))
+
+
+def _reassociates(here: Here) -> bool:
+    return Floats.REASSOCIATE in here.contexts.floats
+
+
+def _is_body(stmt: Stmt, instruction: PrimFunc, domain: isl.Set) -> bool:
+    try:
+        call_of(stmt, instruction, domain)
+    except Differs:
+        return False
+    return True
+
+
+def _within(domain: isl.Set, loops: Iterable[For]) -> isl.Set:
+    for loop in loops:
+        inside = pb.loop_domain(loop.var, loop.start, loop.extent).may
+        domain = pb.within_budget(lambda d=domain, i=inside: d.intersect(i), domain)
+    return domain
 
 
 @lru_cache(maxsize=256)

@@ -90,6 +90,7 @@ class Contexts:
         self.over = over
         self._defined = frozenset(defined)
         self._decides = decides
+        self.floats = floats
         self._values = Values(self, floats)
         self._ranges = Ranges(self, floats)
         self._faults = Faults(self, self._values)

@@ -7,13 +7,16 @@ same in all iterations. That two places are equal is proven by isl, for the valu
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from functools import partial
+from itertools import combinations, permutations
 from typing import NoReturn
 
 import islpy as isl
 
 import ir.presburger.sets as pb
+from ir.analysis.legality import check_order
 from ir.floats import Floats
 from ir.instructions import freedoms, instance, instruction_of, is_instruction
 from ir.naming import fresh
@@ -45,10 +48,11 @@ from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus
-from ir.program.edit import Changed, folded, loop_path, names_in, refuse, with_body
+from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body
 from ir.sections import Section
 from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, substitute, substitute_expr
 
+_MOST = 24  # assignments of loops that are tried
 _COMMUTES = ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor", "eq", "ne")
 
 
@@ -64,35 +68,35 @@ def tensorize(func: PrimFunc, loop: str, instruction: PrimFunc, *, reassociate: 
             not shown to do what its body does.
     """
     path = loop_path(func, loop)
-    nest = path[-1]
+    given = path[-1]
     if not is_instruction(instruction):
         help = 'give it a JAX text, as in @T.instruction(jax="{C} + {A} @ {B}")'
         refuse("instruction", f"{instruction.name} is a kernel, not an instruction", instruction.span, help=help)
     if not reassociate and Floats.REASSOCIATE in freedoms(instruction):
         refuse("float-order", f"{instruction.name} may sum in another order", help="allow it: reassociate=True")
     try:
-        call_of(nest, instruction, facts_at(func, path))
+        call_of(given, instruction, facts_at(func, path))
     except Differs as reason:
         help = "the loops, stores and values of both must correspond; split, reorder or decompose_reduction first"
-        refuse("instruction", f"the loop {loop} is not {instruction.name}: {reason}", nest.span, help=help)
-    marked = instance(instruction, nest, nest.span)
+        refuse("instruction", f"the loop {loop} is not {instruction.name}: {reason}", given.span, help=help)
+    marked = instance(instruction, given, given.span)
     assert isinstance(marked, Block)
     named = replace(marked, name=fresh(instruction.name, names_in(func)))
     return Changed(with_body(func, path, named), (named.name,))
 
 
-def call_of(nest: Stmt, instruction: PrimFunc, domain: isl.Set) -> CallStmt:
-    """The call of an instruction that a nest equals where names have the values of a params set.
+def call_of(given: Stmt, instruction: PrimFunc, domain: isl.Set) -> CallStmt:
+    """The call of an instruction that a statement equals where names have the values of a params set.
 
     Raises:
         Differs: it equals none, as far as can be proven.
     """
-    stmt = lower_statement(nest)
+    stmt = lower_statement(given)
     match = _Match(domain, frozenset(buffers_written(stmt)))
     match.stmt(lower_blocks(instruction).body, stmt)
     args = tuple(match.argument(p) for p in instruction.params)
     match.check_apart(instruction, args)
-    return CallStmt(instruction, args, nest.span)
+    return CallStmt(instruction, args, given.span)
 
 
 def with_calls(body: Stmt, domain: isl.Set) -> Stmt:
@@ -357,3 +361,116 @@ def _equality(a: Expr, b: Expr) -> Expr:
 def _short(text: str) -> str:
     first = text.strip().split("\n")[0]
     return first if first == text.strip() else f"{first} ..."
+
+
+# Tiles ---------------------------------------------------------------------------------------------------------------
+
+
+def tiles_for(
+    stmt: Stmt, instruction: PrimFunc, domain: isl.Set, *, reassociate: bool
+) -> Iterator[tuple[list[For], Stmt]]:
+    """Loops over tiles and the nest of a tile, in each way in which the strips of a nest are the body's loops.
+
+    `domain` has the values of the names around, a params set; sums of floats may change their order if `reassociate`.
+    """
+    loops, target = _perfect_nest(stmt)
+    wanted, store = _perfect_nest(lower_blocks(instruction).body)
+    if not isinstance(store, Store) or not isinstance(target, Store) or not wanted or len(wanted) > len(loops):
+        return
+    if not all(isinstance(o.extent, Const) and isinstance(o.start, Const) for o in (*loops, *wanted)):
+        return
+    for chosen in _assignments(wanted, store, loops, target):
+        outer, inner, back = _strips(loops, wanted, chosen)
+        if not outer:
+            continue
+        tile = nest(inner, substitute(target, back))
+        new = nest(outer, tile)
+        if pb.within_budget(partial(_in_order, stmt, new, back, domain, reassociate), False):
+            yield outer, tile
+
+
+def distributed(stmt: Stmt, domain: isl.Set, *, reassociate: bool) -> Stmt | None:
+    """A nest of loops around several statements as one nest for each, where no dependence is against it."""
+    loops, body = _perfect_nest(stmt)
+    if not loops or not isinstance(body, Seq):
+        return None
+    new = seq(*(nest(loops, part) for part in body.stmts))
+    return new if pb.within_budget(partial(_in_order, stmt, new, {}, domain, reassociate), False) else None
+
+
+def _in_order(old: Stmt, new: Stmt, back: Mapping[Var, Expr], domain: isl.Set, reassociate: bool) -> bool:
+    return check_order(old, new, back, domain, reassociate=reassociate) is None
+
+
+def _perfect_nest(stmt: Stmt) -> tuple[list[For], Stmt]:
+    """Loops that are alone in one another, and what is in the last."""
+    loops: list[For] = []
+    while isinstance(stmt, For):
+        loops.append(stmt)
+        stmt = stmt.body
+    return loops, stmt
+
+
+def _assignments(wanted: Sequence[For], store: Store, loops: Sequence[For], target: Store) -> Iterator[tuple[For, ...]]:
+    """For the loops of the body those of the nest that occur in the same accesses and have whole tiles."""
+    mine = _accesses(store)
+    tried = 0
+    for theirs in dict.fromkeys((_accesses(target), _accesses(target, swapped=True))):
+        if len(mine) != len(theirs):
+            return
+        for chosen in permutations(loops, len(wanted)):
+            pairs = list(zip(wanted, chosen, strict=True))
+            if all(_whole(u, v) and _where(u.var, mine) == _where(v.var, theirs) for u, v in pairs):
+                yield chosen
+                tried += 1
+                if tried == _MOST:
+                    return
+
+
+def _accesses(store: Store, *, swapped: bool = False) -> tuple[frozenset[Var], ...]:
+    """The variables of the place that is stored to, and of each that is read, in order."""
+    read = [load for load in loads(store.value) if not _same_place(load, store)]
+    found = [frozenset(v for i in load.indices for v in free_vars(i)) for load in (reversed(read) if swapped else read)]
+    return (frozenset(v for i in store.indices for v in free_vars(i)), *found)
+
+
+def _same_place(load: Load, store: Store) -> bool:
+    return load.same(Load(store.buffer, store.indices))
+
+
+def _where(var: Var, accesses: Sequence[frozenset[Var]]) -> tuple[bool, ...]:
+    return tuple(var in names for names in accesses)
+
+
+def _whole(wanted: For, given: For) -> bool:
+    """Whether the iterations of a loop are whole strips."""
+    size, count = wanted.extent, given.extent
+    if not isinstance(size, Const) or not isinstance(count, Const):
+        return False
+    return 0 < size.value <= count.value and count.value % size.value == 0
+
+
+def _strips(
+    loops: Sequence[For], wanted: Sequence[For], chosen: Sequence[For]
+) -> tuple[list[For], list[For], Mapping[Var, Expr]]:
+    """Loops over tiles, loops in a tile, and what the loops of the nest are in terms of both."""
+    outer: list[For] = []
+    strips: dict[Var, For] = {}
+    back: dict[Var, Expr] = {}
+    for loop in loops:
+        strip = next((u for u, v in zip(wanted, chosen, strict=True) if v is loop), None)
+        if strip is None:
+            outer.append(loop)
+            continue
+        assert isinstance(strip.extent, Const) and isinstance(loop.extent, Const)
+        size = const(int(strip.extent.value), loop.var.dtype)
+        inside = replace(loop.var, name=f"{strip.var.name}i")
+        strips[loop.var] = For(inside, const(0, inside.dtype), size, loop.body, span=loop.span)
+        count = int(loop.extent.value) // int(strip.extent.value)
+        if count == 1:
+            back[loop.var] = plus(loop.start, inside)
+            continue
+        over = replace(loop.var, name=f"{strip.var.name}o")
+        outer.append(For(over, const(0, over.dtype), const(count, over.dtype), loop.body, span=loop.span))
+        back[loop.var] = plus(loop.start, plus(times(size, over), inside))
+    return outer, [strips[v.var] for v in chosen], back
