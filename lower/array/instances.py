@@ -72,7 +72,7 @@ def check_text(func: PrimFunc) -> None:
             wanted = interpret_with_undef(func, **given)
         except (InterpretError, LoopsatError):
             continue
-        for buffer, found, (values, undef) in zip(results_of(func), _computed(func, given), wanted, strict=True):
+        for buffer, found, (values, undef) in zip(results_of(func), _results(func, given), wanted, strict=True):
             if found.shape != values.shape or found.dtype != values.dtype:
                 message = f"for {buffer.name} it gives {found.dtype}{list(found.shape)}, but the body "
                 _refuse(func, f"{message}{values.dtype}{list(values.shape)}")
@@ -95,15 +95,19 @@ def _different(found: Any, wanted: Any, undef: Any) -> tuple[int, ...] | None:
     return tuple(int(k) for k in places[0]) if len(places) else None
 
 
-def _computed(func: PrimFunc, given: Mapping[str, Any]) -> list[Any]:
+def computed(func: PrimFunc, given: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the JAX text of an instruction gives for arguments by name; whatever it raises."""
     code = python_code(text_tree(func), "<jax>")
     wide = any(p.dtype.bits == 64 for p in func.params)
+    with jax.ensure_compile_time_eval(), jax.enable_x64(wide):
+        named = {placeholder(p.name): jnp.asarray(given[p.name], p.dtype.numpy) for p in func.params}
+        found = eval(code, {"jax": jax, "jnp": jnp, "lax": lax, **named})  # a text that was vetted as pure
+        return tuple(np.asarray(r) for r in (found if isinstance(found, tuple) else (found,)))
+
+
+def _results(func: PrimFunc, given: Mapping[str, Any]) -> tuple[Any, ...]:
     try:
-        with jax.ensure_compile_time_eval(), jax.enable_x64(wide):
-            named = {placeholder(p.name): jnp.asarray(given[p.name], p.dtype.numpy) for p in func.params}
-            found = eval(code, {"jax": jax, "jnp": jnp, "lax": lax, **named})  # a text that was vetted as pure
-            results = found if isinstance(found, tuple) else (found,)
-            return [np.asarray(r) for r in results]
+        return computed(func, given)
     except Exception as error:  # the user's code may raise anything
         _refuse(func, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}", error)
         raise

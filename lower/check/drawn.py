@@ -12,6 +12,7 @@ import numpy as np
 
 from ir.arith import Scalar
 from ir.errors import DifferenceError, LoopsatError, OptionError
+from ir.instructions import is_instruction
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
 from ir.printing.printer import to_script
@@ -21,6 +22,7 @@ from ir.testing.draw import Search
 from ir.testing.equivalence import nothing_compared
 from ir.testing.inputs import inputs
 from ir.traverse import free_vars
+from lower.array.instances import computed
 from lower.check.kernels import Array, Reference, compare, reference, written
 from lower.nest.normalize import normalize
 from lower.runtime.callable import Kernel
@@ -101,6 +103,27 @@ def check_kernel(
     if compared == 0 and given is None:
         raise nothing_compared(func, last)
     return compared
+
+
+def check_instruction(func: PrimFunc, *, examples: int = 25, seed: int = 0) -> int:
+    """Check that the JAX text of an instruction computes what its body says; return on how many inputs.
+
+    Raises:
+        DifferenceError: it does not; with the smallest inputs found.
+        LoopsatError: the kernel is no instruction, or its text gives other results than it has.
+    """
+    if not is_instruction(func):
+        help = 'give it a JAX text, as in @T.instruction(jax="{C} + {A} @ {B}")'
+        raise OptionError("argument", f"{func.name} is a kernel, not an instruction", func.span, help=help)
+    names = [p.name for p in func.params]
+
+    def text(*args: Array) -> tuple[Any, ...]:
+        return computed(func, dict(zip(names, args, strict=True)))
+
+    text.__name__ = f"the JAX text of {func.name}"
+    given = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_ONLY) for name in names]
+    text.__signature__ = inspect.Signature(given)  # pyright: ignore[reportFunctionMemberAccess]
+    return check_kernel(text, func, examples=examples, seed=seed)
 
 
 def _of_all_kinds(func: PrimFunc, sizes: Mapping[str, Scalar] | None, seed: int, count: int) -> Iterator[Inputs]:

@@ -19,19 +19,26 @@ from functools import lru_cache
 from importlib.metadata import version
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from egraph_rules.cost.target import TARGETS
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from ir.errors import LoopsatError, suggest
 from ir.files import replace_file
 from ir.floats import FREEDOMS, Floats, floats_named
+from ir.instructions import is_instruction
+from ir.later import later
 from ir.nodes import Module, PrimFunc
 from ir.program.calls import callees, calls_in
 from ir.script.parser import MAX_BYTES, parse
 from ir.semantics.verify import entered
 from lower.analysis.freedoms import HIGHEST, PRECISIONS
 from lower.commands.console import spelled_out
+
+if TYPE_CHECKING:
+    from egraph_rules.check import registration
+else:  # a file without instructions needs no rules to be read
+    registration = later("egraph_rules.check.registration")
 
 STDIN = Path("-")  # what stands for standard input
 
@@ -326,8 +333,7 @@ def load_kernel(place: str) -> tuple[Path, PrimFunc]:
         LoopsatError: the file cannot be read, has no kernel, or has several and none is named.
     """
     path, name = split_place(place)
-    module = parse(read_text(path), str(path))
-    return path, _pick(module, name, path)
+    return path, _pick(_module(path), name, path)
 
 
 def load_kernels(place: str) -> tuple[Path, tuple[PrimFunc, ...]]:
@@ -337,8 +343,18 @@ def load_kernels(place: str) -> tuple[Path, tuple[PrimFunc, ...]]:
         LoopsatError: the file cannot be read, or has no such kernel.
     """
     path, name = split_place(place)
+    module = _module(path)
+    kernels = tuple(f for f in module.funcs if not is_instruction(f))
+    return path, (_pick(module, name, path),) if name else kernels
+
+
+def _module(path: Path) -> Module:
+    """The kernels of a file, whose instructions all searches of this process may call from here on."""
     module = parse(read_text(path), str(path))
-    return path, (_pick(module, name, path),) if name else module.funcs
+    for func in module.funcs:
+        if is_instruction(func):
+            registration.register(func)
+    return module
 
 
 def split_place(place: str) -> tuple[Path, str]:
@@ -401,15 +417,18 @@ def _pick(module: Module, name: str, path: Path) -> PrimFunc:
         hint = suggest(name, names) or f"it has {', '.join(names)}"
         raise LoopsatError("unknown-function", f"{path} has no kernel `{name}`", help=hint)
     called = {callee.name for f in module.funcs for callee in callees(f)}
-    names = [n for n in names if n not in called]
+    names = [n for n in names if n not in called and not is_instruction(module[n])]
     if not name and len(names) > 1:
         raise LoopsatError(
             "several-kernels",
             f"{path} has several kernels: {', '.join(names)}",
             help=f"pick one, as in {path}:{names[0]}",
         )
+    if not names:
+        hint = "write a kernel under @T.prim_func beside them"
+        raise LoopsatError("no-kernel", f"{path} has instructions, and no kernel that calls them", help=hint)
     func = module[name or names[0]]
-    return entered(func) if next(calls_in(func.body), None) is not None else func
+    return entered(func) if any(not is_instruction(c.callee) for c in calls_in(func.body)) else func
 
 
 def write_atomically(path: Path, data: bytes, script: Path) -> None:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
-from egraph_rules import optimize
-from ir import PrimFunc, interpret, parse, to_script, verify
-from ir.errors import VerifyError
+from egraph_rules import optimize, register, unregister
+from ir import LoopsatError, PrimFunc, interpret, parse, to_script, verify
+from ir.errors import DifferenceError, LowerError, ParseError, ScheduleError, VerifyError
 from ir.instructions import instructions_in
-from lower import compile
+from ir.nodes import Load
+from ir.program.calls import without_calls
+from ir.schedule import Schedule, Trace
+from ir.traverse import map_expr, map_stmt
+from lower import compile, emit
+from lower.check import testing
+from lower.commands.cli import main
 from lower.restructure.pipeline import form_of
 from lowered import assert_agrees
 
@@ -340,3 +348,191 @@ def test_random_programs_with_calls_do_what_their_bodies_do(text: str, seed: int
     assert_agrees(func, compile(func), inputs, rtol=1e-5)
     for found, wanted in zip(interpret(form_of(func), **inputs), interpret(func, **inputs), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+# Checks --------------------------------------------------------------------------------------------------------------
+
+WRONG = """
+@T.instruction(jax="{X} * 2.0")
+def increased(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+    for k in range(4):
+        Y[k] = X[k] + 1.0
+@T.prim_func
+def f(A: T.Buffer((3, 4), "float32"), B: T.Buffer((3, 4), "float32")):
+    for i in range(3):
+        increased(A[i, :], B[i, :])
+"""
+
+
+def test_a_text_that_differs_from_the_body_is_refused() -> None:
+    module = parse(WRONG)
+    with pytest.raises(LowerError, match=r"Y\[.\] = .*, but the body gives"):
+        emit(module["f"])
+    with pytest.raises(DifferenceError, match="the JAX text of increased"):
+        testing.check_instruction(module["increased"])
+    assert testing.check_instruction(parse(INSTRUCTIONS)["below_largest"], examples=5) > 0
+
+
+@pytest.mark.parametrize(
+    ("jax", "told"),
+    [
+        ("jnp.sum({X}, axis=0)", "float32[]"),
+        ("{X}.astype('int32')", "int32"),
+        ("{X} + jnp.ones(3)", "TypeError"),
+        ("{X} @ {X}", "float32[]"),
+    ],
+)
+def test_a_text_of_another_shape_or_dtype_is_refused(jax: str, told: str) -> None:
+    with pytest.raises(LowerError) as refused:
+        emit(parse(WRONG.replace("{X} * 2.0", jax))["f"])
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("", "has no jax="),
+        ('jax="{X}", price=3', "no option `price`"),
+        ('jax="{Z}"', "does not name a parameter"),
+        ('jax="jnp.save({X})"', "is not among the pure functions"),
+        ('jax="{X}", cost=-1.0', "must be a finite number"),
+        ('jax="{X}", floats="fast"', "must name freedoms"),
+        ('jax="({X}, {X}"', "is no Python expression"),
+        ('jax="open({X})"', "is not known"),
+    ],
+)
+def test_wrong_options_are_named(options: str, told: str) -> None:
+    with pytest.raises(ParseError) as refused:
+        parse(WRONG.replace('jax="{X} * 2.0"', options))
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('T.Buffer((4,), "float32")):', 'T.Buffer((n,), "float32")):', "n"),
+        ("Y[k] = X[k] + 1.0", "pass", "writes no buffer"),
+    ],
+)
+def test_what_cannot_be_an_instruction_is_refused(old: str, new: str, told: str) -> None:
+    with pytest.raises(LoopsatError) as refused:
+        parse(WRONG.replace(old, new, 1))
+    assert told in str(refused.value)
+
+
+def test_freedoms_that_a_text_takes_have_to_be_granted() -> None:
+    func = program("a product in tiles")
+    kernel = compile(func, floats="strict")
+    assert "multiply(" not in kernel.source and "does not grant" in "\n".join(map(str, kernel.report))
+    assert "multiply(" in compile(func).source
+
+
+def test_an_instance_that_was_rewritten_runs_as_loops() -> None:
+    func = program("sums of rows in pieces")
+    inlined = without_calls(func)
+    other = map_stmt(inlined.body, lambda e: map_expr(e, lambda x: x * 2 if isinstance(x, Load) else x))
+    kernel = compile(replace(inlined, body=other))
+    assert "add_up(" not in kernel.source and "runs as the loops" in "\n".join(map(str, kernel.report))
+
+
+# The search and schedules --------------------------------------------------------------------------------------------
+
+PRODUCT = """
+@T.instruction(jax="{C} + {A} @ {B}", cost=0.5, floats="reassociate")
+def tile(A: T.Buffer((4, 2), "float32"), B: T.Buffer((2, 4), "float32"), C: T.Buffer((4, 4), "float32")):
+    for i, j, k in T.grid(4, 4, 2):
+        C[i, j] = C[i, j] + A[i, k] * B[k, j]
+@T.prim_func
+def f(A: T.Buffer((8, 6), "float32"), B: T.Buffer((6, 12), "float32"), C: T.Buffer((8, 12), "float32")):
+    BODY
+"""
+BODIES = (
+    """for i, j, k in T.grid(8, 12, 6):
+        C[i, j] = C[i, j] + A[i, k] * B[k, j]""",
+    """for i, j, k in T.grid(8, 12, 6):
+        C[i, j] = B[k, j] * A[i, k] + C[i, j]""",
+    """for k, j, i in T.grid(6, 12, 8):
+        C[i, j] += A[i, k] * B[k, j]""",
+    """for i, j in T.grid(8, 12):
+        C[i, j] = 0.0
+        for k in range(6):
+            C[i, j] += A[i, k] * B[k, j]""",
+    """for io, jo, ko, i, j, k in T.grid(2, 3, 3, 4, 4, 2):
+        C[4 * io + i, 4 * jo + j] += A[4 * io + i, 2 * ko + k] * B[2 * ko + k, 4 * jo + j]""",
+)
+
+
+@pytest.fixture
+def tile() -> Generator[PrimFunc]:
+    instruction = parse(PRODUCT.replace("BODY", BODIES[0]))["tile"]
+    register(instruction)
+    yield instruction
+    unregister("instructions.tile")
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_a_nest_becomes_calls_on_tiles(tile: PrimFunc, body: str) -> None:
+    func = parse(PRODUCT.replace("BODY", body))["f"]
+    result = optimize(func)
+    assert instructions_in(result.best) == (tile,)
+    assert "instructions.tile" in [step.rule for step in result.derivation()]
+    inputs = numbers(func)
+    for step in result.derivation():
+        for found, wanted in zip(interpret(step.after, **inputs), interpret(func, **inputs), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    assert_agrees(func, compile(result.best), inputs)
+    assert not instructions_in(optimize(func, without=("instructions",)).best)
+    assert not instructions_in(optimize(func, floats="strict").best)
+
+
+def test_tiles_that_do_not_divide_a_loop_are_no_calls(tile: PrimFunc) -> None:
+    body = "for i, j, k in T.grid(8, 11, 6):\n        C[i, j] = C[i, j] + A[i, k] * B[k, j]"
+    assert not instructions_in(optimize(parse(PRODUCT.replace("BODY", body))["f"]).best)
+
+
+def test_a_dependence_keeps_loops_from_becoming_tiles(tile: PrimFunc) -> None:
+    text = PRODUCT.replace("BODY", BODIES[0]).replace("A[i, k] * B[k, j]", "C[k, i] * B[k, j]")
+    func = parse(text.replace("(8, 6)", "(8, 12)"))["f"]
+    inputs = numbers(func)
+    for found, wanted in zip(interpret(optimize(func).best, **inputs), interpret(func, **inputs), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_stands_between_programs_and_instructions_is_told() -> None:
+    module = parse(PRODUCT.replace("BODY", BODIES[0]))
+    sch = Schedule(module["f"])
+    with pytest.raises(ScheduleError, match="extents of the loops i and i differ: 4 and 8"):
+        sch.tensorize("i", module["tile"])
+    with pytest.raises(ScheduleError, match="f is a kernel, not an instruction"):
+        sch.tensorize("i", module["f"])
+    with pytest.raises(ScheduleError, match="may sum in another order"):
+        Schedule(module["f"], reassociate=False).tensorize("i", module["tile"])
+
+
+def test_a_schedule_with_an_instruction_is_replayed() -> None:
+    module = parse(PRODUCT.replace("BODY", BODIES[0]))
+    sch = Schedule(module["f"])
+    strips = [sch.split(name, [None, n]) for name, n in (("i", 4), ("j", 4), ("k", 2))]
+    sch.reorder(*(o for o, _ in strips), *(i for _, i in strips))
+    sch.tensorize(strips[0][1], module["tile"])
+    inputs = numbers(module["f"])
+    np.testing.assert_array_equal(interpret(sch.func, **inputs), interpret(module["f"], **inputs))
+    assert_agrees(module["f"], compile(sch.func), inputs)
+    other = Schedule(module["f"])
+    Trace.from_json(sch.trace.to_json()).replay(other)
+    assert other.func == sch.func and instructions_in(sch.func) == (module["tile"],)
+    assert "sch.tensorize(ii, instruction=tile)" in str(sch.trace)
+
+
+def test_the_command_line_finds_instructions_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "kernels.py"
+    path.write_text("from ir import script as T\n" + PRODUCT.replace("BODY", BODIES[0]))
+    try:
+        assert main(["explain", str(path)]) == 0
+        assert main(["optimize", str(path), "--emit", "jax"]) == 0
+    finally:
+        unregister("instructions.tile")
+    path.write_text("from ir import script as T\n" + PRODUCT.replace("BODY", BODIES[0]).split("@T.prim_func")[0])
+    assert main(["optimize", str(path)]) == 2
+    assert "has instructions, and no kernel" in capsys.readouterr().err
+    unregister("instructions.tile")
