@@ -33,10 +33,10 @@ def unwrapped(source: str) -> str:
     return ast.unparse(ast.parse(source))
 
 
-def read(params: str, body: str) -> PrimFunc:
-    """A function `f` of these parameters with these statements."""
+def read(params: str, body: str, above: str = "") -> PrimFunc:
+    """A function `f` of these parameters with these statements, with the text of what it calls `above`."""
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
-    return parse(f"@T.prim_func\ndef f({params}):\n{lines}\n").funcs[0]
+    return parse(f"{above}\n@T.prim_func\ndef f({params}):\n{lines}\n")["f"]
 
 
 def agreeing_source(func: PrimFunc, seeds: int = 1, **given: np.ndarray) -> str:

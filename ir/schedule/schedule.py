@@ -27,8 +27,9 @@ from ir.shown import Shown, counted
 from ir.transform.compute_at import compute_at
 from ir.transform.copy_in_out import cache_read, cache_write
 from ir.transform.dimension_order import transform_layout
+from ir.transform.forward_substitute import compute_inline
+from ir.transform.fusion import reverse_compute_inline
 from ir.transform.index_set_split import loop_partition
-from ir.transform.inline import compute_inline, reverse_compute_inline
 from ir.transform.loops import fuse, parallel, rebase, reorder, split, unroll, vectorize
 from ir.transform.merge import merge_adjacent_loops
 from ir.transform.outline import split_function
@@ -119,7 +120,9 @@ class Schedule(Shown):
     @property
     def mod(self) -> Module:
         """All functions as they are now."""
-        return replace(self._module, funcs=tuple(map(_called, self._module.funcs)))
+        funcs = tuple(map(_called, self._module.funcs))
+        same = all(new is old for new, old in zip(funcs, self._module.funcs, strict=True))
+        return self._module if same else replace(self._module, funcs=funcs)
 
     @property
     def func(self) -> PrimFunc:

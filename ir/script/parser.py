@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from keyword import kwlist
 
-from ir import instructions
 from ir.dtypes import DType, from_name
 from ir.errors import ParseError, Span, suggest
+from ir.instructions import OPTIONS, check_instruction, is_instruction
 from ir.nodes import Expr, Function, Module, PrimFunc, Var
 from ir.script.definition import parse_definition
 from ir.script.expressions import ExprParser, dialect_name
@@ -141,13 +141,13 @@ def parse_function(
 def _check_options(func: PrimFunc, node: ast.FunctionDef, source: Source) -> None:
     place = node.decorator_list[0]
     for option, _ in func.attrs:
-        if option not in instructions.OPTIONS:
-            help = suggest(option, instructions.OPTIONS) or f"there are {', '.join(instructions.OPTIONS)}"
+        if option not in OPTIONS:
+            help = suggest(option, OPTIONS) or f"there are {', '.join(OPTIONS)}"
             raise source.error("arguments", f"@T.instruction has no option `{option}`", place, help=help)
-    if not instructions.is_instruction(func):
+    if not is_instruction(func):
         hint = 'write what computes it, as in @T.instruction(jax="{C} + {A} @ {B}"); a kernel without is a T.prim_func'
         raise source.error("arguments", f"the instruction {func.name} has no jax=", place, help=hint)
-    instructions.check_instruction(func, ParseError)
+    check_instruction(func, ParseError)
 
 
 def parse_expr(text: str, names: Mapping[str, str | DType | Function]) -> Expr:

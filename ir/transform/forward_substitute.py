@@ -38,11 +38,23 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts
 from ir.program.edit import Changed, block_path, forget_regions, refuse, scope_of
 from ir.transform.restrict import equals
-from ir.transform.solving import Inverse, event_of, refuse_undef, single_store
+from ir.transform.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import children, free_vars, has_loads, map_stmt, substitute_expr, walk, walk_expr, with_children
 
 
-def inlined(func: PrimFunc, block: str) -> Changed:
+def compute_inline(func: PrimFunc, block: str) -> Changed:
+    """Replace each load of the buffer that a block stores to by the value stored, and drop block and buffer.
+
+    Assumptions about the buffer become assumptions about the value.
+
+    Raises:
+        ScheduleError: the block is not one store to a local buffer that only it writes, its indices cannot be solved
+            for its loops, an element is loaded that it does not compute, or an input changes in between.
+    """
+    return bounded(func, block, _inlined)
+
+
+def _inlined(func: PrimFunc, block: str) -> Changed:
     """`func` without a block and its buffer."""
     path = block_path(func, block)
     path = (*path[:-1], *single_store(path[-1], block))

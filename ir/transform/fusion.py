@@ -27,7 +27,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, block_path, forget_regions, path_to, refuse, replace_at, scope_of
-from ir.transform.solving import Inverse, event_of, refuse_undef, single_store
+from ir.transform.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (
     all_exprs,
     children,
@@ -41,7 +41,20 @@ from ir.traverse import (
 )
 
 
-def fused(func: PrimFunc, block: str) -> Changed:
+def reverse_compute_inline(func: PrimFunc, block: str) -> Changed:
+    """Compute an elementwise consumer where its input is stored, and drop the consumer's nest and the buffer.
+
+    Where the producer computes more than the consumer reads, the store gets a guard.
+
+    Raises:
+        ScheduleError: the block is not one store, loads the buffer at several or not invertible indices, has a
+            predicate or reduces; its input is not local, read by others, or not one plain store; it is not covered by
+            the producer, or only without the producer's predicate; the new order would change what is computed.
+    """
+    return bounded(func, block, _fused)
+
+
+def _fused(func: PrimFunc, block: str) -> Changed:
     """`func` with a consumer at the store of its input, and without the buffer between them."""
     func = replace(func, body=with_allocations_first(func.body))
     path = block_path(func, block)

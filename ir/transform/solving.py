@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import islpy as isl
 
 from ir.analysis.legality import Event, domain_of, events
-from ir.nodes import Block, Expr, Load, Seq, Stmt, Store, Var, const
+from ir.nodes import Block, Expr, Load, PrimFunc, Seq, Stmt, Store, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.program.edit import path_to, refuse, replace_at
+from ir.program.edit import ROOT, Changed, path_to, refuse, replace_at
 from ir.transform.restrict import as_dtype
 from ir.traverse import all_exprs, has_undef, walk
+
+_OPERATIONS = 4_000_000  # all questions of one step; those of hand-written programs need some thousand
+
+
+def bounded(func: PrimFunc, block: str, move: Callable[[PrimFunc, str], Changed]) -> Changed:
+    """What a move of a block into another stage makes of a function, within a budget of work; refuses the whole body."""
+    if block == ROOT:
+        refuse("whole-function", "the whole body cannot be inlined", func.span, help="name a block")
+    done = pb.within_budget(lambda: move(func, block), None, _OPERATIONS)
+    if done is None:
+        refuse("budget", f"moving `{block}` into another stage takes too many steps", help="simplify its indices")
+    return done
 
 
 def single_store(block: Stmt, name: str) -> tuple[Stmt, ...]:

@@ -69,7 +69,7 @@ def check_text(func: PrimFunc) -> None:
     for _ in range(_SAMPLES):
         try:
             given = random_inputs(func, rng)
-            wanted = interpret_with_undef(func, **given)
+            wanted = interpret_with_undef(func, *(given[p.name] for p in func.params))
         except (InterpretError, LoopsatError):
             continue
         for buffer, found, (values, undef) in zip(results_of(func), _results(func, given), wanted, strict=True):

@@ -58,6 +58,12 @@ RAGGED = (
     'S: T.Buffer((7,), "float32"), Z: T.Buffer((23,), "float32")'
 )
 WINDOW = 'A: T.Buffer((90, 90), "float32"), B: T.Buffer((70, 60), "float32"), C: T.Buffer((70, 60), "float32")'
+DOUBLED = """
+@T.instruction(jax="{X} * 2.0")
+def doubled(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32")):
+    for k in range(4):
+        Y[k] = X[k] * 2.0
+"""
 # Of each form a program in which it is taken, by the name of a kernel in examples/ or as parameters and statements, and
 # a target or freedoms under which it pays.
 TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
@@ -195,6 +201,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
     "instructions.cholesky": ("cholesky", CPU),
     "instructions.deferred_updates": ("gramschmidt", CPU),
     "instructions.pallas_kernel": ("jacobi_2d", TPU),
+    "instructions.of_users": ((VECTORS, "doubled(A[0:4], B[0:4])"), CPU),
     "values.collected": ("heat_3d", CPU),
     "values.expanded": (
         (VECTORS, "for i in T.serial(399):\n    B[i] = 0.5 * (A[i] - C[i]) + 0.25 * (C[i] - A[i + 1])"),
@@ -212,7 +219,7 @@ TAKEN: dict[str, tuple[str | tuple[str, str], Target | Floats]] = {
 @pytest.mark.parametrize("name", some(TAKEN, 8))
 def test_a_form_is_taken_unless_it_is_switched_off(name: str) -> None:
     what, under = TAKEN[name]
-    func = kernel(what) if isinstance(what, str) else read(*what)
+    func = kernel(what) if isinstance(what, str) else read(*what, above=DOUBLED)
     target, floats = (under, None) if isinstance(under, Target) else ("cpu", under)
     off = emit(func, target, floats=floats, without=[name])
     assert off != emit(func, target, floats=floats)
