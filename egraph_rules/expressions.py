@@ -37,11 +37,11 @@ from ir.nodes import Binary, Const, Expr, Var, binary, const
 from ir.presburger import sets as pb
 from ir.traverse import conjunction, free_vars, node_count, walk_expr
 
-_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=700_000)
+_BUDGET = Budget(rounds=12, nodes=8_000, matches=2_000, proposals=300, work=500_000)
 _OWN = 8  # conditions on a variable that are asked for its range
 _LEAST = 3  # nodes of an expression that may have a smaller form
 _SEARCHES = 6  # each starts from what the one before found
-_WHOLE = 700_000  # the work of all of them, and of looking for forms, in one call
+_WHOLE = 500_000  # the work of all of them, and of looking for forms, in one call
 _FORMS = 400  # matches of the engine that take as long as putting together the forms of one part
 _OPERATIONS = 30_000  # of isl for one question
 _STEPS = 30_000  # of z3 for one question on the way

@@ -19,7 +19,7 @@ _OPERATIONS = 4_000_000  # all questions of one step; those of hand-written prog
 
 
 def bounded(func: PrimFunc, block: str, move: Callable[[PrimFunc, str], Changed]) -> Changed:
-    """What a move of a block into another stage makes of a function, within a budget of work; refuses the whole body."""
+    """What a move of a block into another stage makes of a function, within a budget; refuses the whole body."""
     if block == ROOT:
         refuse("whole-function", "the whole body cannot be inlined", func.span, help="name a block")
     done = pb.within_budget(lambda: move(func, block), None, _OPERATIONS)
