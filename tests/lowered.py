@@ -36,7 +36,7 @@ def unwrapped(source: str) -> str:
 def read(params: str, body: str, above: str = "") -> PrimFunc:
     """A function `f` of these parameters with these statements, with the text of what it calls `above`."""
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
-    return parse(f"{above}\n@T.prim_func\ndef f({params}):\n{lines}\n")["f"]
+    return parse(f"{above}@T.prim_func\ndef f({params}):\n{lines}\n")["f"]
 
 
 def agreeing_source(func: PrimFunc, seeds: int = 1, **given: np.ndarray) -> str:

@@ -1,10 +1,15 @@
-"""Forms that loops may have instead of running in order: each is found by a module of its own, and priced here."""
+"""Forms that loops may have instead of running in order: each is found by a module of its own, and priced here.
+
+All forms that a group may have are proposed side by side, and one decision takes the cheapest; nothing is adopted, and
+no other part of the plan changes, before that.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
@@ -48,6 +53,20 @@ from lower.storage.array_expansion import depends_on
 from lower.storage.contraction import CONTRACTION, contracted
 from lower.storage.copy_in_out import COPY_IN_OUT, Tiler
 from lower.storage.forward_substitution import all_inlined, inlined
+
+State = tuple[dict[Buffer, int], set[Buffer], set[Buffer]]  # see `Program.copied`
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """A form that a group may have: what it is called, its price, and what makes it a part of the plan."""
+
+    name: str
+    price: float
+    adopt: Callable[[], tuple[Node, ...]]
+
+
+Propose = Callable[[list[Statement], int, frozenset[Loop], SequentialLoop], Iterable[Alternative]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +144,26 @@ class Forms(ABC):
         rest = [e for e in edges if e.level is None or e.level > level]
         kept = self.program.copied()
         loop = SequentialLoop(group[0].loops[level], tuple(self.schedule(group, level + 1, pending, rest)), reason)
-        if self.program.copied() == kept:  # what is inside of it is not in terms of new arrays
-            best = self._factored(group, level, pending) or self._reordered(group, level, pending, loop)
-            best = best or self._in_strips(loop) or (loop,)
-            best = self._scanned(group, level, pending, best) or self._selected(group, level, pending, best) or best
-            best = self._skewed(group, level, pending, loop, best) or best
+        changed = self.program.copied()
+        found = [Alternative("in order", self._price((loop,)), lambda: self._with((loop,), changed))]
+        if changed == kept:  # what is inside of it is not in terms of new arrays
+            for propose in self.proposals():
+                found += propose(group, level, pending, loop)
         else:
-            changed = self.program.copied()
             self.program.restore(kept)
-            best = self._selected(group, level, pending, (loop,))
-            if best is None:
-                self.program.restore(changed)
-                best = (loop,)
-        return self._flattened(group, level, pending, best) or best
+            found += self._selected(group, level, pending, loop)
+        best = found[cheapest(f"form of the loop over {loop.loop.var.name}", {k: a.price for k, a in enumerate(found)})]
+        nodes = best.adopt()
+        return self._flattened(group, level, pending, nodes) or nodes
+
+    def proposals(self) -> Sequence[Propose]:
+        """What tells the forms that a group may have instead of a loop in order."""
+        return (self._in_strips, self._factored, self._reordered, self._scanned, self._selected, self._skewed)
+
+    def _with(self, nodes: tuple[Node, ...], state: State) -> tuple[Node, ...]:
+        """Nodes, and the program as it was when they were made."""
+        self.program.restore(state)
+        return nodes
 
     def _versions(
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]
@@ -186,78 +212,72 @@ class Forms(ABC):
         """Whether a condition may speak of all elements of a buffer before a loop, and not of one of its copies."""
         return self.program.depth.get(buffer, 0) == 0
 
-    def _in_strips(self, node: SequentialLoop) -> tuple[Node, ...] | None:
-        """Several steps of a loop in one pass, where that is cheaper."""
+    def _in_strips(
+        self, _group: list[Statement], _level: int, _pending: frozenset[Loop], node: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """Several steps of a loop in one pass."""
         found = in_strips(node, self.boxes, self.target, self.new) if self.policy.takes(STRIP_MINING) else None
         if found is None:
-            return None
-        self.program.depth.update(found.depth)
-        self.program.raw.update(found.depth)
-        return found.nodes
+            return
+
+        def adopt() -> tuple[Node, ...]:
+            self.program.depth.update(found.depth)
+            self.program.raw.update(found.depth)
+            return found.nodes
+
+        yield Alternative("strips", found.price, adopt)
 
     def _reordered(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
-    ) -> tuple[Node, ...] | None:
-        """Another order for a nest of loops that must stay loops, where that is cheaper."""
+    ) -> Iterator[Alternative]:
+        """Other orders for a nest of loops that must stay loops."""
         nested = any(isinstance(n, SequentialLoop) for n in in_order.body)
         orders = nested or follows(group, group[0].loops[level])
         if not self.policy.takes(PERMUTATION) or not (orders or may_delay(group)):
-            return None
+            return
         shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
-            return None
+            return
         group, arrays = shared
-        names = self._taken(group, level)
-        forms = [rescheduled(group, level, pending, self.boxes, names, self.target, self.policy, self.new)]
-        splits = self.policy.takes(SPLITTING_AT_STEPS)
-        cut = split_at(group, level, self.new.position) if splits else None
-        if cut is not None:
-            forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.policy, self.new))
-        orders_found = [f for f in forms if f is not None]
-        if not orders_found:
-            return None
-        found = orders_found[cheapest("order", {k: self._price(f) for k, f in enumerate(orders_found)})]
-        if not cheaper("another order", self._price(found), self._price((in_order,))):
-            return None
-        if not orders and not self._made(found, arrays):
-            return None
-        return self._adopted(found, arrays, level, pending)
+        cut = split_at(group, level, self.new.position) if self.policy.takes(SPLITTING_AT_STEPS) else None
+        for name, statements in (("another order", group), ("split at steps", cut)):
+            found = None if statements is None else self._rescheduled(statements, level, pending)
+            if found is not None and (orders or self._made(found, arrays)):
+                yield Alternative(name, self._price(found), partial(self._adopted, found, arrays, level, pending))
 
-    def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
-        """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
-        shared = (
-            self._locals_as_arrays(group, level, pending)
-            if takes_roots(group) and self._all_may(FACTORS, group)
-            else None
-        )
+    def _rescheduled(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], *, blocks: bool = True
+    ) -> tuple[Node, ...] | None:
+        """The cheapest order of the loops of a group, which has arrays in place of locals."""
+        names = self._taken(group, level)
+        return rescheduled(
+            group, level, pending, self.boxes, names, self.target, self.policy, self.new, blocks=blocks
+        )  # fmt: skip
+
+    def _factored(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """A library's factorization in place of loops, and the loops in steps where that fails."""
+        if not takes_roots(group) or not self._all_may(FACTORS, group):
+            return
+        shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
-            return None
+            return
         group, arrays = shared
         positions = {s.position for s in group}
         private = {*arrays, *(b for b, users in self.users.items() if users <= positions)}
         found = factorization(group, level, self.boxes, private)
-        if found is None:
-            return None
-        around = group[0].loops[:level]
-        parts = factored(found, around, pending, self.boxes, self.new)
-        exact = rescheduled(
-            group,
-            level,
-            pending,
-            self.boxes,
-            self._taken(group, level),
-            self.target,
-            self.policy,
-            self.new,
-            blocks=False,
-        )
+        parts = None if found is None else factored(found, group[0].loops[:level], pending, self.boxes, self.new)
+        exact = None if parts is None else self._rescheduled(group, level, pending, blocks=False)
         if parts is None or exact is None:
-            return None
-        if not cheaper("factorization", self._price(parts.nodes(())), self._price(exact)):
-            return None
-        self.program.depth.update(dict.fromkeys(parts.arrays, 0 if pending else level))
-        self.program.raw.update(parts.arrays)
-        return parts.nodes(self._adopted(exact, arrays, level, pending))
+            return
+
+        def adopt() -> tuple[Node, ...]:
+            self.program.depth.update(dict.fromkeys(parts.arrays, 0 if pending else level))
+            self.program.raw.update(parts.arrays)
+            return parts.nodes(self._adopted(exact, arrays, level, pending))
+
+        yield Alternative("factorization", self._price(parts.nodes(())), adopt)
 
     def _taken(self, group: list[Statement], level: int) -> set[str]:
         """Names that new loops inside a level may not have."""
@@ -292,37 +312,33 @@ class Forms(ABC):
         return contracted(nodes, arrays, self.boxes, self.target)
 
     def _skewed(
-        self,
-        group: list[Statement],
-        level: int,
-        pending: frozenset[Loop],
-        in_order: SequentialLoop,
-        best: tuple[Node, ...],
-    ) -> tuple[Node, ...] | None:
-        """Wavefronts in place of loops that all carry dependences, where that is cheaper."""
+        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """Wavefronts in place of loops that all carry dependences."""
         shared = None
         if self.policy.takes(SKEWING) and any(isinstance(n, SequentialLoop) for n in in_order.body):
             shared = self._locals_as_arrays(group, level, pending)
         if shared is None:
-            return None
+            return
         around = tuple(loop for loop in group[0].loops[:level] if loop not in pending)
         names = frozenset(self.program.names) | {v.name for v in shape_vars(self.program.func)}
         here = {s.position for s in group}
         others = [s for s in self.program.statements if s.position not in here]
         private = frozenset(b for b, depth in self.program.depth.items() if depth == level)
         nest = Nest(shared[0], others, private, level, around, shared[1], self.boxes, static_names(self.program), names)
-        least, found = self._price(best), None
         for wave in wavefronts(nest, self.target, self.new):
             if pending and any(self.program.depth.get(b) for n in wave.before for b in n.statement.buffers()):
                 continue  # such a local has an axis for each of the pending loops
             nodes = self._in_steps(wave, level, pending)
-            price = least if nodes is None else self._price(nodes) + wave.diagonals * self.target.gather
-            if nodes is not None and cheaper("wavefront", price, least):
-                least, found = price, (wave, nodes)
-        if found is None:
-            return None
-        wave, nodes = found
-        locals_ = [*shared[1], *(b for b, filled in wave.copies.items() if not filled)]
+            if nodes is not None:
+                price = self._price(nodes) + wave.diagonals * self.target.gather
+                yield Alternative("wavefronts", price, partial(self._as_waves, wave, nodes, shared[1], level, pending))
+
+    def _as_waves(
+        self, wave: Wavefront, nodes: tuple[Node, ...], arrays: list[Buffer], level: int, pending: frozenset[Loop]
+    ) -> tuple[Node, ...]:
+        """A wavefront as a part of the plan, with the arrays that it needs."""
+        locals_ = [*arrays, *(b for b, filled in wave.copies.items() if not filled)]
         nodes, locals_ = self._contracted(nodes, locals_)
         copies = [b for b, filled in wave.copies.items() if filled]
         self.program.depth.update(dict.fromkeys([*copies, *locals_], 0 if pending else level))
@@ -361,9 +377,29 @@ class Forms(ABC):
         return estimate(nodes, self.boxes, self.target)
 
     def _scanned(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
-    ) -> tuple[Node, ...] | None:
-        """Scans in place of a loop whose iterations continue each other, where that is cheaper."""
+        self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """Scans in place of a loop whose iterations continue each other."""
+        before = self.program.copied()
+        scanned = self._with_scans(group, level, pending)
+        after = self.program.copied()
+        self.program.restore(before)
+        if scanned is None:
+            return
+        nodes, depth, arrays = scanned
+
+        def adopt() -> tuple[Node, ...]:
+            self.program.restore(after)
+            self.program.depth.update(depth)
+            self.program.raw.update(arrays)
+            return nodes
+
+        yield Alternative("scans", self._price(nodes), adopt)
+
+    def _with_scans(
+        self, group: list[Statement], level: int, pending: frozenset[Loop]
+    ) -> tuple[tuple[Node, ...], dict[Buffer, int], list[Buffer]] | None:
+        """Nodes with scans in place of a loop, depths of all locals then, and arrays that may hold anything."""
         loop = group[0].loops[level]
         box = self._whole_box(loop)
         if box is None:
@@ -402,11 +438,8 @@ class Forms(ABC):
             else:
                 nodes += self.schedule(part, level + 1, pending | {loop}, own)
         nodes += [self.over_all(u.last, level, pending) for u in unrolled]
-        if not cheaper("scan in place of a loop", self._price(nodes), self._price(in_order)):
-            return None
-        self.program.depth.update(depth)
-        self.program.raw.update(u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers)
-        return tuple(nodes)
+        raw = [u.array for u in unrolled if u.guarded and u.last.buffer in self.program.func.buffers]
+        return tuple(nodes), depth, raw
 
     def _recurrence(
         self, s: Statement, loop: Loop, depth: Mapping[Buffer, int], axes: Collection[Var] | None
@@ -438,21 +471,23 @@ class Forms(ABC):
         return all(self.policy.may(form, s.buffer.dtype) for s in group)
 
     def _selected(
-        self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]
-    ) -> tuple[Node, ...] | None:
-        """An argmax or argmin in place of loops that look for it, where that is cheaper."""
+        self, group: list[Statement], level: int, pending: frozenset[Loop], _in_order: SequentialLoop
+    ) -> Iterator[Alternative]:
+        """An argmax or argmin in place of loops that look for it."""
         found = self.search(group, level, self.new.name)
         if found is None:
-            return None
+            return
         nodes = (
             *(self.over_all(s, level, pending) for s in found.first),
             self.over_all(found.where, level, pending, found.pick),
             *(self.over_all(s, level, pending) for s in found.then),
         )
-        if not cheaper("selection", self._price(nodes), self._price(in_order)):
-            return None
-        self.program.depth |= dict.fromkeys((found.place, *found.arrays), level)
-        return nodes
+
+        def adopt() -> tuple[Node, ...]:
+            self.program.depth |= dict.fromkeys((found.place, *found.arrays), level)
+            return nodes
+
+        yield Alternative("search", self._price(nodes), adopt)
 
     def _flattened(
         self, group: list[Statement], level: int, pending: frozenset[Loop], in_order: tuple[Node, ...]

@@ -38,10 +38,11 @@ Dims = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """A loop in strips of several steps, and how many loops around each new local have a copy of it."""
+    """A loop in strips of several steps, how many loops around each new local have a copy of it, and the price."""
 
     nodes: tuple[Node, ...]
     depth: Mapping[Buffer, int]
+    price: float
 
 
 def in_strips(
@@ -50,18 +51,18 @@ def in_strips(
     target: Target,
     new: Fresh,
 ) -> Strips | None:
-    """A loop around one array statement with several steps in a pass, where that is cheaper; None elsewhere."""
+    """A loop around one array statement with several steps in a pass, the cheapest number; None for other loops."""
     found = _Steps.of(node, boxes)
     if found is None:
         return None
-    priced = {1: estimate((node,), boxes, target)}
+    priced: dict[int, float] = {}
     for width in range(2, min(_WIDEST, found.count // 2) + 1):
         priced[width] = _Writer(found, width, dict(boxes), Fresh(str, lambda: -1)).price(target)
-    width = cheapest("strips", priced)
-    if width == 1:
+    if not priced:
         return None
+    width = cheapest("strips", priced)
     writer = _Writer(found, width, boxes, new)
-    return Strips(writer.nodes(), writer.depth())
+    return Strips(writer.nodes(), writer.depth(), priced[width])
 
 
 @dataclass(frozen=True, slots=True)

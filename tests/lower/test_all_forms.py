@@ -70,7 +70,7 @@ PROGRAMS: dict[str, tuple[str, str, set[str]]] = {
     "the place of the largest": (
         'X: T.Buffer((9,), "float32"), Y: T.Buffer((1,), "float32"), P: T.Buffer((1,), "int32")',
         "Y[0] = X[0]\nP[0] = 0\nfor i in range(9):\n    if X[i] > Y[0]:\n        Y[0] = X[i]\n        P[0] = i",
-        {"selection"},
+        {"form of the loop over i"},
     ),
     "a chain of products": (
         'A: T.Buffer((5, 6), "float32"), B: T.Buffer((6, 7), "float32"), x: T.Buffer((7,)), y: T.Buffer((5,))',
