@@ -264,6 +264,7 @@ class Expander:
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
     _followed: int = 0  # from how many buffers to the next the expression at hand came
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
+    _disputed: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
     _folds: set[tuple[Cell, ...]] = field(default_factory=lambda: set[tuple[Cell, ...]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
@@ -342,8 +343,19 @@ class Expander:
         key = (facts, part.number, permissions)
         level = 2 if question else 1 if within and isinstance(part.stmt, Seq) else 0
         if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= level):
+            self.contexts.conflicts += key in self._disputed
             return
         self._done[key] = level
+        conflicts = self.contexts.conflicts
+        self._look_into(facts, part, permissions, level)
+        if self.contexts.conflicts > conflicts:
+            self._disputed.add(key)
+        elif not question:
+            self.contexts.agree(facts, permissions, part.stmt)
+
+    def _look_into(self, facts: int, part: Part, permissions: int, level: int) -> None:
+        """Emit rows for a statement; `level` says what is asked (see `expand`)."""
+        key, question = (facts, part.number, permissions), level == 2
         self._parts.setdefault(part.number, part)
         if part.name:
             self.names.setdefault((facts, part.number), part.name)
