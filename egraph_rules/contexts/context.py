@@ -27,6 +27,7 @@ from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by,
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
+from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.spoiling import few, less, relied, same_regions, there, told_of
 from egraph_rules.contexts.values import Value, Values
@@ -614,6 +615,21 @@ class Contexts:
             return all(r.intersect_params(domain).is_disjoint(live[b]) for b, r in written.items())
 
         return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
+
+    def writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
+        """Whether a statement may write anything that may hold anything afterwards."""
+        live = self._live[permissions]
+        written = {b: r for b, r in self.effects.of(stmt).may.items() if b in live}
+
+        def prove() -> bool:
+            domain = self._facts[facts].domain
+            return not all(r.intersect_params(domain).is_subset(live[b]) for b, r in written.items())
+
+        return bool(written) and bool(self._ask(("some dead", facts, permissions, self._id(stmt)), prove, True))
+
+    def may_do_nothing(self, facts: int, permissions: int, stmt: Stmt) -> bool:
+        """Whether it is worth to ask if a statement does nothing; a "no" proves nothing."""
+        return may_do_nothing(self, facts, permissions, stmt)
 
     def value(self, facts: int, expr: Expr) -> Value | None:
         """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""

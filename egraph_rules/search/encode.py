@@ -272,12 +272,14 @@ class Expander:
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
     _settling: dict[str, Callable[[Stmt, Stmt], bool]] = field(init=False)
+    _speculating: frozenset[str] = field(init=False)
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
 
     def __post_init__(self) -> None:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
         self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
+        self._speculating = frozenset(r.name for r in self.rules if r.speculates)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
 
@@ -407,9 +409,21 @@ class Expander:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
                     self.applied[facts, part.number, permissions].append((other, name))
                     self.matches[name] += 1
+                    if name in self._speculating and isinstance(part.stmt, If) and isinstance(other.stmt, If):
+                        self._take_arms(facts, part, other, permissions)
                     self.expand(facts, other, permissions)
                     settled = settled or (name in self._settling and self._settling[name](part.stmt, other.stmt))
         return settled
+
+    def _take_arms(self, facts: int, part: Part, other: Part, permissions: int) -> None:
+        """Say that arms of a branch equal those of another one that it equals, under the same condition.
+
+        Nothing more is asked of them there: what was asked of the first ones is the answer.
+        """
+        for inside, old, new in zip(self._split(facts, cast(If, part.stmt).cond), part.parts, other.parts, strict=True):
+            if old.number != new.number and inside != IMPOSSIBLE:
+                self.tables["same"].append((inside, old.number, permissions, new.number))
+                self._done.setdefault((inside, new.number, permissions), 0)
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
         """Proposals of a rule, as long as it has not made too many and there is time."""
@@ -436,7 +450,9 @@ class Expander:
         if question or IMPOSSIBLE in arms or yes.number == no.number:
             return
         # Would the other arm do the same there, and may it run there at all?
-        for inside, arm in zip(arms, (no, yes), strict=True):
+        for inside, arm, other in zip(arms, (no, yes), (yes, no), strict=True):
+            if not other.number and not self.contexts.may_do_nothing(inside, permissions, arm.stmt):
+                continue
             if self.contexts.harmless(inside, arm.stmt):
                 self.tables["may_run"].append((inside, arm.number))
                 self.tables["want"].append((inside, arm.number, permissions))
