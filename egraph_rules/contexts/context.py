@@ -29,13 +29,13 @@ from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
-from egraph_rules.contexts.spoiling import few, less, relied, same_regions, there, told_of
+from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.definedness import writes_defined
-from ir.analysis.effects import EffectAnalysis, LoopSets, before
+from ir.analysis.effects import EffectAnalysis, LoopSets, before, steady_buffers
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
@@ -313,17 +313,18 @@ class Contexts:
             return IMPOSSIBLE, NO_PERMISSION
         f = replace(f, known=told_of(f.known, {*body.reads, *body.may, *_bindings(f.known, loop.body)}))
         about = matters(f)
-        changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
+        written = sets.anywhere({b: r for b, r in body.may.items() if b in about}, steady_buffers(loop))
+        changed = sets.others(written, before(early, name), sets.may, early)
         known = held.joined(
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
             still_held(self, f, loop.body, domain),
         )
-        written = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
-        if written and self._defines(f, loop.body, domain):
-            known = held.joined(known, written)
+        defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
+        if defined and self._defines(f, loop.body, domain):
+            known = held.joined(known, defined)
         conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
-        live = self._live_after_iteration(sets, permissions, loop)
+        live = of_use(self._live_after_iteration(sets, permissions, loop), loop.body, domain)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
 
         def spoiled(buffers: Collection[Buffer]) -> Regions:
@@ -340,22 +341,21 @@ class Contexts:
         """What a later iteration reads before writing, and what nobody overwrites and somebody needs at the end."""
         key = permissions, self._id(loop)
         if key not in self._live_in_loops:
-            self._live_in_loops[key] = self._later_reads(sets, self.effects.of(loop.body), self._live[permissions])
+            self._live_in_loops[key] = self._later_reads(sets, loop, self._live[permissions])
         return self._live_in_loops[key]
 
-    def _later_reads(self, sets: LoopSets, body: fx.Effects, outer: Regions) -> Regions:
-        name, mid, late = sets.name, f"{sets.name}'", f"{sets.name}''"
+    def _later_reads(self, sets: LoopSets, loop: For, outer: Regions) -> Regions:
+        body, name, mid, late = self.effects.of(loop.body), sets.name, f"{sets.name}'", f"{sets.name}''"
         # Of an accumulator that no iteration writes without reading it, nothing is ever overwritten unseen.
         seen = {b for b, r in body.must.items() if b in body.reads and r.is_subset(body.reads[b])}
         unseen = {b: r for b, r in body.must.items() if b not in seen}
         overwritten = sets.others(unseen, before(name, late), sets.must, late)
-        # An iteration `late` reads what no iteration between this one and it has written.
-        in_late = {
-            b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items() if b in body.may
-        }
+        # An iteration `late` reads what no iteration between this one and it has written; the first that writes an
+        # accumulator reads it.
+        read = sets.anywhere({b: r for b, r in body.reads.items() if b in body.may}, steady_buffers(loop))
+        in_late = {b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in read.items()}
         between = before(name, mid).intersect(before(mid, late))
-        read = {b: r for b, r in body.must.items() if b in body.reads}
-        written = sets.others(read, between, sets.must, mid)
+        written = sets.others({b: r for b, r in unseen.items() if b in body.reads}, between, sets.must, mid)
         exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
         # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
         read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
