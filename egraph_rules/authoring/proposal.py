@@ -130,6 +130,14 @@ class Here:
         """Whether a step of a reduction leaves its element as it is, since what it adds is neutral."""
         return self.contexts.adds_nothing(self.facts, store)
 
+    def may_do_nothing(self, stmt: Stmt) -> bool:
+        """Whether it is worth to ask if a statement does nothing here; a "no" proves nothing."""
+        return self.contexts.may_do_nothing(self.facts, self.permissions, stmt)
+
+    def writes_dead(self, stmt: Stmt) -> bool:
+        """Whether a statement may write anything that may hold anything afterwards."""
+        return self.contexts.writes_dead(self.facts, self.permissions, stmt)
+
     def never(self, states: Callable[[], isl.Set]) -> bool:
         """Whether none of some states, a params set, can be here."""
         found = self.ask(lambda: states().intersect(self.domain))
@@ -141,11 +149,18 @@ class Here:
 
 
 def rewrite(
-    *, law: str, because: str, family: str = "", settles: Callable[[Stmt, Stmt], bool] | None = None
+    *,
+    law: str,
+    because: str,
+    family: str = "",
+    settles: Callable[[Stmt, Stmt], bool] | None = None,
+    speculates: bool = False,
 ) -> Callable[[Proposal], Rule]:
     """Make a `Rule` of a function from a statement and its place to equal statements.
 
     A statement that `settles` (with what the rule made of it) is not looked into: the other is better in any program.
+    A rule that `speculates` makes arms of a branch that are of use only where their condition fails: where it holds,
+    they are looked into as they were.
 
     Raises:
         RuleError: no reason is given.
@@ -153,7 +168,7 @@ def rewrite(
 
     def build(function: Proposal) -> Rule:
         name = name_of(function, family, because)
-        return Rule(name, law, because, Floats.STRICT, "", propose=function, settles=settles)
+        return Rule(name, law, because, Floats.STRICT, "", propose=function, settles=settles, speculates=speculates)
 
     return build
 

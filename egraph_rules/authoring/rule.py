@@ -103,8 +103,9 @@ class Rule(Shown):
     `dtype` is the one that operands must have, where functions that the rule calls fix it. `question` is the
     conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are the
     functions of rules written as in `egraph_rules.authoring.proposal`, which run in Python. Statements that a rule
-    `settles` are worse than what it makes of them in any program: nothing else is tried on them. `terms` are the two
-    sides of a rule over tensor terms, which lowering uses and no search.
+    `settles` are worse than what it makes of them in any program: nothing else is tried on them. One that `speculates`
+    changes arms of a branch for where they do not run. `terms` are the two sides of a rule over tensor terms, which
+    lowering uses and no search.
     """
 
     name: str
@@ -122,6 +123,7 @@ class Rule(Shown):
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
     settles: Callable[[Stmt, Stmt], bool] | None = None
+    speculates: bool = False
     terms: TensorTerms | None = None
 
     def brief(self) -> str:

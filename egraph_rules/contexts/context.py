@@ -14,26 +14,28 @@ wherever a context is split, by the `Priority` of its root; both priorities are 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
+from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
 from egraph_rules.contexts.elements import assured, elements, told
 from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
+from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
-from egraph_rules.contexts.spoiling import few, less, relied, same_regions, there, told_of
+from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
 from ir.analysis.contents import Contents, Regions
 from ir.analysis.definedness import writes_defined
-from ir.analysis.effects import EffectAnalysis, LoopSets, before
+from ir.analysis.effects import EffectAnalysis, LoopSets, before, steady_buffers
 from ir.dtypes import DType
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import (
@@ -41,7 +43,6 @@ from ir.nodes import (
     Alloc,
     Assert,
     Assume,
-    Binary,
     Buffer,
     Const,
     Expr,
@@ -49,16 +50,14 @@ from ir.nodes import (
     Let,
     Load,
     Select,
-    Seq,
     Stmt,
     Store,
-    Unary,
     Undef,
     Var,
 )
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
-from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, has_undef, loads, walk
+from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk
 
 Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 
@@ -108,6 +107,8 @@ class Contexts:
         self._alike: dict[Hashable, list[int]] = {}  # permissions by the hashes of regions
         self._derived: dict[Hashable, tuple[int, int]] = {}
         self._disputed: set[Hashable] = set()  # of these, those where some location was both known and dead
+        self._first_priority: dict[int, int] = {}  # for facts of the second priority the same of the first
+        self._agreed: set[tuple[int, int, int]] = set()  # places in which no location was both known and dead
         self._answers: dict[Hashable, object] = {}
         self._interned = effects.interned
         self.questions = 0
@@ -216,16 +217,28 @@ class Contexts:
         """
         facts = replace(facts, known={k: there(r, self._box(k[0]), facts.domain) for k, r in facts.known.items()})
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
-        for known in self._alike_facts.get((home, told), ()):
-            if self._facts[known].same(facts):
+        same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
+        for known in same:
+            if self._facts[known].priority is facts.priority:
                 return known
         number = len(self._facts)
+        if same and facts.priority is Priority.PERMISSIONS:
+            self._first_priority[number] = same[0]
         self._alike_facts.setdefault((number if home < 0 else home, told), []).append(number)
         self._domain_of.append(number if home < 0 else home)
         self._facts.append(facts if home < 0 else replace(facts, domain=self._facts[home].domain))
         if home < 0:
             self._domains.setdefault(hash(facts.domain), []).append(number)
         return number
+
+    def agree(self, facts: int, permissions: int, stmt: Stmt) -> None:
+        """Take note that in a statement no location is both known and dead, so that priorities make no difference."""
+        self._agreed.add((facts, permissions, self._id(stmt)))
+
+    def _either(self, facts: int, permissions: int, stmt: Stmt) -> int:
+        """Facts at a statement: those of the first priority where the second one would lead to the same contexts."""
+        first = self._first_priority.get(facts)
+        return facts if first is None or (first, permissions, self._id(stmt)) not in self._agreed else first
 
     def _home(self, domain: isl.Set) -> int:
         """The first facts with a domain, -1 if there are none: what variables may be has one answer for each."""
@@ -266,7 +279,7 @@ class Contexts:
         holds = pb.condition(cond)
         domain = f.domain.intersect(holds.may if truth else holds.negated().may)
         known = held.joined(f.known, self.effects.assumed(cond)) if truth else f.known
-        parts = _conjuncts(cond, truth)
+        parts = conjuncts(cond, truth)
         data = tuple((p, value) for p, value in parts if has_loads(p) or not pb.condition(p).exact)
         assumed = () if self.prover is None else (*f.assumed, (cond, truth))
         return self.add_facts(
@@ -278,8 +291,8 @@ class Contexts:
         done, rest = self.effects.of(first), self.effects.of(second)
         # Rewrites of a statement spoil nothing but what it may write: of all else, permission would permit nothing.
         after = {b: d.get(b, self._box(b)) for b in done.may if b in d or b in rest.must}
-        live = {b: few(_either(r, rest.reads.get(b))) for b, r in fx.subtract(after, rest.must).items()}
-        conditions = (*f.conditions, *_assumed_conditions(first))
+        live = {b: few(_union(r, rest.reads.get(b))) for b, r in fx.subtract(after, rest.must).items()}
+        conditions = (*f.conditions, *assumed_conditions(first))
         kept = replace(
             f,
             domain=f.domain if done.holds.plain_is_universe() else f.domain.intersect(done.holds),
@@ -291,7 +304,7 @@ class Contexts:
         kept, live = self._reconcile(
             kept, live, lambda buffers: self._dead(live, buffers), relied(kept.known, live, kept.domain)
         )
-        return self.add_facts(kept), self._add_permissions(live)
+        return self._either(self.add_facts(kept), permissions, second), self._add_permissions(live)
 
     def _loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         f, body, sets = self._facts[facts], self.effects.of(loop.body), LoopSets.of(loop)
@@ -301,17 +314,18 @@ class Contexts:
             return IMPOSSIBLE, NO_PERMISSION
         f = replace(f, known=told_of(f.known, {*body.reads, *body.may, *_bindings(f.known, loop.body)}))
         about = matters(f)
-        changed = sets.others({b: r for b, r in body.may.items() if b in about}, before(early, name), sets.may, early)
+        written = sets.anywhere({b: r for b, r in body.may.items() if b in about}, steady_buffers(loop))
+        changed = sets.others(written, before(early, name), sets.may, early)
         known = held.joined(
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
             still_held(self, f, loop.body, domain),
         )
-        written = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
-        if written and self._defines(f, loop.body, domain):
-            known = held.joined(known, written)
+        defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
+        if defined and self._defines(f, loop.body, domain):
+            known = held.joined(known, defined)
         conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
-        live = self._live_after_iteration(sets, permissions, loop)
+        live = of_use(self._live_after_iteration(sets, permissions, loop), loop.body, domain)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
 
         def spoiled(buffers: Collection[Buffer]) -> Regions:
@@ -321,33 +335,33 @@ class Contexts:
         outer, later = live, before(name, late)
         needed = ((b, sets.other(r, later, sets.may, late)) for b, r in relied(known, live, f.domain))
         kept, live = self._reconcile(inside, live, spoiled, needed)
-        return self.add_facts(kept), self._add_permissions(live)
+        at_end = self._add_permissions(live)
+        return self._either(self.add_facts(kept), at_end, loop.body), at_end
 
     def _live_after_iteration(self, sets: LoopSets, permissions: int, loop: For) -> Regions:
         """What a later iteration reads before writing, and what nobody overwrites and somebody needs at the end."""
         key = permissions, self._id(loop)
         if key not in self._live_in_loops:
-            self._live_in_loops[key] = self._later_reads(sets, self.effects.of(loop.body), self._live[permissions])
+            self._live_in_loops[key] = self._later_reads(sets, loop, self._live[permissions])
         return self._live_in_loops[key]
 
-    def _later_reads(self, sets: LoopSets, body: fx.Effects, outer: Regions) -> Regions:
-        name, mid, late = sets.name, f"{sets.name}'", f"{sets.name}''"
+    def _later_reads(self, sets: LoopSets, loop: For, outer: Regions) -> Regions:
+        body, name, mid, late = self.effects.of(loop.body), sets.name, f"{sets.name}'", f"{sets.name}''"
         # Of an accumulator that no iteration writes without reading it, nothing is ever overwritten unseen.
         seen = {b for b, r in body.must.items() if b in body.reads and r.is_subset(body.reads[b])}
         unseen = {b: r for b, r in body.must.items() if b not in seen}
         overwritten = sets.others(unseen, before(name, late), sets.must, late)
-        # An iteration `late` reads what no iteration between this one and it has written.
-        in_late = {
-            b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in body.reads.items() if b in body.may
-        }
+        # An iteration `late` reads what no iteration between this one and it has written; the first that writes an
+        # accumulator reads it.
+        read = sets.anywhere({b: r for b, r in body.reads.items() if b in body.may}, steady_buffers(loop))
+        in_late = {b: pb.rename(r.intersect_params(sets.may), {name: late}) for b, r in read.items()}
         between = before(name, mid).intersect(before(mid, late))
-        read = {b: r for b, r in body.must.items() if b in body.reads}
-        written = sets.others(read, between, sets.must, mid)
+        written = sets.others({b: r for b, r in unseen.items() if b in body.reads}, between, sets.must, mid)
         exposed = fx.restrict(fx.subtract(in_late, written), before(name, late))
         # Which iteration is the last to read does not matter to anybody, and takes many pieces to say.
         read_later = {b: few(pb.forget(r, (late,)), 2) for b, r in exposed.items()}
         after = {b: outer.get(b, self._box(b)) for b in body.may if b in outer or b in overwritten}
-        return {b: few(_either(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
+        return {b: few(_union(r, read_later.get(b))) for b, r in fx.subtract(after, overwritten).items()}
 
     def _iteration(self, facts: int, loop: For) -> int:
         f, written = self._facts[facts], buffers_written(loop.body)
@@ -406,8 +420,8 @@ class Contexts:
         buffer, everything = stmt.buffer, pb.whole(len(stmt.buffer.shape))
         known = {key: r for key, r in f.known.items() if key[0] != buffer}
         known[buffer, Undef(buffer.dtype)] = everything
-        inside = self.add_facts(replace(f, known=known))
-        return inside, self._add_permissions({**d, buffer: pb.nothing(len(buffer.shape))})
+        at_end = self._add_permissions({**d, buffer: pb.nothing(len(buffer.shape))})
+        return self._either(self.add_facts(replace(f, known=known)), at_end, stmt.body), at_end
 
     def _reconcile(
         self,
@@ -603,6 +617,21 @@ class Contexts:
 
         return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
 
+    def writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
+        """Whether a statement may write anything that may hold anything afterwards."""
+        live = self._live[permissions]
+        written = {b: r for b, r in self.effects.of(stmt).may.items() if b in live}
+
+        def prove() -> bool:
+            domain = self._facts[facts].domain
+            return not all(r.intersect_params(domain).is_subset(live[b]) for b, r in written.items())
+
+        return bool(written) and bool(self._ask(("some dead", facts, permissions, self._id(stmt)), prove, True))
+
+    def may_do_nothing(self, facts: int, permissions: int, stmt: Stmt) -> bool:
+        """Whether it is worth to ask if a statement does nothing; a "no" proves nothing."""
+        return may_do_nothing(self, facts, permissions, stmt)
+
     def value(self, facts: int, expr: Expr) -> Value | None:
         """The number that an expression is wherever it does not fault, or `Undef` (see `Values.of`)."""
         return self._values.of(facts, expr)
@@ -655,40 +684,8 @@ class Contexts:
         return bool(self._ask(("fits", where, expr), prove, False))
 
 
-def _either(one: isl.Set, other: isl.Set | None) -> isl.Set:
+def _union(one: isl.Set, other: isl.Set | None) -> isl.Set:
     return one if other is None else one.union(other)
-
-
-def _conjuncts(cond: Expr, truth: bool) -> Iterator[tuple[Expr, bool]]:
-    """Conditions that follow from `cond == truth`, itself included."""
-    yield cond, truth
-    match cond:
-        case Binary(op="and", lhs=a, rhs=b) if truth:
-            yield from _conjuncts(a, True)
-            yield from _conjuncts(b, True)
-        case Binary(op="or", lhs=a, rhs=b) if not truth:
-            yield from _conjuncts(a, False)
-            yield from _conjuncts(b, False)
-        case Unary(op="not", operand=a):
-            yield from _conjuncts(a, not truth)
-        case _:
-            pass
-
-
-def _assumed_conditions(stmt: Stmt) -> Iterator[tuple[Expr, bool]]:
-    """Conditions that a statement leaves true, and that sets of values of variables do not express."""
-    match stmt:
-        case Assume(cond=cond) | Assert(cond=cond):
-            parts = ((c, v) for c, v in _conjuncts(cond, True) if not has_undef(c))
-            yield from ((c, v) for c, v in parts if has_loads(c) or not pb.condition(c).exact)
-        case Seq(stmts=stmts):
-            for k, part in enumerate(stmts):
-                later = {buffer for rest in stmts[k + 1 :] for buffer in buffers_written(rest)}
-                for cond, value in _assumed_conditions(part):
-                    if not any(load.buffer in later for load in loads(cond)):
-                        yield cond, value
-        case _:
-            pass
 
 
 def _bindings(known: Contents, stmt: Stmt) -> set[Buffer]:

@@ -88,10 +88,11 @@ class Facts:
         return replace(self, known=known, conditions=conditions)
 
     def same(self, other: Facts) -> bool:
-        """Whether the same states have them. Not so within bindings: what equals a variable there depends on where."""
+        """Whether the same states have them, whatever the priority. Not so within bindings: what equals a variable
+        there depends on where.
+        """
         return (
             self.bound == other.bound == 0
-            and self.priority is other.priority
             and self.domain.plain_is_equal(other.domain)
             and _same_exprs(self.conditions, other.conditions)
             and _same_exprs(self.assumed, other.assumed)

@@ -10,7 +10,8 @@ import islpy as isl
 
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents, Regions
-from ir.nodes import Buffer
+from ir.analysis.effects import stored_places
+from ir.nodes import Buffer, Stmt
 from ir.presburger import sets as pb
 
 _MAX_PIECES = 16
@@ -61,6 +62,21 @@ def relied(known: Contents, live: Regions, domain: isl.Set) -> Iterator[tuple[Bu
             for read, spots in held.read_by(value, region.intersect_params(domain)):
                 if read in live:
                     yield read, spots
+
+
+def of_use(live: Regions, body: Stmt, domain: isl.Set) -> Regions:
+    """Permissions without those on buffers of which a body only stores to elements that it names and that are live.
+
+    With fewer of them more contexts are the same, and what is known is relied on without a second thought.
+    """
+    named = stored_places(body) if live else {}
+
+    def needed(buffer: Buffer) -> bool:
+        spots = [pb.point(indices) for indices in named.get(buffer, ())]
+        there = [s.intersect_params(domain) for s in spots if s is not None]
+        return not spots or len(there) < len(spots) or not all(s.is_subset(live[buffer]) for s in there)
+
+    return {b: r for b, r in live.items() if needed(b)}
 
 
 def few(region: isl.Set, pieces: int = _MAX_PIECES) -> isl.Set:

@@ -67,7 +67,7 @@ def needed_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
     if inside is None or not written or any(b not in inside.live for b in written):
         return
-    if not pb.within_budget(lambda: domain.exact, False):
+    if not inside.writes_dead(stmt.body) or not pb.within_budget(lambda: domain.exact, False):
         return
     scope = {v.name for v in (*here.scope, stmt.var, *(v for e in all_exprs(stmt) for v in free_vars(e)))}
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from egraph_rules.authoring.proposal import Here, rewrite
-from ir.nodes import Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, const
+from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Seq, Stmt, Store, const
 from ir.traverse import map_expr
 
 
 @rewrite(
     law="if c: s else: t  =  if c: s with A[i % n] for A[i] else: t   for an axis of extent n",
     because="where c holds, 0 <= i < n, and there i % n is i",
+    speculates=True,
 )
 def reduce_index(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Reduce modulo its extent each index that is in bounds under the guard alone, so that s may run without it."""
@@ -21,7 +22,7 @@ def reduce_index(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     guarded, outside = here.under(stmt.cond, True), here.under(stmt.cond, False)
     if guarded is not None and outside is not None:
         new = _reduced(stmt.then, guarded, outside)
-        if new != stmt.then:
+        if new != stmt.then and (stmt.other != SKIP or outside.may_do_nothing(new)):
             yield replace(stmt, then=new)
 
 

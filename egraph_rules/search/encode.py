@@ -264,6 +264,7 @@ class Expander:
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
     _followed: int = 0  # from how many buffers to the next the expression at hand came
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
+    _disputed: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
     _folds: set[tuple[Cell, ...]] = field(default_factory=lambda: set[tuple[Cell, ...]]())
     _divisions: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
@@ -271,12 +272,14 @@ class Expander:
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
     _settling: dict[str, Callable[[Stmt, Stmt], bool]] = field(init=False)
+    _speculating: frozenset[str] = field(init=False)
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
 
     def __post_init__(self) -> None:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
         self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
+        self._speculating = frozenset(r.name for r in self.rules if r.speculates)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
 
@@ -342,8 +345,19 @@ class Expander:
         key = (facts, part.number, permissions)
         level = 2 if question else 1 if within and isinstance(part.stmt, Seq) else 0
         if facts == IMPOSSIBLE or (key in self._done and self._done[key] <= level):
+            self.contexts.conflicts += key in self._disputed
             return
         self._done[key] = level
+        conflicts = self.contexts.conflicts
+        self._look_into(facts, part, permissions, level)
+        if self.contexts.conflicts > conflicts:
+            self._disputed.add(key)
+        elif not question:
+            self.contexts.agree(facts, permissions, part.stmt)
+
+    def _look_into(self, facts: int, part: Part, permissions: int, level: int) -> None:
+        """Emit rows for a statement; `level` says what is asked (see `expand`)."""
+        key, question = (facts, part.number, permissions), level == 2
         self._parts.setdefault(part.number, part)
         if part.name:
             self.names.setdefault((facts, part.number), part.name)
@@ -395,9 +409,21 @@ class Expander:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
                     self.applied[facts, part.number, permissions].append((other, name))
                     self.matches[name] += 1
+                    if name in self._speculating and isinstance(part.stmt, If) and isinstance(other.stmt, If):
+                        self._take_arms(facts, part, other, permissions)
                     self.expand(facts, other, permissions)
                     settled = settled or (name in self._settling and self._settling[name](part.stmt, other.stmt))
         return settled
+
+    def _take_arms(self, facts: int, part: Part, other: Part, permissions: int) -> None:
+        """Say that arms of a branch equal those of another one that it equals, under the same condition.
+
+        Nothing more is asked of them there: what was asked of the first ones is the answer.
+        """
+        for inside, old, new in zip(self._split(facts, cast(If, part.stmt).cond), part.parts, other.parts, strict=True):
+            if old.number != new.number and inside != IMPOSSIBLE:
+                self.tables["same"].append((inside, old.number, permissions, new.number))
+                self._done.setdefault((inside, new.number, permissions), 0)
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
         """Proposals of a rule, as long as it has not made too many and there is time."""
@@ -424,7 +450,9 @@ class Expander:
         if question or IMPOSSIBLE in arms or yes.number == no.number:
             return
         # Would the other arm do the same there, and may it run there at all?
-        for inside, arm in zip(arms, (no, yes), strict=True):
+        for inside, arm, other in zip(arms, (no, yes), (yes, no), strict=True):
+            if not other.number and not self.contexts.may_do_nothing(inside, permissions, arm.stmt):
+                continue
             if self.contexts.harmless(inside, arm.stmt):
                 self.tables["may_run"].append((inside, arm.number))
                 self.tables["want"].append((inside, arm.number, permissions))

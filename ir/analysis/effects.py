@@ -6,6 +6,7 @@ over-approximate, `must` and `established` under-approximate, so every use errs 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, reduce
@@ -342,6 +343,14 @@ class LoopSets:
         """Union over all iterations."""
         return _apply(restrict(regions, domain), lambda r: pb.forget(r, (self.name,)))
 
+    def anywhere(self, regions: Regions, buffers: Collection[Buffer]) -> Regions:
+        """Regions, those of some buffers as if the conditions in each iteration held that hold in any of them."""
+
+        def all_alike(region: isl.Set) -> isl.Set:
+            return pb.forget(region.intersect_params(self.may), (self.name,))
+
+        return {b: all_alike(r) if b in buffers and pb.depends(r, self.name) else r for b, r in regions.items()}
+
     def other(self, region: isl.Set, order: isl.Set, domain: isl.Set, stand_in: str) -> isl.Set:
         """Union over the iterations `stand_in` that `order` relates to this one."""
         if not pb.depends(region, self.name):  # all of them say the same: there is one, or none
@@ -357,6 +366,30 @@ class LoopSets:
 def _some(name: str, domain: isl.Set, order: isl.Set, stand_in: str) -> isl.Set:
     """Where a loop has an iteration that `order` relates to this one."""
     return pb.forget(pb.rename(domain, {name: stand_in}).intersect(order), (stand_in,))
+
+
+def stored_places(stmt: Stmt) -> dict[Buffer, set[tuple[Expr, ...]]]:
+    """Of each buffer that a statement stores to, the indices by which it does, if nothing bound inside is in them."""
+    bound = {s.var.name for s in walk(stmt) if isinstance(s, (For, Let))}
+    found: dict[Buffer, set[tuple[Expr, ...]]] = defaultdict(set)
+    for store in walk(stmt):
+        if isinstance(store, Store):
+            found[store.buffer].add(store.indices)
+    return {b: places for b, places in found.items() if not any(_mentions(i, bound) for i in places)}
+
+
+def steady_buffers(loop: For) -> set[Buffer]:
+    """The buffers of which each access in a loop names the same element in all iterations, such as accumulators.
+
+    Which iterations come to write one may hang on conditions: to say which have by now takes many pieces.
+    """
+    bound = {s.var.name for s in walk(loop) if isinstance(s, (For, Let))}
+    read = {(e.buffer, e.indices) for e in all_exprs(loop.body) if isinstance(e, Load)}
+    return set(stored_places(loop)) - {b for b, indices in read if _mentions(indices, bound)}
+
+
+def _mentions(indices: Iterable[Expr], names: Collection[str]) -> bool:
+    return any(v.name in names for i in indices for v in free_vars(i))
 
 
 @cache
