@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ir import LoopsatError, PrimFunc, interpret, parse
     from ir import script as T
     from ir.schedule import Schedule
-    from ir.script.plain.library import assume
+    from ir.script.plain.library import assume, bound
     from lower import compile, emit, export, form, structure
     from lower.check import testing
     from lower.runtime.jit import jit
@@ -30,7 +30,7 @@ _HOMES = {
     "egraph_rules": ("Rule", "check_rule", "padding_of", "prove", "rule", "simplify", "suggest_padding"),
     "ir": ("LoopsatError", "PrimFunc", "interpret", "parse"),
     "ir.schedule": ("Schedule",),
-    "ir.script.plain.library": ("assume",),
+    "ir.script.plain.library": ("assume", "bound"),
     "lower": ("compile", "emit", "export", "form", "structure"),
     "lower.runtime.searched": ("optimize",),
     "lower.runtime.jit": ("jit",),
@@ -39,7 +39,7 @@ _HOMES = {
 _MODULES = {"T": "ir.script", "testing": "lower.check.testing"}
 
 __all__ = [
-    "LoopsatError", "PaddedArray", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "check_rule",
+    "LoopsatError", "PaddedArray", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "bound", "check_rule",
     "compile", "emit", "export", "form", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule",
     "simplify", "structure", "suggest_padding", "testing",
 ]  # fmt: skip

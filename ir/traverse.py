@@ -338,3 +338,8 @@ def shape_vars(func: PrimFunc) -> tuple[Var, ...]:
                 if isinstance(expr, Var) and expr not in func.scalars:
                     seen[expr] = None
     return tuple(seen)
+
+
+def can_fault(value: Expr) -> bool:
+    """Whether evaluating a value might fail for some indices and contents: any arithmetic that makes integers."""
+    return any(isinstance(e, (Binary, Unary, Cast)) and e.dtype.is_integer for e in walk_expr(value))

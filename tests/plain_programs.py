@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+import loopsat
+from loopsat import bound
+
 PROGRAMS: list[tuple[Callable[..., Any], Callable[[np.random.Generator], tuple[Any, ...]]]] = []
 
 
@@ -288,3 +291,89 @@ def insertion_sort(x):
             j -= 1
         x[j + 1] = value
     return x
+
+
+@program(lambda r: (r.random(7) * 100,))
+def newton(a):
+    roots = np.empty_like(a)
+    for i in range(len(a)):
+        x = a[i]
+        while abs(x * x - a[i]) > 1e-9 * a[i]:
+            loopsat.bound(60)
+            x = 0.5 * (x + a[i] / x)
+        roots[i] = x
+    return roots
+
+
+@program(lambda r: (r.integers(0, 90, 9), r.integers(0, 90, 9)))
+def common_divisors(A, B):
+    out = np.empty_like(A)
+    for i in range(len(A)):
+        a, b = A[i], B[i]
+        while b:
+            bound(90)
+            a, b = b, a % b
+        out[i] = a
+    return out
+
+
+@program(lambda r: (27, 200))
+def hailstones(n, limit):
+    steps = 0
+    while True:
+        loopsat.bound(limit)
+        if n == 1:
+            return steps
+        n = n // 2 if n % 2 == 0 else 3 * n + 1
+        steps += 1
+
+
+@program(lambda r: (12,))
+def left_early(n):
+    count = 0
+    while n > 0:
+        bound(20)
+        m = n
+        while m > 0:
+            bound(20)
+            if m == 3:
+                break
+            m -= 2
+            count += 1
+        if count > 30:
+            return count, n
+        n -= 1
+    return count, n
+
+
+@program(lambda r: (r.normal(size=(4, 5)), r.normal(size=(5, 3))))
+def products_of_sums(A, B):
+    n, m, k = A.shape[0], A.shape[1], B.shape[1]
+    C = np.array([[sum(A[i, l] * B[l, j] for l in range(m)) for j in range(k)] for i in range(n)])
+    norm = math.sqrt(sum(A[i, j] ** 2 for i in range(n) for j in range(m) if A[i, j] > 0.2))
+    return C, norm, max(abs(a - b) for a, b in zip(A[0], A[1]))
+
+
+@program(lambda r: (r.integers(0, 5, 12),))
+def first_seen(A):
+    repeated = np.zeros(len(A), np.bool_)
+    for i in range(len(A)):
+        if i > 0 and any(A[j] == A[i] for j in range(i)):
+            repeated[i] = True
+    large = len([a for a in A if a > 2])
+    return repeated, large, max((a for a in A if a > 3), default=-1), min(int(a) for a in A)
+
+
+@program(lambda r: (r.integers(0, 2, (4, 4)),))
+def symmetric(A):
+    same = all(all(A[i, j] == A[j, i] for j in range(i)) for i in range(len(A)))
+    return same, any(any(7 // (a + 1) > 6 and b == 1 for b in A[:, 0]) for a in A[0])
+
+
+@program(lambda r: (r.random(8), np.float64(r.random() - 0.5)))
+def names_of_their_own(A, x):
+    i = 5
+    total = sum(A[i] for i in range(3)) if x > 0 else math.prod(A[k] for k in range(1, 4))
+    A[:3] = [A[k] + i for k in range(3, 6)]
+    flat = np.array([A[i] * w for i in range(2, 5) for w in (1.0, 2.0)])
+    return total + i, A, flat, np.mean([a * a for a in A]), (A > 0.5).any(), np.all(A > -1.0)

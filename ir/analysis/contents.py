@@ -182,7 +182,7 @@ def _bounds(
 ) -> Iterator[tuple[Side, Const]]:
     """Numbers that what is known of elements says they are no less, or no greater, than."""
     match value:
-        case Const():
+        case Const() if not is_condition(buffer, value):  # that elements are defined is the condition `True`
             yield "ge", value
             yield "le", value
         case Binary(op="ge" | "le" as op, lhs=element, rhs=Const() as number) if element.same(_element(buffer)):

@@ -18,7 +18,6 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
-    Cast,
     Expr,
     For,
     If,
@@ -29,7 +28,6 @@ from ir.nodes import (
     Seq,
     Stmt,
     Store,
-    Unary,
     Undef,
     Var,
     seq,
@@ -39,7 +37,17 @@ from ir.presburger.facts import entry_facts
 from ir.program.edit import Changed, block_path, forget_regions, refuse, scope_of
 from ir.transform.restrict import equals
 from ir.transform.solving import Inverse, bounded, event_of, refuse_undef, single_store
-from ir.traverse import children, free_vars, has_loads, map_stmt, substitute_expr, walk, walk_expr, with_children
+from ir.traverse import (
+    can_fault,
+    children,
+    free_vars,
+    has_loads,
+    map_stmt,
+    substitute_expr,
+    walk,
+    walk_expr,
+    with_children,
+)
 
 
 def compute_inline(func: PrimFunc, block: str) -> Changed:
@@ -268,7 +276,7 @@ class _Inliner:
         assert here is not None and store is not None
         whole = here.intersect(pb.box(self.buffer.shape)).params()
         plain = all(any(i.same(v) for i in store.indices) for v in inverse.inner)
-        if whole.is_subset(inverse.image) and plain and not _can_fault(store.value):
+        if whole.is_subset(inverse.image) and plain and not can_fault(store.value):
             return
         message = f"{self.buffer.name} is read at an index that depends on data, where nothing may be computed"
         refuse("not-covered", message, load.span, help="keep the buffer for such reads")
@@ -352,8 +360,3 @@ def _permits(expr: Expr, buffer: Buffer) -> bool:
             return load.buffer == buffer
         case _:
             return False
-
-
-def _can_fault(value: Expr) -> bool:
-    """Whether evaluating a value might fail for some indices and contents: any arithmetic that makes integers."""
-    return any(isinstance(e, (Binary, Unary, Cast)) and e.dtype.is_integer for e in walk_expr(value))

@@ -142,6 +142,18 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     optimize.add_argument(
         "--html", type=Path, metavar="FILE", help="write all that is found to a page, which needs no network"
     )
+    module = optimize.add_argument_group(
+        "modules", "layouts and padding of buffers between functions that call each other"
+    )
+    module.add_argument("--graph", type=Path, metavar="FILE", help="write calls, layouts and prices as a picture (DOT)")
+    module.add_argument(
+        "--free", action="append", default=[], metavar="NAMES",
+        help="parameters of the entry function whose layout callers leave to us, as in W,X; the result packs them",
+    )  # fmt: skip
+    module.add_argument(
+        "--maps", action="append", default=[], metavar="MAP",
+        help="a layout to try besides, as in 'H: i, j -> i // 4, j, i %% 4'",
+    )  # fmt: skip
     optimize.add_argument("--no-run", action="store_true", help="neither check nor time the kernel")
     _add_run_options(optimize)
     _add_seconds_option(optimize)
@@ -334,6 +346,19 @@ def load_kernel(place: str) -> tuple[Path, PrimFunc]:
     """
     path, name = split_place(place)
     return path, _pick(_module(path), name, path)
+
+
+def load_module(place: str) -> tuple[Path, Module, str]:
+    """The module in the file that `FILE[:FUNC]` names, and the name of the function, if there is one.
+
+    Raises:
+        LoopsatError: the file cannot be read, or has no such function.
+    """
+    path, name = split_place(place)
+    module = parse(read_text(path), str(path))
+    if name:
+        _pick(module, name, path)
+    return path, module, name
 
 
 def load_kernels(place: str) -> tuple[Path, tuple[PrimFunc, ...]]:

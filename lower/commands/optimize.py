@@ -19,6 +19,7 @@ from ir.semantics.inputs import Inputs, require_memory
 from ir.semantics.verify import Verified, verify
 from lower import Kernel, compile, emit, export, stablehlo_text
 from lower.check.kernels import Checked, check_optimized, insist
+from lower.commands import module
 from lower.commands.cli import budget_of, donation_of, floats_of, load_kernel, write_atomically
 from lower.commands.console import console as page_console
 from lower.commands.console import waiting
@@ -43,6 +44,9 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         LoopsatError: the script, the kernel or the output path is at fault.
     """
+    if module.wanted(options):
+        module.run(options)
+        return
     path, func = load_kernel(options.script)
     if options.tune and options.no_run:
         raise LoopsatError("options", "--tune measures, which --no-run forbids", help="leave one of them out")

@@ -153,7 +153,7 @@ class Kernel(Shown):
             kind: type = type(value)
             if kind is float and isinstance(param, Var):
                 key.append(float)
-            elif is_array(value):
+            elif is_array(value) or (isinstance(value, np.generic) and value.dtype == param.dtype.numpy):
                 key.append((value.shape, value.dtype))
             else:
                 return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from ir.dtypes import DType, from_name
 from ir.errors import LowerError, LowerTypeError, LowerValueError, OptionError
 from ir.floats import Floats, floats_named
 from ir.later import later
-from ir.nodes import PrimFunc
+from ir.nodes import Buffer, PrimFunc, Var
 from ir.page import Section
 from ir.script.plain.program import NeedsValue
 from ir.script.plain.signature import ArgumentType, ArrayType, Known, ScalarType
@@ -93,37 +94,66 @@ class _Options:
     donate: Donate
     checks: bool
     budget: Budget | None
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Quick:
-    """What runs for JAX arrays of some types, once a call has shown that they need no conversion.
+    """What runs for arguments like those of a call which has shown that they need no conversion.
 
-    To compare their types with those of the call before costs less than to look up what answers to them.
+    To compare arguments with those of the call before costs less than to look up what answers to them.
     """
 
-    avals: list[Any]
+    kinds: list[type]
+    numpy: list[tuple[int, tuple[int, ...], Any]]  # places with shape and dtype
+    jax: list[tuple[int, Any]]  # places with the abstract value
+    known: list[tuple[int, Any]]  # places whose value is part of the program
     run: Callable[[Sequence[Any]], Any]
 
+    def fits(self, arguments: Sequence[Any]) -> bool:
+        """Whether arguments are of the same kinds."""
+        if [*map(type, arguments)] != self.kinds:
+            return False
+        for k, shape, dtype in self.numpy:
+            value = arguments[k]
+            if value.shape != shape or value.dtype != dtype:
+                return False
+        for k, aval in self.jax:
+            if arguments[k].aval != aval:
+                return False
+        return all(arguments[k] == value for k, value in self.known) if self.known else True
 
-def _quick(special: Specialization, arguments: Sequence[Any]) -> _Quick | None:
+
+def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[Sequence[Any]], None]) -> _Quick | None:
     """The quick way to run a specialization; None where calls need more than a look at types."""
     kernel = special.kernel
-    simple = special.quick and special.places is None and not special.stores and kernel.simple
-    if not simple or np.ndarray in map(type, arguments) or not all(isinstance(a, jax.Array) for a in arguments):
+    if not special.quick or not kernel.simple:
         return None
-    jitted, wide, read, pick = kernel.jitted, kernel.emitted.wide, jax.config.read, special.pick
+    jitted, wide, pick = kernel.jitted, kernel.emitted.wide, special.pick
+    read, context = jax.config.read, jax.enable_x64  # pyright: ignore[reportAttributeAccessIssue]
     first = special.picked[0] if special.single else None
+    places = range(len(arguments)) if special.places is None else special.places
+    taken = operator.itemgetter(*places) if len(places) > 1 else None
+    some = special.places is not None
+    checked = bool(special.stores) and any(type(arguments[k]) is np.ndarray for k in special.stores)
 
     def run(arguments: Sequence[Any]) -> Any:
+        if checked:
+            check(arguments)
+        if some:
+            arguments = taken(arguments) if taken is not None else [arguments[k] for k in places]
         if read("jax_enable_x64") == wide:
             results = jitted(*arguments)
         else:
-            with kernel.context():
+            with context(wide):
                 results = jitted(*arguments)
         return pick(results) if first is None else results[first]
 
-    return _Quick([value.aval for value in arguments], run)
+    given = [(k, arguments[k]) for k in places]
+    numpy = [(k, value.shape, value.dtype) for k, value in given if type(value) is np.ndarray]
+    traced = [(k, value.aval) for k, value in given if isinstance(value, jax.Array)]
+    known = [(k, value) for k, value in enumerate(arguments) if k not in places]
+    return _Quick([*map(type, arguments)], numpy, traced, known, run)
 
 
 class JitFunction(Shown):
@@ -154,22 +184,18 @@ class JitFunction(Shown):
             LoopsatError: the function is not of the language, or an argument is of a kind that is not understood.
         """
         quick = self._quick
-        if quick is not None and not named:
-            try:
-                same = [value.aval for value in arguments] == quick.avals
-            except AttributeError:  # no array of JAX
-                same = False
-            if same:
-                return quick.run(arguments)
+        if quick is not None and not named and quick.fits(arguments):
+            return quick.run(arguments)
         if named or len(arguments) != len(self._parameters):
             arguments = self._bound(arguments, named)
         special = self._known.get(self._key(arguments))
         if special is None:
             special = self._specialized(arguments)
         self._last = special
-        self._quick = _quick(special, arguments)
-        if special.stores:
-            self._check_distinct(arguments, special.stores)
+        stores = special.stores
+        self._quick = _quick(special, arguments, lambda given: self._check_distinct(given, stores))
+        if stores:
+            self._check_distinct(arguments, stores)
         if special.places is not None:
             arguments = tuple([arguments[k] for k in special.places])
         if special.quick:
@@ -359,13 +385,16 @@ def _built(func: PrimFunc, target: str | Target, options: _Options) -> tuple[Ker
     keep_compiled()
 
     def found() -> Result:
-        return search.optimize(func, target, budget=options.budget, floats=options.floats)
+        return search.optimize(
+            func, target, budget=options.budget, floats=options.floats, without=options.without
+        )  # fmt: skip
 
     key = None
     if kept.repeatable(options.budget):
         prices = user_target(platform if isinstance(target, str) else target).target
         key = kept.key_of(
-            "jit", func, prices, options.floats.value, options.donate, options.checks, options.budget, str(device)
+            "jit", func, prices, options.floats.value, options.donate, options.checks, options.budget, str(device),
+            sorted(options.without),
         )  # fmt: skip
         known = recalled(key, device)
         if known is not None:
@@ -374,7 +403,8 @@ def _built(func: PrimFunc, target: str | Target, options: _Options) -> tuple[Ker
     check_entry(func, words=PLAIN)
     result = found()
     kernel = kernels.compile(
-        result.best, target, checks=options.checks, donate=options.donate, floats=options.floats
+        result.best, target, checks=options.checks, donate=options.donate, floats=options.floats,
+        without=options.without,
     )  # fmt: skip
     if key is not None and not result.report.interrupted:
         keep(key, kernel)
@@ -392,7 +422,7 @@ def _specialization(
     places = tuple(k for k, kind in enumerate(types.values()) if not isinstance(kind, Known))
     picked = tuple(kernel.results.index(name) for name in plain.results)
     values = [arguments[k] for k in places]
-    plain_values = all(type(a) is float or (is_array(a) and a.ndim) for a in values)
+    plain_values = all(map(_is_plain, values, plain.func.params))
     quick = plain_values and options.sizes == "fixed" and not options.checks and not kernel.donated
     own = None if len(places) == len(types) else places
     inputs = [plain.func.params[k].name for k in range(len(places))]
@@ -406,6 +436,13 @@ def _is_known(value: Any) -> bool:
     """Whether a value is one number of NumPy or JAX, which JAX does not trace."""
     number = isinstance(value, np.generic) or (is_array(value) and value.ndim == 0)
     return number and not isinstance(value, jax_core.Tracer)
+
+
+def _is_plain(value: Any, param: Buffer | Var) -> bool:
+    """Whether a kernel takes an argument as it is, and others of its type (and of its shape) too."""
+    if isinstance(value, np.generic):
+        return value.dtype == param.dtype.numpy
+    return type(value) is float or (is_array(value) and value.ndim > 0)
 
 
 def _weak(value: Any) -> bool:
@@ -425,6 +462,7 @@ def jit(
     donate: Donate = False,
     checks: bool = False,
     budget: Budget | None = None,
+    without: str | Iterable[str] = (),
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 def jit(
     function: Callable[..., Any] | None = None,
@@ -437,6 +475,7 @@ def jit(
     donate: Donate = False,
     checks: bool = False,
     budget: Budget | None = None,
+    without: str | Iterable[str] = (),
 ) -> Any:
     """Decorator: a plain Python function of loops over arrays, optimized and compiled for what it is called with.
 
@@ -446,7 +485,8 @@ def jit(
     truths, texts and the parameters in `static`.
 
     `target` is cpu, gpu or tpu (by default what JAX runs on), `floats` the freedoms that are granted, `budget` that of
-    the search, as for `optimize`; `donate` and `checks` are as for `compile`.
+    the search, as for `optimize`; `donate` and `checks` are as for `compile`. `without` names rules, forms of lowering
+    and their families that are left out (`loopsat rules` lists them); an unknown one is refused at the first call.
 
     Results are JAX arrays: what the function returns, or where it returns nothing, the parameters that it stores to, in
     their order; one result stands by itself. Arguments never change.
@@ -459,7 +499,8 @@ def jit(
         raise OptionError("argument", f"sizes must be fixed or open, not {sizes!r}")
     names = frozenset([static] if isinstance(static, str) else static)
     given = donate if isinstance(donate, (bool, str)) else tuple(donate)
-    options = _Options(target, floats_named(floats), sizes, given, checks, budget)
+    off = (without,) if isinstance(without, str) else tuple(without)
+    options = _Options(target, floats_named(floats), sizes, given, checks, budget, off)
 
     def decorate(function: Callable[..., Any]) -> JitFunction:
         if not isinstance(function, FunctionType):  # a method, or an object

@@ -530,6 +530,22 @@ def test_bounds_of_floats_need_the_freedom_that_nothing_is_nan() -> None:
     assert _decisions(best) == 2, to_script(best)
 
 
+@pytest.mark.parametrize(("extremum", "start", "side"), [("max", "-5.0", "<"), ("min", "5.0", ">")])
+def test_that_an_accumulator_is_defined_is_no_bound_of_it(extremum: str, start: str, side: str) -> None:
+    func = parse(
+        f"""@T.prim_func
+def f(A: T.Buffer((3,), "float64"), B: T.Buffer((), "float64")):
+    m = T.alloc_buffer((), "float64")
+    m[()] = {start}
+    for i in T.serial(3):
+        if A[i] {side} 0.0:
+            m[()] = T.{extremum}(m[()], A[i])
+    B[()] = m[()]
+"""
+    ).funcs[0]
+    assert assert_refines(func, optimize(func).best, np.random.default_rng(1)) > 0
+
+
 def test_elements_of_a_recurrence_are_told_by_each_other_without_end() -> None:
     func = parse(
         """@T.prim_func

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import loopsat
 from ir import interpret, verify
 from ir.dtypes import DType
 from ir.errors import LoopsatError
@@ -470,7 +471,29 @@ def prints(A):
 
 @refused("unsupported", A)
 def comp(A):
-    return np.array([a * 2 for a in A])
+    items = [a * 2 for a in A]
+    return items[0]
+
+
+@refused("shape", A)
+def comp_of_some(A):
+    return np.array([a for a in A if a > 0])
+
+
+@refused("unsupported", A)
+def generator(A):
+    items = (a for a in A)
+    return sum(items)
+
+
+@refused("arguments", A)
+def keyed(A):
+    return max((a for a in A), key=abs)
+
+
+@refused("shape", A)
+def greatest_of_nothing(A):
+    return max(A[i] for i in range(0))
 
 
 @refused("lost-result", A)
@@ -657,7 +680,55 @@ def takes(A):
 
 @refused("unsupported", A)
 def under_condition(A):
-    return A[0] > 0 and A.sum() > 1
+    return A[0] > 0 and second(A, 1.0) > 1
+
+
+def second(A, x):
+    y = A[1]
+    if y > x:
+        y = x
+    return y
+
+
+@refused("unsupported", A)
+def while_of_data(A):
+    x = A[0]
+    while x > 1.0:
+        x = x / 2.0
+    return x
+
+
+@refused("unsupported", A)
+def without_end(A):
+    x = A[0]
+    while True:
+        loopsat.bound(3)
+        x = x + 1.0
+    return x
+
+
+@refused("arguments", A)
+def bounds_of_nothing(A):
+    x = A[0]
+    while x > 1.0:
+        loopsat.bound()
+        x = x / 2.0
+    return x
+
+
+@refused("dtype-mismatch", A)
+def half_a_step(A):
+    x = A[0]
+    while x > 1.0:
+        loopsat.bound(0.5)
+        x = x / 2.0
+    return x
+
+
+@refused("unsupported", A)
+def bound_outside(A):
+    loopsat.bound(3)
+    return A[0]
 
 
 @refused("unassigned", A)

@@ -65,7 +65,7 @@ PROGRAMS: dict[str, tuple[str, str, set[str]]] = {
     "a running sum that decays": (
         'X: T.Buffer((40,), "float32"), Y: T.Buffer((40,), "float32")',
         "Y[0] = X[0]\nfor i in range(1, 40):\n    Y[i] = 0.5 * Y[i - 1] + X[i]",
-        {"scan", "scan in place of a loop"},
+        {"scan", "form of the loop over i"},
     ),
     "the place of the largest": (
         'X: T.Buffer((9,), "float32"), Y: T.Buffer((1,), "float32"), P: T.Buffer((1,), "int32")',
@@ -105,7 +105,7 @@ for i in range(5):
         'A: T.Buffer((5,), "int32"), B: T.Buffer((6,), "int32"), D: T.Buffer((6, 7), "int32")',
         """for i, j in T.grid(5, 6):
     D[i + 1, j + 1] = T.min(T.min(D[i, j + 1], D[i + 1, j]) + 1, D[i, j] + T.if_then_else(A[i] == B[j], 0, 1))""",
-        {"wavefront"},
+        {"form of the loop over i"},
     ),
     "a variance": (
         'X: T.Buffer((4, 9), "float32"), V: T.Buffer((4,), "float32"), Z: T.Buffer((4, 9), "float32")',

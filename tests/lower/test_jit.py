@@ -250,6 +250,56 @@ def test_calls_in_a_row_see_each_change_of_types() -> None:
         doubled()
 
 
+def test_calls_in_a_row_see_each_change_of_numbers() -> None:
+    @loopsat.jit
+    def powers(A, factor, n, name=None):
+        B = np.zeros(n, A.dtype)
+        for i in range(n):
+            B[i] = A[i] * factor + (0 if name is None else 1)
+        return B
+
+    A = np.arange(4, dtype=np.float32)
+    calls: list[tuple[Any, ...]] = [
+        (A, 2.0, 3), (A, 2.0, 3), (A, 3.0, 3), (A, 3.0, 4), (A, np.float32(3), 4), (A, np.float32(2), 4),
+        (A, np.float64(2), 4), (A, 2, 4), (A, 2, 4), (A.astype(np.float64), 2.0, 4), (A, 2.0, 4, "x"), (A, 2.0, 4, "y"),
+        (A, 2.0, 4), (A[:3], 2.0, 3), (A[::2], 2.0, 2), (jnp.asarray(A), 2.0, 2), (jnp.asarray(A), 0.5, 2),
+    ]  # fmt: skip
+    for arguments in calls:
+        wanted = powers.__wrapped__(*arguments)
+        for _ in range(2):
+            np.testing.assert_array_equal(powers(*arguments), wanted)
+
+
+def test_an_array_given_twice_is_refused_at_later_calls_too() -> None:
+    @loopsat.jit
+    def moved(A, B):
+        for i in range(len(A)):
+            A[i] = B[i] + 1
+        return A
+
+    A, B = np.zeros(3), np.ones(3)
+    for _ in range(2):
+        assert moved(A, B).tolist() == [2.0] * 3
+    with pytest.raises(LoopsatError, match="same array"):
+        moved(A, A)
+
+
+def test_rules_and_forms_are_left_out() -> None:
+    def prefix(A):
+        B = np.empty_like(A)
+        B[0] = A[0]
+        for i in range(1, len(A)):
+            B[i] = B[i - 1] + A[i]
+        return B
+
+    A = np.ones(4096, np.float32)
+    without = loopsat.jit(without="instructions.scan")(prefix)
+    assert without(A)[-1] == loopsat.jit(prefix)(A)[-1] == 4096
+    assert "fori_loop" in without.source or "lax.scan" in without.source
+    with pytest.raises(LoopsatError, match="no family, rule or form `scams`"):
+        loopsat.jit(without=["scams"])(prefix)(A)
+
+
 def test_several_results_in_a_row() -> None:
     @loopsat.jit
     def both(A):

@@ -13,13 +13,13 @@ from ir.errors import suggest
 from ir.nodes import Cast, Unary
 from ir.script.plain import library
 from ir.script.plain.arrays import Array, Elementwise, View, transposed
-from ir.script.plain.frames import Named, Value, shown
+from ir.script.plain.frames import Comprehension, Named, Value, shown
 from ir.script.plain.promotion import Number, Weak
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
 
-_METHODS = ("sum", "min", "max", "mean", "prod", "copy", "astype", "dot", "transpose", "item")
+_METHODS = ("sum", "min", "max", "mean", "prod", "any", "all", "copy", "astype", "dot", "transpose", "item")
 
 
 def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
@@ -122,6 +122,8 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         return read.lifted(lambda v: numbers.binary(op2, v[0], v[1], node), [a, b], node)
     if name in library.FILLED or name in library.FILLED_LIKE:
         return _filled(read, name, node)
+    if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
+        return _fold(read, name, node.args[0], node)
     if name in library.SUMS:
         return _reduction(read, name, node)
     match name:
@@ -164,6 +166,9 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
             raise read.error("unsupported", f"`{shown(node)}` is no value", node, hint)
         case "loopsat.assume":
             raise read.error("unsupported", "loopsat.assume is a statement of its own", node)
+        case "loopsat.bound":
+            hint = "as in `while x > limit:` and below it `loopsat.bound(100)`"
+            raise read.error("unsupported", "loopsat.bound stands first in the body of a `while`", node, hint)
         case _:
             raise _unknown(read, shown(node.func), node)
 
@@ -180,6 +185,23 @@ def _rounded(read: Evaluator, value: Number, node: ast.Call) -> Number:
     """A number of NumPy rounded to a whole one of its dtype, halves to even."""
     numbers = read.numbers
     return numbers.of_floats("round", value, True, node) if numbers.dtype_of(value).is_float else value
+
+
+def _fold(read: Evaluator, name: str, items: Comprehension, node: ast.Call) -> Number:
+    """Python's functions of the items of a comprehension."""
+    starts, option = {"sum": (2, "start"), "max": (1, "default"), "min": (1, "default")}.get(name, (1, ""))
+    _arguments(read, node, name, 1, starts, (option,))
+    given = node.args[1] if len(node.args) > 1 else _keyword(node, option)
+    number = None if given is None else read.number(given)
+    if name == "len":
+        if isinstance(items, ast.GeneratorExp):
+            raise read.error("not-an-array", f"`{shown(items)}` has no length", node, "write sum(1 for ...)")
+        items = ast.copy_location(ast.ListComp(ast.Constant(1), items.generators), items)
+        return read.caller.fold("sum", items, node)
+    short = name.removeprefix("math.")
+    if option == "default":
+        return read.caller.fold(short, items, node, default=number)
+    return read.caller.fold(short, items, node, start=number)
 
 
 def _extremum(read: Evaluator, name: str, node: ast.Call) -> Value:
@@ -252,7 +274,7 @@ def _array(read: Evaluator, name: str, node: ast.Call) -> Array:
     args = _arguments(read, node, name, 1, 2, ("dtype",))
     stated = _keyword(node, "dtype") or (args[1] if len(args) > 1 else None)
     dtype = None if stated is None else _dtype(read, stated)
-    value = read.value(args[0])
+    value = read.array_or(args[0])
     if isinstance(value, tuple):
         return read.caller.table(value, dtype, node)
     if not isinstance(value, (View, Elementwise)):
@@ -281,7 +303,7 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             return read.caller.product(owner, read.array(_only(read, node, "dot")), node)
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
-        case "sum" | "min" | "max" | "mean" | "prod":
+        case "sum" | "min" | "max" | "mean" | "prod" | "any" | "all":
             _arguments(read, node, name, 0, 1, ("axis",))
             axis = _keyword(node, "axis") or (node.args[0] if node.args else None)
             return read.caller.reduce(name, owner, _axis(read, owner, axis), node)
@@ -297,9 +319,9 @@ def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
     args = _arguments(read, node, name, 1, 2, ("axis",))
     array = read.array(args[0])
     axis = _keyword(node, "axis") or (args[1] if len(args) > 1 else None)
-    short = name.removeprefix("np.").removeprefix("a")
-    if name == "sum" and len(array.shape) != 1:
-        raise read.error("unsupported", "Python's sum adds up one-dimensional arrays", node, "write np.sum")
+    short = {"np.amax": "max", "np.amin": "min"}.get(name, name.removeprefix("np."))
+    if name in ("sum", "any", "all") and len(array.shape) != 1:
+        raise read.error("unsupported", f"Python's {name} is of one-dimensional arrays", node, f"write np.{name}")
     return read.caller.reduce(short, array, _axis(read, array, axis), node)
 
 

@@ -128,7 +128,22 @@ def reads_of(node: ast.stmt) -> list[str]:
 
 
 def _loaded(parts: list[ast.AST]) -> list[str]:
-    return [n.id for p in parts for n in ast.walk(p) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    return [name for part in parts for name in _free(part)]
+
+
+def _free(node: ast.AST) -> list[str]:
+    """Names that syntax reads, but for those that comprehensions in it bind."""
+    if isinstance(node, ast.Name):
+        return [node.id] if isinstance(node.ctx, ast.Load) else []
+    if not isinstance(node, (ast.GeneratorExp, ast.ListComp)):
+        return _loaded([*ast.iter_child_nodes(node)])
+    own: set[str] = set()
+    found: list[str] = []
+    for part in node.generators:
+        found += [name for name in _free(part.iter) if name not in own]
+        own.update(names_in(part.target))
+        found += [name for name in _loaded([*part.ifs]) if name not in own]
+    return found + [name for name in _free(node.elt) if name not in own]
 
 
 def assigned_by(node: ast.stmt) -> list[str]:

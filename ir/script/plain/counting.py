@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 _Node = TypeVar("_Node", bound=ast.AST)
 HINT = (
-    "count with `i += 1` at the end of the body and nowhere else, as in `while i < n:`, "
-    "or write `for _ in range(LIMIT):` with `if not condition: break` at its start"
+    "begin its body with `loopsat.bound(LIMIT)`, the steps that it takes at most, "
+    "or count with `i += 1` at the end of the body and nowhere else, as in `while i < n:`"
 )
 _RISES: dict[type[ast.cmpop], tuple[bool, int]] = {  # of `i op bound`: whether i rises, and what the bound is moved by
     ast.Lt: (True, 0), ast.LtE: (True, 1), ast.Gt: (False, 0), ast.GtE: (False, -1),
@@ -41,6 +41,17 @@ class Counting(ast.expr):
 
 class Counted(Counting):
     """What the counter is after the loop."""
+
+
+class Steps(ast.expr):
+    """As many steps as a `while` takes at most."""
+
+    _fields = ("limit",)
+    limit: ast.expr
+
+    if TYPE_CHECKING:
+
+        def __init__(self, limit: ast.expr) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,19 @@
 """`break`, `continue` and early `return` as conditions: from Python syntax to such as always runs to its end.
 
-What follows an exit stands under a test of whether it was taken. A loop that was left runs on without doing anything.
+What follows an exit stands under a test of whether it was taken. A loop that was left runs on without doing anything,
+and so does a `while` of which it is stated how many steps it takes at most.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ir.naming import fresh
-from ir.script.plain.counting import at_place, counted
+from ir.script.plain.counting import Steps, at_place, counted
 from ir.script.scope import Source
 
 Exit = Literal["break", "continue", "return"]
@@ -26,13 +29,15 @@ class Structured:
     first: frozenset[ast.expr] = frozenset()  # tests of whether a loop goes on, which hold in its first step
 
 
-def structured(node: ast.FunctionDef, source: Source) -> Structured:
+def structured(node: ast.FunctionDef, source: Source, is_bound: Callable[[ast.expr], bool]) -> Structured:
     """The body of a function with `break`, `continue` and early `return` written as conditions.
 
+    `is_bound` says whether syntax names `loopsat.bound`.
+
     Raises:
-        ParseError: a `return` gives a value, and another path does not.
+        ParseError: a `return` gives a value, and another path does not; a loop that never ends.
     """
-    return _Exits(node, source).run()
+    return _Exits(node, source, is_bound).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class _Place:
 class _Exits:
     node: ast.FunctionDef
     source: Source
+    is_bound: Callable[[ast.expr], bool]
     used: set[str] = field(default_factory=lambda: set[str]())
     new: set[str] = field(default_factory=lambda: set[str]())
     results: list[str] = field(default_factory=lambda: list[str]())
@@ -151,10 +157,45 @@ class _Exits:
             hint = "set a name before `break`, and test it after the loop"
             raise self.source.error("unsupported", "`else` of a loop is not supported", node.orelse[0], help=hint)
         if isinstance(node, ast.While):
+            if (limit := self._limit(node)) is not None:
+                return self._bounded(node, limit, place)
             found = counted(node, self._fresh)
             if found is None:
                 return [node]  # it is refused where it is read
-            return [*self._loop(found[0], place), *found[1]]
+            return [*self._for(found[0], place)[0], *found[1]]
+        return self._for(node, place)[0]
+
+    def _limit(self, node: ast.While) -> ast.expr | None:
+        """How many steps a loop takes at most, where its body begins by stating that."""
+        match node.body[0]:
+            case ast.Expr(value=ast.Call(func=func) as call) if self.is_bound(func):
+                if len(call.args) == 1 and not call.keywords:
+                    return call.args[0]
+                message, hint = "loopsat.bound takes one number", "as in loopsat.bound(100)"
+                raise self.source.error("arguments", message, call, help=hint)
+            case _:
+                return None
+
+    def _bounded(self, node: ast.While, limit: ast.expr, place: _Place) -> list[ast.stmt]:
+        """A loop of that many steps, which says afterwards that it was left or would not go on."""
+        forever = _forever(node)
+        left = [] if forever else [_if(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [], node.test)]
+        variable = ast.Name(self._fresh("step"), ast.Store())
+        body = [*left, *node.body[1:]] or [_pass(node)]
+        loop = at_place(ast.For(variable, Steps(limit), body, []), node.test)
+        found, flags = self._for(loop, place)
+        ends: list[ast.expr] = [ast.Name(f, ast.Load()) for f in flags]
+        if forever and not ends:
+            hint = "leave it with `break` or `return`"
+            raise self.source.error("unsupported", "`while` without an end", node.test, help=hint)
+        if not forever:
+            ends.append(ast.UnaryOp(ast.Not(), copy.deepcopy(node.test)))
+        ended = ends[0] if len(ends) == 1 else ast.BoolOp(ast.Or(), ends)
+        message = f"`{ast.unparse(node).splitlines()[0]}` goes on after {ast.unparse(limit)} steps"
+        return [*found, at_place(ast.Assert(ended, ast.Constant(message)), node.test)]
+
+    def _for(self, node: ast.For, place: _Place) -> tuple[list[ast.stmt], list[str]]:
+        """A loop over items, and the flags that say whether it was left."""
         inside = {e for s in node.body for e in _exits(s)}
         stopped = self._fresh("stopped") if "break" in inside else ""
         skipped = self._fresh("skipped") if "continue" in inside else ""
@@ -170,7 +211,7 @@ class _Exits:
             self.first.add(test)
             body = [_if(test, body, [], node)]
         loop = ast.copy_location(ast.For(target, node.iter, body, []), node)
-        return [_set(stopped, False, node), loop] if stopped else [loop]
+        return [_set(stopped, False, node), loop] if stopped else [loop], flags
 
     def _renamed(self, target: ast.expr) -> ast.expr:
         """A target like this one, of new names."""
@@ -218,7 +259,18 @@ def _leaves(nodes: list[ast.stmt], by: tuple[Exit, ...] = ("break", "continue", 
             return True
         if isinstance(node, ast.If) and node.orelse and _leaves(node.body, by) and _leaves(node.orelse, by):
             return True
+        if isinstance(node, ast.While) and _forever(node) and not _breaks(node.body):
+            return True
     return False
+
+
+def _forever(node: ast.While) -> bool:
+    return isinstance(node.test, ast.Constant) and bool(node.test.value)
+
+
+def _breaks(nodes: list[ast.stmt]) -> bool:
+    """Whether the loop around a list of statements may be left by `break`."""
+    return any("break" in _exits(node) for node in nodes)
 
 
 def _count(node: ast.Return) -> int:

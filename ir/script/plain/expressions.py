@@ -7,6 +7,7 @@ import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
+from typing import TypeVar
 
 import ir.presburger.sets as pb
 from ir.dtypes import DType
@@ -32,6 +33,7 @@ from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_o
 from ir.script.scope import Source
 from ir.traverse import free_vars, has_loads
 
+_Found = TypeVar("_Found")
 MAX_LINKS = 60  # of a sum or product that is one expression
 
 
@@ -74,10 +76,14 @@ class Evaluator:
 
     def array(self, node: ast.expr) -> Array:
         """An array."""
-        value = self.value(node)
+        value = self.array_or(node)
         if isinstance(value, (View, Elementwise)):
             return value
         raise self.error("not-an-array", f"`{shown(node)}` is no array", node)
+
+    def array_or(self, node: ast.expr) -> Value:
+        """What an expression means where an array is wanted: a list of items is one."""
+        return self.caller.listed(node) if isinstance(node, ast.ListComp) else self.value(node)
 
     def condition(self, node: ast.expr) -> bool | Expr:
         """What `if` asks: a truth that is known, or a condition."""
@@ -102,12 +108,8 @@ class Evaluator:
         facts = len(self.program.facts)
         self._deeper(len(node.values), node)
         try:
-            for k, operand in enumerate(node.values):
-                self.program.conditional += k > 0
-                try:
-                    one = part(operand)
-                finally:
-                    self.program.conditional -= k > 0
+            for operand in node.values:
+                one = self._under(found, is_and, lambda operand=operand: part(operand), node)
                 if isinstance(one, bool):
                     if one is not is_and:
                         return one if found is None else self._joined(is_and, found, one, node)
@@ -118,6 +120,16 @@ class Evaluator:
             del self.program.facts[facts:]
             self.depth -= len(node.values)
         return is_and if found is None else found
+
+    def _under(self, cond: Expr | None, holds: bool, read: Callable[[], _Found], node: ast.AST) -> _Found:
+        """What is read where a condition holds, or does not; None is no condition."""
+        if cond is None:
+            return read()
+        test = cond if holds else self.numbers.typer.unary("not", cond, node)
+        self.program.conditions.append(test)
+        found = read()
+        self.program.conditions.pop()
+        return found
 
     def _joined(self, is_and: bool, found: Expr, one: bool, node: ast.AST) -> Expr:
         return Binary("and" if is_and else "or", found, const(one, DType.BOOL), self.source.span(node))
@@ -323,11 +335,10 @@ class Evaluator:
     def _compare(self, node: ast.Compare) -> Value:
         first = self.value(node.left)
         found: Value | None = None
-        facts, later = len(self.program.facts), False
+        facts = len(self.program.facts)
         for op, right in zip(node.ops, node.comparators, strict=True):
-            self.program.conditional += later
-            second = self.value(right)
-            self.program.conditional -= later
+            cond = found if isinstance(found, Expr) else None
+            second = self._under(cond, True, lambda right=right: self.value(right), node)
             part = self._comparison(op, first, second, node)
             if found is None:
                 found = part
@@ -337,7 +348,7 @@ class Evaluator:
                 found = self.lifted(lambda v: self.numbers.binary("bitand", v[0], v[1], node), [found, part], node)
             if isinstance(part, Expr):
                 self._grant(part, True)
-            first, later = second, True
+            first = second
         del self.program.facts[facts:]
         assert found is not None
         return found
@@ -375,9 +386,7 @@ class Evaluator:
         for branch, holds in ((node.body, True), (node.orelse, False)):
             facts = len(self.program.facts)
             self._grant(cond, holds)
-            self.program.conditional += 1
-            arms.append(self.number(branch))
-            self.program.conditional -= 1
+            arms.append(self._under(cond, holds, lambda branch=branch: self.number(branch), node))
             del self.program.facts[facts:]
         return self.numbers.select(cond, arms[0], arms[1], node)
 
@@ -511,7 +520,11 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 def _hint(node: ast.expr) -> str:
     match node:
-        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+        case ast.ListComp():
+            return "make an array of it, as in np.array([...])"
+        case ast.GeneratorExp():
+            return "give it to sum, min, max, any, all or math.prod, or write a loop"
+        case ast.SetComp() | ast.DictComp():
             return "write a loop that stores into an array, as in out = np.empty(n)"
         case ast.Lambda():
             return "write it as a function with `def`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import inspect
+import builtins
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -36,6 +36,7 @@ class Cell:
 
 Value = Number | Array | Named | tuple["Value", ...]
 Binding = Value | Cell
+Comprehension = ast.GeneratorExp | ast.ListComp
 
 
 class Caller(Protocol):
@@ -44,6 +45,10 @@ class Caller(Protocol):
     def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value: ...
     def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value: ...
     def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array: ...
+    def fold(
+        self, name: str, node: Comprehension, place: ast.AST, start: Number | None = None, default: Number | None = None
+    ) -> Number: ...
+    def listed(self, node: ast.ListComp) -> Array: ...
     def product(self, a: Array, b: Array, node: ast.AST) -> Value: ...
 
 
@@ -66,11 +71,21 @@ class Frame:
 
     def outer(self, name: str) -> object:
         """What a name that the function does not assign means to it; `KeyError` if nothing."""
-        found = inspect.getclosurevars(self.function)
-        for scope in (found.nonlocals, found.globals, found.builtins):
-            if name in scope:
-                return scope[name]
-        raise KeyError(name)
+        return outer_name(self.function, name)  # pyright: ignore[reportArgumentType] - no method, but a field
+
+
+def outer_name(function: FunctionType, name: str) -> object:
+    """What a name means outside of a function, also one that only a comprehension in it uses; `KeyError` if nothing."""
+    if name in function.__code__.co_freevars:
+        cell = (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+        try:
+            return cell.cell_contents
+        except ValueError:  # it has no value yet
+            raise KeyError(name) from None
+    for scope in (function.__globals__, vars(builtins)):
+        if name in scope:
+            return scope[name]
+    raise KeyError(name)
 
 
 def shown(node: ast.AST) -> str:

@@ -13,7 +13,7 @@ from ir.nodes import Buffer, Expr, Let, seq
 from ir.script.plain import library
 from ir.script.plain.arrays import Array, Elementwise, View, is_number, same
 from ir.script.plain.calls import call
-from ir.script.plain.counting import HINT, Counting
+from ir.script.plain.counting import HINT, Counting, Steps
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Named, Value, shown
 from ir.script.plain.promotion import Interval, Number, Weak, expr_of, interval_of
@@ -48,6 +48,8 @@ class Iterables:
         """The items of an expression."""
         if isinstance(node, Counting):
             return self._counting(node)
+        if isinstance(node, Steps):
+            return self._numbers(0, self._bound(node.limit, "a number of steps is an integer"), 1, node)
         name = self._called(node) if isinstance(node, ast.Call) else None
         if isinstance(node, ast.Call) and name is not None:
             if any(isinstance(a, ast.Starred) for a in node.args):
@@ -110,12 +112,12 @@ class Iterables:
         start, stop = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
         return self._numbers(start, stop, step, node)
 
-    def _bound(self, node: ast.expr) -> Number:
+    def _bound(self, node: ast.expr, wanted: str = "a range is of integers") -> Number:
         value = self.read.number(node)
         if not self.read.numbers.dtype_of(value).is_integer:
             kind = self.read.numbers.dtype_of(value)
             hint = "convert it with int(...)"
-            raise self.read.error("dtype-mismatch", f"a range is of integers, found {kind}", node, hint)
+            raise self.read.error("dtype-mismatch", f"{wanted}, found {kind}", node, hint)
         return self._fixed(value, node)
 
     def _fixed(self, value: Number, node: ast.expr) -> Number:

@@ -32,11 +32,15 @@ BINARY: dict[str, BinaryOp] = {
 FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.full": None}
 FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np.full_like": None}
 _PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}
-SUMS = ("sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.dot", "np.matmul")
+SUMS = (
+    "sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.any", "np.all", "any", "all",
+    "np.dot", "np.matmul",
+)  # fmt: skip
+FOLDS = ("sum", "min", "max", "any", "all", "math.prod", "len")  # of comprehensions
 OTHERS = (
-    "len", "min", "max", "int", "float", "bool", "range", "round", "math.floor", "math.ceil", "math.trunc", "np.round",
-    "np.around", "np.where", "np.copy", "np.square", "np.transpose", "np.logical_not", "loopsat.prange",
-    "loopsat.assume", "np.asarray", "np.array",
+    "len", "min", "max", "math.prod", "int", "float", "bool", "range", "round", "math.floor", "math.ceil", "math.trunc",
+    "np.round", "np.around", "np.where", "np.copy", "np.square", "np.transpose", "np.logical_not", "loopsat.prange",
+    "loopsat.assume", "loopsat.bound", "np.asarray", "np.array",
 )  # fmt: skip
 ITERABLES = ("enumerate", "zip", "reversed")
 NAMES = (*FLOAT_UNARY, *ABSOLUTE, *BINARY, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES)
@@ -49,10 +53,17 @@ def assume(condition: object) -> None:
     """
 
 
+def bound(steps: int) -> None:
+    """State in a function under `loopsat.jit` how many steps a `while` takes at most, first of all in its body.
+
+    Where it would go on, `checks=True` says so; otherwise, any result will do. Run as Python, it does nothing.
+    """
+
+
 def qualified(value: object) -> str | None:
     """What the tables here call an object, as `np.exp`; None for objects of elsewhere."""
-    if value is assume:
-        return "loopsat.assume"
+    if value is assume or value is bound:
+        return "loopsat.assume" if value is assume else "loopsat.bound"
     name = getattr(value, "__name__", None)
     if not isinstance(name, str) or (isinstance(value, (ModuleType, FunctionType)) and not _of_library(value)):
         return None

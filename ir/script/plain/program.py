@@ -13,7 +13,7 @@ import ir.presburger.sets as pb
 from ir.dtypes import DType
 from ir.errors import Span
 from ir.naming import unused
-from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, Let, Load, Stmt, Var, const, seq
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Let, Load, Stmt, Var, const, seq
 from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.values import Typer
 from ir.traverse import has_loads, node_count, substitute_expr
@@ -107,7 +107,7 @@ class Program:
     used: set[str] = field(default_factory=lambda: set[str]())  # all names so far
     lines: _Lines = field(default_factory=_Lines)
     facts: list[isl.Set] = field(default_factory=lambda: list[isl.Set]())
-    conditional: int = 0  # how many conditions an expression stands under that statements would escape
+    conditions: list[Expr] = field(default_factory=lambda: list[Expr]())  # of the expression that is being read
     depth: int = 0  # of loops and branches
 
     # Names -----------------------------------------------------------------------------------------------------------
@@ -137,6 +137,27 @@ class Program:
         self.lines, self.taken = outer, taken
         self.depth -= 1
         del self.facts[facts:]
+
+    @property
+    def conditional(self) -> bool:
+        """Whether an expression is being read under conditions, which statements would escape."""
+        return bool(self.conditions)
+
+    @contextmanager
+    def guarded(self, span: Span | None) -> Generator[None]:
+        """Statements that an expression needs, which run where it is looked at."""
+        conditions = self.conditions
+        if not conditions:
+            yield
+            return
+        self.conditions = []
+        with self.nested() as lines:
+            yield
+        self.conditions = conditions
+        test = conditions[0]
+        for other in conditions[1:]:
+            test = Binary("and", test, other, span)
+        self.emit(If(test, lines.stmt(), SKIP, span))
 
     def let(self, name: str, value: Expr, span: Span | None) -> Var:
         """Bind a name for the rest of the list."""

@@ -15,10 +15,11 @@ from ir.script.plain import library
 from ir.script.plain.arrays import Array, Elementwise, View
 from ir.script.plain.calls import call
 from ir.script.plain.cells import cells_of, local_names
+from ir.script.plain.comprehensions import Comprehensions
 from ir.script.plain.counting import HINT, Counted, Counting, why_not
 from ir.script.plain.exits import structured
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Binding, Cell, Frame, Named, Value, shown
+from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, outer_name, shown
 from ir.script.plain.iterables import Items, Iterables
 from ir.script.plain.program import Again, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, interval_of
@@ -54,11 +55,13 @@ class Body:
     read: Evaluator = field(init=False)
     arrays: ArrayStores = field(init=False)
     iterables: Iterables = field(init=False)
+    comprehensions: Comprehensions = field(init=False)
 
     def __post_init__(self) -> None:
         self.read = Evaluator(self.frame, self.program, self)
         self.arrays = ArrayStores(self.read, self.sizes)
         self.iterables = Iterables(self.read, lambda value, node: self._settled("items", value, node))
+        self.comprehensions = Comprehensions(self.read, self.arrays, self.iterables, self._bind)
 
     @property
     def source(self) -> Source:
@@ -78,8 +81,8 @@ class Body:
         if isinstance(last.value, ast.Call):
             return call(self.read, last.value, True)
         if isinstance(last.value, ast.Tuple):
-            return tuple(self._settled("result", self.read.value(e), e) for e in last.value.elts)
-        return self.read.value(last.value)
+            return tuple(self._settled("result", self.read.array_or(e), e) for e in last.value.elts)
+        return self.read.array_or(last.value)
 
     def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value:
         """Put a function that is called in place."""
@@ -126,6 +129,27 @@ class Body:
     def product(self, a: Array, b: Array, node: ast.AST) -> Value:
         """A product of arrays."""
         return self.arrays.product(a, b, node)
+
+    def fold(
+        self, name: str, node: Comprehension, place: ast.AST, start: Number | None = None, default: Number | None = None
+    ) -> Number:
+        """A sum, extremum or truth over what a comprehension gives."""
+        return self.comprehensions.fold(name, node, place, start, default)
+
+    def listed(self, node: ast.ListComp) -> Array:
+        """The array that NumPy makes of a list."""
+        return self.comprehensions.array(node)
+
+    def _bind(self, target: ast.expr, value: Value, node: ast.AST) -> None:
+        """Give names of a comprehension their values: they are not those of the function."""
+        match target:
+            case ast.Name(id=name):
+                self.frame.bindings[name] = self._settled(name, value, node)
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                for part, item in zip(parts, self._items(value, parts, node), strict=True):
+                    self._bind(part, item, node)
+            case _:
+                raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
 
     # Names -----------------------------------------------------------------------------------------------------------
 
@@ -270,11 +294,16 @@ class Body:
         if isinstance(value, Counted):
             found = self.iterables.after(value)
         else:
-            found = call(self.read, value, True) if isinstance(value, ast.Call) else self.read.value(value)
+            found = call(self.read, value, True) if isinstance(value, ast.Call) else self._right(targets, value)
         if len(targets) > 1:
             found = self._settled("value", found, node)
         for target in targets:
             self._assign(target, found, node)
+
+    def _right(self, targets: list[ast.expr], value: ast.expr) -> Value:
+        """The right side of an assignment, of which elements of arrays take a list too."""
+        stored = all(isinstance(t, ast.Subscript) for t in targets)
+        return self.read.array_or(value) if stored else self.read.value(value)
 
     def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
@@ -306,7 +335,7 @@ class Body:
         name = library.qualified(found.value) if isinstance(found, Named) else None
         if name == "loopsat.assume":
             self._assume(node)
-        elif name is not None and name != "print":
+        elif name is not None and name not in ("print", "loopsat.bound"):
             raise self.read.error("unsupported", f"`{shown(node)}` does nothing here", node, "assign its result")
         else:
             call(self.read, node, True)
@@ -495,12 +524,26 @@ def _read(function: FunctionType) -> _Read:
         message = f"{node.name} takes stars or keyword-only parameters"
         raise source.error("unsupported", message, node, help="name each parameter")
     params = [a.arg for a in (*args.posonlyargs, *args.args)]
-    whole = structured(node, source)
+    whole = structured(node, source, lambda name: _outer(function, name) is library.bound)
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]  # the docstring
     body = body or [ast.copy_location(ast.Pass(), node)]
     return _Read(source, params, body, local_names(body, params), cells_of(body, params), whole.results, whole.first)
+
+
+def _outer(function: FunctionType, node: ast.expr) -> object:
+    """What a name, or a name in a module, means outside of a function; None where it means nothing."""
+    match node:
+        case ast.Name(id=name):
+            try:
+                return outer_name(function, name)
+            except KeyError:
+                return None
+        case ast.Attribute(value=ast.Name() as owner, attr=name):
+            return getattr(_outer(function, owner), name, None)
+        case _:
+            return None
 
 
 def frame_of(function: FunctionType, path: tuple[int, ...], exact: bool) -> tuple[Frame, list[ast.stmt], list[str]]:

@@ -27,7 +27,8 @@ from ir.script.plain.frames import Value
 from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.traverse import free_vars, has_loads, loads
 
-_SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max"}
+_SUMS = {"sum": "add", "mean": "add", "prod": "mul", "min": "min", "max": "max", "any": "or", "all": "and"}
+_STARTS = {"prod": 1, "all": True}  # of nothing; that of others is 0
 _INDICES = ("i", "j", "k", "l")
 
 
@@ -136,9 +137,8 @@ class ArrayStores:
     # Sums ------------------------------------------------------------------------------------------------------------
 
     def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value:
-        """`np.sum`, `mean`, `prod`, `min` or `max` of an array, or along one axis of it."""
+        """`np.sum`, `mean`, `prod`, `min`, `max`, `any` or `all` of an array, or along one axis of it."""
         read, numbers = self.read, self.read.numbers
-        self._statement(node)
         rank = len(array.shape)
         inner = tuple(range(rank)) if axis is None else (axis,)
         outer = tuple(k for k in range(rank) if k not in inner)
@@ -157,18 +157,20 @@ class ArrayStores:
         def one(fixed: Indices) -> None:
             place = tuple(numbers.natural(i, node) for i in fixed)
             first = at(fixed, tuple(0 for _ in inner))
-            start = read.element(array, first, node) if extremum else 1 if name == "prod" else 0
+            start = read.element(array, first, node) if extremum else _STARTS.get(name, 0)
             read.program.emit(Store(total, place, numbers.convert(start, dtype, node), span))
 
             def add(loop: Indices) -> None:
-                value = numbers.convert(read.element(array, at(fixed, loop), node), dtype, node)
+                value = read.element(array, at(fixed, loop), node)
+                value = numbers.truth(value, node) if dtype is DType.BOOL else numbers.convert(value, dtype, node)
                 op = _SUMS[name]
                 joined = Binary(op, Load(total, place), value, span)  # pyright: ignore[reportArgumentType]
                 read.program.emit(Store(total, place, joined, span))
 
             self.over(tuple(array.shape[k] for k in inner), add, node)
 
-        self.over(shape, one, node)
+        with read.program.guarded(span):
+            self.over(shape, one, node)
         result = Elementwise(shape, lambda i: Load(total, tuple(numbers.natural(k, node) for k in i)))
         if name == "mean":
             count: Number = 1
@@ -180,7 +182,6 @@ class ArrayStores:
 
     def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> View:
         """An array of numbers, or of rows of the same length, that are written out."""
-        self._statement(node)
         read, found = self.read, list[tuple[tuple[int, ...], Number]]()
         shape = _collected(rows, (), found)
         if shape is None:
@@ -188,16 +189,16 @@ class ArrayStores:
         common, weak = read.numbers.common([n for _, n in found], node)
         natural = DType.INT64 if weak and common.is_integer else common
         view = whole(self.allocate("table", shape, natural if dtype is None else dtype, node), shape)
-        for place, number in found:
-            indices = tuple(const(k, DType.INT32) for k in place)
-            value = read.numbers.convert(number, view.buffer.dtype, node)
-            read.program.emit(Store(view.buffer, indices, value, read.source.span(node)))
+        with read.program.guarded(read.source.span(node)):
+            for place, number in found:
+                indices = tuple(const(k, DType.INT32) for k in place)
+                value = read.numbers.convert(number, view.buffer.dtype, node)
+                read.program.emit(Store(view.buffer, indices, value, read.source.span(node)))
         return view
 
     def product(self, a: Array, b: Array, node: ast.AST) -> Value:
         """`a @ b` of vectors and matrices."""
         read, numbers = self.read, self.read.numbers
-        self._statement(node)
         if not (1 <= len(a.shape) <= 2 and 1 <= len(b.shape) <= 2):
             raise read.error("shape", "products are of vectors and matrices", node, "loop over the other dimensions")
         rows, columns = a.shape[:-1], b.shape[1:]
@@ -225,13 +226,9 @@ class ArrayStores:
 
             self.over((a.shape[-1],), add, node)
 
-        self.over(shape, one, node)
+        with read.program.guarded(span):
+            self.over(shape, one, node)
         return whole(total, shape) if shape else Load(total, ())
-
-    def _statement(self, node: ast.AST) -> None:
-        if self.read.program.conditional:
-            hint = "work it out in a statement of its own, before the condition"
-            raise self.read.error("unsupported", "a sum over an array stands under a condition", node, hint)
 
 
 def _collected(
@@ -250,6 +247,8 @@ def _collected(
 
 def _sum_dtype(name: str, dtype: DType) -> DType:
     """The dtype in which NumPy adds up."""
+    if name in ("any", "all"):
+        return DType.BOOL
     if name in ("min", "max") or dtype.is_float:
         return dtype
     if name == "mean":

@@ -1,0 +1,284 @@
+"""Comprehensions of plain Python programs: what is worked out over their items, and arrays of them.
+
+Their names are their own. Each is written as loops, before the statement that it stands in; where an expression looks
+at it under a condition, the loops stand under that condition too.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ir.dtypes import DType
+from ir.nodes import SKIP, Assert, Binary, Buffer, Const, Expr, For, If, Store, const
+from ir.script.plain.arrays import Array, Elementwise, View, same, whole
+from ir.script.plain.expressions import Evaluator
+from ir.script.plain.frames import Cell, Comprehension, Value, shown
+from ir.script.plain.iterables import Items, Iterables
+from ir.script.plain.program import Again, CellType, Key
+from ir.script.plain.promotion import Number, Weak, interval_of
+from ir.script.plain.stores import ArrayStores
+from ir.traverse import can_fault, stmt_exprs, walk
+
+_Place = tuple[Number, Number]  # of an item of one `for`: which one, counted from zero, and how many there are
+_Body = Callable[[Sequence[_Place]], None]
+_STARTS: dict[str, bool | int] = {"sum": 0, "prod": 1, "any": False, "all": True}
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehensions:
+    """Writes the loops of comprehensions in one function."""
+
+    read: Evaluator
+    arrays: ArrayStores
+    iterables: Iterables
+    bind: Callable[[ast.expr, Value, ast.AST], None]  # gives the names of a target their values
+
+    # Numbers ---------------------------------------------------------------------------------------------------------
+
+    def fold(
+        self, name: str, node: Comprehension, place: ast.AST, start: Number | None = None, default: Number | None = None
+    ) -> Number:
+        """`sum`, `prod`, `min`, `max`, `any` or `all` of what a comprehension gives.
+
+        `sum` begins with `start`; `default` is the least or greatest of nothing, of which there is none otherwise.
+        """
+        key = self._key(name, place)
+        if name in ("min", "max"):
+            return self._extremum(name, node, place, key, default)
+        begin = _STARTS[name] if start is None else start
+        kind = self._learn(key, begin, place)
+        cell = self._cell(name, key, kind, place)
+        with self.read.program.guarded(self.read.source.span(place)):
+            self._store(cell, begin, place)
+            self._over(node.generators, (), lambda _: self._store(cell, self._next(name, cell, node.elt), place))
+        return self.read.read(cell)
+
+    def _next(self, name: str, cell: Cell, node: ast.expr) -> Number:
+        """What a sum or truth becomes with one more item."""
+        numbers, program = self.read.numbers, self.read.program
+        old = self.read.read(cell)
+        if name in ("sum", "prod"):
+            return numbers.binary("add" if name == "sum" else "mul", old, self.read.number(node), node)
+        assert isinstance(old, Expr)
+        wanted = numbers.typer.unary("not", old, node) if name == "any" else old
+        guarded = self._may_fail(node)
+        if guarded:  # Python looks at no more items once it knows
+            program.conditions.append(wanted)
+        one = self.read.condition(node)
+        if guarded:
+            program.conditions.pop()
+        item = const(one, DType.BOOL) if isinstance(one, bool) else one
+        return Binary("or" if name == "any" else "and", old, item, self.read.source.span(node))
+
+    def _may_fail(self, node: ast.expr) -> bool:
+        """Whether the statements that a condition needs can fail, so that none may run that Python would not."""
+        with self.read.program.nested() as lines:  # what this writes goes nowhere
+            self.read.condition(node)
+        return any(isinstance(s, Assert) or any(map(can_fault, stmt_exprs(s))) for s in walk(lines.stmt()))
+
+    def _extremum(self, name: str, node: Comprehension, place: ast.AST, key: Key, default: Number | None) -> Number:
+        numbers, program = self.read.numbers, self.read.program
+        kind = program.learned.cells.get(key)
+        cell = self._cell(name, key, kind, place)
+        some_key = self._key(f"{name}_of_some", place)
+        of_some = program.learned.cells.get(some_key)  # once it has turned out that there may be nothing
+        some = None if of_some is None else self._cell("some", some_key, of_some, place)
+
+        def item(_: Sequence[_Place]) -> None:
+            value = self.read.number(node.elt)
+            if kind is None:
+                self._learn(key, value, place)
+                raise Again
+            new = numbers.builtin_extremum("min" if name == "min" else "max", self.read.read(cell), value, place)
+            if some is not None and numbers.exact and kind.dtype.is_float:  # what comes first is taken, also NaN
+                new = numbers.select(self.read.read(some), new, value, place)
+            self._store(cell, new, place)
+            if some is not None:
+                self._store(some, True, place)
+
+        with program.guarded(self.read.source.span(place)):
+            if kind is not None:
+                self._store(cell, _worst(name, kind), place)
+            if some is not None:
+                self._store(some, False, place)
+            runs = self._over(node.generators, (), item)
+            exact = numbers.exact and kind is not None and kind.dtype.is_float
+            if some is None and (not runs or default is not None or exact):
+                if kind is None and default is None:
+                    raise self.read.error("shape", f"{name} of nothing", place, "give it a `default=`")
+                if kind is not None:
+                    self._learn(some_key, True, place)
+                    raise Again
+            if some is not None and default is None and not runs:
+                text = f"{name} of nothing: `{shown(place)}`"
+                there = self.read.read(some)
+                assert isinstance(there, Expr)
+                program.emit(Assert(there, text, self.read.source.span(place)))
+        if kind is None:
+            assert default is not None
+            return default
+        found = self.read.read(cell)
+        return found if default is None or some is None else numbers.select(self.read.read(some), found, default, place)
+
+    # Arrays ----------------------------------------------------------------------------------------------------------
+
+    def array(self, node: ast.ListComp) -> View:
+        """The array that NumPy makes of a list.
+
+        Raises:
+            ParseError: how long the list is depends on data or on loops.
+        """
+        program, numbers = self.read.program, self.read.numbers
+        if any(g.ifs for g in node.generators):
+            hint = "make an array that is long enough, and store into it in a loop"
+            raise self.read.error("shape", f"how long `{shown(node)}` is depends on data", node, hint)
+        key = self._key("items", node)
+        shapes: list[tuple[Number, ...]] = []
+        with program.nested():  # what this writes goes nowhere: it shows what the items are
+            self._over(node.generators, (), lambda places: shapes.append(self._shape(node, places, key)))
+        if not shapes or any(len(s) != len(shapes[0]) or not all(map(same, s, shapes[0])) for s in shapes):
+            what = "is empty" if not shapes else "has items of different shapes"
+            raise self.read.error("shape", f"`{shown(node)}` {what}", node, "make an array with np.empty(...)")
+        kind = program.learned.cells[key]
+        dtype = DType.INT64 if kind.weak and kind.dtype.is_integer else kind.dtype
+        buffer = self.arrays.allocate("items", shapes[0], dtype, node)
+
+        def item(places: Sequence[_Place]) -> None:
+            value = self._item(node.elt)
+            index = places[0][0]
+            for k, count in places[1:]:
+                index = numbers.binary("add", numbers.binary("mul", index, count, node), k, node)
+            if isinstance(value, (View, Elementwise)):
+                row = View(buffer, shapes[0][1:], lambda i: (index, *i))
+                self.arrays.store(row, value, node)
+                return
+            number = numbers.convert(value, dtype, node)
+            program.emit(Store(buffer, (numbers.natural(index, node),), number, self.read.source.span(node)))
+
+        with program.guarded(self.read.source.span(node)):
+            self._over(node.generators, (), item)
+        return whole(buffer, shapes[0])
+
+    def _item(self, node: ast.expr) -> Array | Number:
+        value = self.read.array_or(node)
+        if isinstance(value, (View, Elementwise)) and value.shape:
+            return value
+        return self.read.as_number(value, node)
+
+    def _shape(self, node: ast.ListComp, places: Sequence[_Place], key: Key) -> tuple[Number, ...]:
+        """The shape of the array, from one item of it; the dtype of the item is learned."""
+        value = self._item(node.elt)
+        inner: tuple[Number, ...] = ()
+        if isinstance(value, (View, Elementwise)):
+            inner = value.shape
+            value = self.read.element(value, tuple(0 for _ in inner))
+        self._learn(key, value, node)
+        total: Number = 1
+        for _, count in places:
+            total = self.read.numbers.binary("mul", total, count, node)
+        return (total, *inner)
+
+    # Loops -----------------------------------------------------------------------------------------------------------
+
+    def _over(self, generators: Sequence[ast.comprehension], places: Sequence[_Place], body: _Body) -> bool:
+        """Loops over items, and what is done for each; whether there is at least one."""
+        if not generators:
+            body(places)
+            return True
+        head, rest = generators[0], generators[1:]
+        items = self.iterables.of(head.iter)
+        count = items.count
+        if items.listed:
+            assert isinstance(count, int)
+            steps = [self._step(head, self.iterables.step(items, k, head.iter), rest, (*places, (k, count)), body)
+                     for k in range(count)]  # fmt: skip
+            return any(steps)
+        if isinstance(count, int) and count <= 0:
+            return False
+        return self._loop(head, items, rest, places, body) and (interval_of(count)[0] or 0) > 0
+
+    def _loop(
+        self,
+        head: ast.comprehension,
+        items: Items,
+        rest: Sequence[ast.comprehension],
+        places: Sequence[_Place],
+        body: _Body,
+    ) -> bool:
+        numbers, program, span = self.read.numbers, self.read.program, self.read.source.span(head.iter)
+        dtype = max((numbers.dtype_of(v) for v in (items.first, items.count)), key=lambda d: d.bits)
+        dtype = DType.INT64 if not dtype.is_signed else dtype
+        with program.nested() as lines:
+            begin, extent = (numbers.convert(v, dtype, head.iter) for v in (items.first, items.count))
+            name = head.target.id if isinstance(head.target, ast.Name) else "i"
+            loop = program.loop(name, begin, extent, span)
+            index = Weak(loop.var, *items.reach)
+            place = index if same(items.first, 0) else numbers.binary("sub", index, items.first, head.iter)
+            runs = self._step(head, items.item(index), rest, (*places, (place, items.count)), body)
+        program.emit(For(loop.var, loop.start, loop.extent, lines.stmt(), span=span))
+        return runs
+
+    def _step(
+        self,
+        head: ast.comprehension,
+        item: Value,
+        rest: Sequence[ast.comprehension],
+        places: Sequence[_Place],
+        body: _Body,
+    ) -> bool:
+        frame = self.read.frame
+        outer = dict(frame.bindings)
+        self.bind(head.target, item, head.target)
+        runs = self._filtered(head.ifs, lambda: self._over(rest, places, body))
+        frame.bindings = outer
+        return runs
+
+    def _filtered(self, tests: Sequence[ast.expr], then: Callable[[], bool]) -> bool:
+        if not tests:
+            return then()
+        program = self.read.program
+        cond = self.read.condition(tests[0])
+        if isinstance(cond, bool):
+            return cond and self._filtered(tests[1:], then)
+        with program.nested() as lines:
+            program.assume(cond)
+            self._filtered(tests[1:], then)
+        program.emit(If(cond, lines.stmt(), SKIP, self.read.source.span(tests[0])))
+        return False
+
+    # Cells -----------------------------------------------------------------------------------------------------------
+
+    def _key(self, name: str, place: ast.AST) -> Key:
+        span = self.read.source.span(place)
+        return self.read.frame.path, f"{name} at {'' if span is None else f'{span.line}:{span.column}'}"
+
+    def _learn(self, key: Key, value: Number, node: ast.AST) -> CellType:
+        return self.read.program.learned.assign(key, value, self.read.numbers, node)
+
+    def _cell(self, name: str, key: Key, kind: CellType | None, node: ast.AST) -> Cell:
+        program = self.read.program
+        buffer = None if kind is None else program.alloc(name, (), kind.dtype, self.read.source.span(node))
+        return Cell(buffer, key, program.depth)
+
+    def _store(self, cell: Cell, value: Number, node: ast.AST) -> None:
+        kind = self._learn(cell.key, value, node)
+        buffer: Buffer | None = cell.buffer
+        if buffer is None or buffer.dtype is not kind.dtype:
+            raise Again
+        converted = self.read.numbers.convert(value, kind.dtype, node)
+        self.read.program.emit(Store(buffer, (), converted, self.read.source.span(node)))
+
+
+def _worst(name: str, kind: CellType) -> Number:
+    """A number of this kind that no item is worse than."""
+    dtype = kind.dtype
+    if dtype is DType.BOOL:
+        return name == "min"
+    if dtype.is_float:
+        return Const(math.inf if name == "min" else -math.inf, dtype)
+    known = kind.high if name == "min" else kind.low
+    worst = (dtype.max if name == "min" else dtype.min) if known is None else known
+    return Weak(const(worst, dtype), worst, worst) if kind.weak else const(worst, dtype)
