@@ -10,8 +10,8 @@ import numpy as np
 from egraph_rules import register
 from ir import interpret, to_script
 from ir import script as T
-from lower import compile, emit
 from loopsat import optimize
+from lower import compile, emit
 
 
 @T.instruction(jax="{count} + lax.population_count({word})", cost=1.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from ir.analysis.dependence import Statement
 
@@ -32,6 +33,30 @@ def components(statements: Sequence[Statement], edges: Iterable[tuple[int, int]]
         done.add(ready)
         ordered.append(members[ready])
     return ordered
+
+
+class Ordering(Protocol):
+    """An edge between the positions of two statements."""
+
+    @property
+    def source(self) -> int: ...
+
+    @property
+    def sink(self) -> int: ...
+
+
+_Edge = TypeVar("_Edge", bound=Ordering)
+
+
+def edges_within(groups: Sequence[Sequence[Statement]], edges: Iterable[_Edge]) -> list[list[_Edge]]:
+    """For each group the edges between its statements."""
+    home = {s.position: k for k, group in enumerate(groups) for s in group}
+    found: list[list[_Edge]] = [[] for _ in groups]
+    for edge in edges:
+        k = home.get(edge.source)
+        if k is not None and home.get(edge.sink) == k:
+            found[k].append(edge)
+    return found
 
 
 def _tarjan(nodes: Sequence[int], after: Mapping[int, set[int]]) -> dict[int, int]:

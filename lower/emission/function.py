@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 from egraph_rules.cost.target import CPU, Target
@@ -109,12 +110,13 @@ def emit_function(
     """
     built = _built(func, checks, target, donate, Policy(floats, precision, without))
     module, main, checked = built.module, built.main, built.checked
+    optional = {b.name for b in main.optional}
     return Emitted(
         main.given,
         module.main.name,
         module.text(),
         main.parameter_names(),
-        tuple(b for b in main.given.buffers if b.name in {o.name for o in main.program.optional}),
+        tuple(b for b in main.given.buffers if b.name in optional),
         frozenset(s for s in main.func.scalars if main.names.of(s) in module.static),
         module.wide,
         tuple(checked.program.checks) if checks else (),
@@ -212,6 +214,11 @@ class _Emitter:
         copies = program.raw if any(b.name in program.spoiled for b in self.func.buffers) else ()
         self.finite = Finite(program.statements, params, program.spoiled | {b.name for b in copies}, program.policy)
 
+    @cached_property
+    def optional(self) -> tuple[Buffer, ...]:
+        """The parameters that callers may leave out."""
+        return self.program.optional
+
     # The function.
 
     def piece(self, *, only_checks: bool = False) -> Piece:
@@ -219,7 +226,7 @@ class _Emitter:
         own = self.names.fresh(self.func.name)
         for param in self.func.params:
             self.names.of(param)
-        optional = self.program.optional
+        optional = self.optional
         scope = Scope()
         for buffer in optional:
             name = self.names.of(buffer)
@@ -275,7 +282,7 @@ class _Emitter:
 
     def donation(self, donate: Donate) -> tuple[str, ...]:
         """Names of the parameters that are given away."""
-        buffers = donated_buffers(self.func, self.program.written, self.program.optional, donate)
+        buffers = donated_buffers(self.func, self.program.written, self.optional, donate)
         return tuple(map(self.names.of, buffers))
 
     def _wide(self) -> bool:
@@ -288,7 +295,7 @@ class _Emitter:
         self, donated: tuple[str, ...], assumptions: Sequence[str], derived: bool, checked: bool
     ) -> tuple[str, ...]:
         """The contract of the call; `derived` says that derivatives are those of another function of the module."""
-        optional = self.program.optional
+        optional = self.optional
         kinds: list[str] = []
         for p in self.given.params:
             shape = f"[{', '.join(to_text(d) for d in p.shape)}]" if isinstance(p, Buffer) else ""
@@ -325,13 +332,13 @@ class _Emitter:
             if scalar not in self.static and name in read:
                 found.append(assign(name, call("jnp.asarray", name, dtype_code(scalar.dtype))))
         for buffer in self.func.buffers:
-            if buffer.name in self.program.flat and buffer not in self.program.optional:
+            if buffer.name in self.program.flat and buffer not in self.optional:
                 found.append(assign(self.names.of(buffer), self._seen(buffer)))
         return found
 
     def _size_from_arrays(self, var: Var) -> JaxExpr:
         """Solve a dimension for a shape variable."""
-        optional = {b.name for b in self.program.optional}
+        optional = {b.name for b in self.optional}
         for buffer in sorted(self.given.buffers, key=lambda b: b.name in optional):
             for d, dim in enumerate(buffer.shape):
                 form = linear(dim)

@@ -15,7 +15,7 @@ from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr, shape_vars
-from lower.analysis.components import components
+from lower.analysis.components import components, edges_within
 from lower.analysis.deciding import cheaper, cheapest
 from lower.analysis.digits import keeps_digits
 from lower.analysis.freedoms import Form
@@ -426,9 +426,8 @@ class Forms(ABC):
         outer = {k for k, o in enumerate(group[0].loops[:level]) if o not in pending}  # they run in order
         edges = [e for e in self.ordering(deps) if e.level not in outer]
         nodes: list[Node] = [self.over_all(u.first, level, pending) for u in unrolled]
-        for part in components(statements, ((e.source, e.sink) for e in edges)):
-            inside = {s.position for s in part}
-            own = [e for e in edges if e.source in inside and e.sink in inside]
+        parts = components(statements, ((e.source, e.sink) for e in edges))
+        for part, own in zip(parts, edges_within(parts, edges), strict=True):
             if any(e.level is not None and e.level <= level for e in own):
                 return None
             if len(part) == 1 and part[0].position in scans:

@@ -16,7 +16,7 @@ from ir.analysis import dependence
 from ir.analysis.dependence import Dependence, Loop, Statement, common_loops, dependences
 from ir.nodes import Buffer
 from ir.presburger.sets import steps
-from lower.analysis.components import components
+from lower.analysis.components import components, edges_within
 from lower.analysis.freedoms import Form
 from lower.instructions.segmented_reduction import SEGMENTS, bounded, span
 from lower.nest.loop_bounds import loop_boxes, static_names
@@ -125,9 +125,8 @@ class _Scheduler(Forms):
     ) -> Iterator[Node]:
         """Nodes for `statements`, whose outer `level` loops are decided: around us, or `pending` as axes."""
         edges = self._keep_locals_together(statements, level, edges)
-        for group in components(statements, ((e.source, e.sink) for e in edges)):
-            inside = {s.position for s in group}
-            own = [e for e in edges if e.source in inside and e.sink in inside]
+        groups = components(statements, ((e.source, e.sink) for e in edges))
+        for group, own in zip(groups, edges_within(groups, edges), strict=True):
             yield from self._group(group, level, pending, own)
 
     def _group(self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge]) -> Iterator[Node]:
@@ -171,9 +170,9 @@ class _Scheduler(Forms):
         tied: set[Buffer] = set()
         while True:
             changed = False
-            for group in components(statements, ((e.source, e.sink) for e in edges)):
+            groups = components(statements, ((e.source, e.sink) for e in edges))
+            for group, own in zip(groups, edges_within(groups, edges), strict=True):
                 inside = {s.position for s in group}
-                own = [e for e in edges if e.source in inside and e.sink in inside]
                 stays = self._first_that_stays(group, level, own)
                 if stays is None:
                     continue
