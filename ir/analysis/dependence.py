@@ -102,6 +102,11 @@ class Statement:
         return frozenset((self.buffer, *(load.buffer for load in self._reads)))
 
     @cached_property
+    def known_accesses(self) -> dict[Buffer, list[_Access]]:
+        """What has been asked of accesses to buffers."""
+        return {}
+
+    @cached_property
     def domain(self) -> isl.Set:
         """The iterations in which it may run: exact where its guards are affine."""
         return _domain(self, {}, must=False)
@@ -160,6 +165,12 @@ class _Access:
 
 
 def _accesses(statement: Statement, buffer: Buffer) -> list[_Access]:
+    if buffer not in statement.known_accesses:
+        statement.known_accesses[buffer] = _listed_accesses(statement, buffer)
+    return statement.known_accesses[buffer]
+
+
+def _listed_accesses(statement: Statement, buffer: Buffer) -> list[_Access]:
     store = statement.store
     own = Load(store.buffer, store.indices) if statement.update is not None else None
     found = [
@@ -237,17 +248,29 @@ def dependences(
     """
     last = presburger.steps() + MOST_STEPS
     found: dict[tuple[int, int, int | None, Buffer], Dependence] = {}
-    for k, first in enumerate(statements):
-        for second in statements[k:]:
-            for buffer in sorted(first.buffers() & second.buffers(), key=lambda b: b.name):
-                if buffer not in (first.buffer, second.buffer) or (only is not None and buffer != only):
-                    continue
-                for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last, steady):
-                    key = (dep.source, dep.sink, dep.level, dep.buffer)
-                    known = found.get(key)
-                    if known is None or _says_more(dep, known):
-                        found[key] = dep
+    for first, second, buffer in _meeting(statements, only):
+        for dep in _between(first, second, buffer, private.get(buffer, 0), idle or {}, last, steady):
+            key = (dep.source, dep.sink, dep.level, dep.buffer)
+            known = found.get(key)
+            if known is None or _says_more(dep, known):
+                found[key] = dep
     return list(found.values())
+
+
+def _meeting(statements: Sequence[Statement], only: Buffer | None) -> list[tuple[Statement, Statement, Buffer]]:
+    """Pairs of statements, in program order, with each buffer that both access and one of them writes."""
+    users: dict[Buffer, list[int]] = {}
+    for k, statement in enumerate(statements):
+        for buffer in statement.buffers() if only is None else statement.buffers() & {only}:
+            users.setdefault(buffer, []).append(k)
+    pairs: list[tuple[int, int, str, Buffer]] = []
+    for buffer, places in users.items():
+        writes = {k for k in places if statements[k].buffer == buffer}
+        for n, k in enumerate(places):
+            later = places[n:] if k in writes else (m for m in places[n:] if m in writes)
+            pairs += [(k, m, buffer.name, buffer) for m in later]
+    pairs.sort(key=lambda p: p[:3])
+    return [(statements[k], statements[m], buffer) for k, m, _, buffer in pairs]
 
 
 def _says_more(new: Dependence, known: Dependence) -> bool:
