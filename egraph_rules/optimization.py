@@ -39,7 +39,7 @@ from ir.functions import functions_in
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
-from ir.presburger.facts import entry_facts
+from ir.presburger.facts import entry_facts, promised
 from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
@@ -194,7 +194,11 @@ class Result(Shown):
         `more` are further sections. Without `egraph` the page is smaller by a megabyte, which is its viewer.
         """
         traces = self.traces()
-        graphs = [g for trace, at in legs(self.best.body, traces)[-1:] for g in graphs_of(trace, at)] if egraph else []
+        graphs = (
+            [g for trace, at in legs(self.source, self.best.body, traces)[-1:] for g in graphs_of(trace, at)]
+            if egraph
+            else []
+        )
         report = self.report
         remarks = [report.overruled] if report.overruled else []
         remarks += [] if report.decisions else ["No rule found anything cheaper."]
@@ -288,7 +292,7 @@ def optimize(
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
     marked = replace(func, body=found[0][1]).refines(func)
-    domain = entry_facts(func)
+    domain = promised(func)
     variants = [(replace(func, body=with_calls(body, domain)).refines(func), cost) for cost, body in found]
     report.decide = lambda: decisions_of(derive(func, marked, report.traces), lambda body: prices.program(erase(body)))
     excluded = named(without)

@@ -25,7 +25,7 @@ from ir.nodes import SKIP, Alloc, Block, Const, Expr, For, If, Let, PrimFunc, Se
 from ir.page import Section
 from ir.presburger import readback
 from ir.presburger import sets as pb
-from ir.presburger.facts import entry_facts
+from ir.presburger.facts import promised
 from ir.printing.printer import to_script
 from ir.shown import Shown
 from ir.transform.tensorize import with_calls
@@ -97,11 +97,11 @@ class Trace:
 Move = tuple[str, str, str, Stmt]  # rule, place, fact, whole program after it
 
 
-def legs(wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
-    """The searches through which an erased program was found, and which of the programs found each time leads there."""
+def legs(func: PrimFunc, wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
+    """The searches through which an erased program of `func` was found, and which of those found each time leads there."""
     found: list[tuple[Trace, int]] = []
     for trace in reversed(traces):
-        bodies = [b if found else with_calls(erase(b), pb.always()) for _, _, b in trace.found]
+        bodies = [b if found else with_calls(erase(b), promised(func)) for _, _, b in trace.found]
         at = next((k for k, b in enumerate(bodies) if b == wanted), None)
         if at is not None:
             found.insert(0, (trace, at))
@@ -112,8 +112,8 @@ def legs(wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
 def derive(func: PrimFunc, best: PrimFunc, traces: list[Trace]) -> list[Step]:
     """The steps from `func` to `best`, through the searches that led there."""
     steps: list[Step] = []
-    current, entry = func, entry_facts(func)
-    for trace, at in legs(best.body, traces):
+    current, entry = func, promised(func)
+    for trace, at in legs(func, best.body, traces):
         laws = {r.name: r.law for r in trace.rules} | {KNOWN: _KNOWN_LAW}
         choice, root, final = trace.found[at]
         if trace.unfilled is not None:

@@ -22,6 +22,7 @@ from egraph_rules.engine.functions import function_number
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
 from ir.dtypes import DType
+from ir.instructions import instruction_of
 from ir.nodes import (
     SKIP,
     Alloc,
@@ -217,7 +218,7 @@ class Numbering:
             case Block(axes=(), init=None, name=name, body=body) as block:
                 inner = self._stmt(body, names, depth)
                 new = Block(name, inner.stmt, annotations=block.annotations, span=block.span)
-                key = (name, repr(block.annotations))
+                key = (name, repr(block.annotations), instruction_of(block))
                 return Part(*self._add("p_block", new, inner.number, extra=key), (inner,))
             case Block():
                 raise ValueError("axes of blocks are lowered before a program is numbered")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import islpy as isl
 
@@ -22,6 +22,21 @@ def entry_facts(func: PrimFunc) -> isl.Set:
         return reduce(isl.Set.intersect, conditions, pb.always())
 
     return pb.within_budget(holds, pb.always())
+
+
+def promised(func: PrimFunc) -> isl.Set:
+    """What holds of scalars wherever a function runs: its entry facts, and what it assumes of them at its beginning.
+
+    Of a function that refines another one, that is what the other one assumes.
+    """
+    written = func.as_written
+    stmts = written.body.stmts if isinstance(written.body, Seq) else (written.body,)
+    known = entry_facts(written)
+    for stmt in takewhile(lambda s: isinstance(s, Assume), stmts):
+        if isinstance(stmt, Assume) and not has_loads(stmt.cond):
+            cond = stmt.cond
+            known = pb.within_budget(lambda k=known, c=cond: k.intersect(pb.condition(c).may), known)
+    return known
 
 
 def facts_at(func: PrimFunc, path: tuple[Stmt, ...]) -> isl.Set:

@@ -14,7 +14,7 @@ from ir.errors import LoopsatError, ScheduleError, suggest
 from ir.instructions import instruction_of
 from ir.nodes import Buffer, Expr, Module, PrimFunc, Var
 from ir.page import Section
-from ir.presburger.facts import entry_facts
+from ir.presburger.facts import promised
 from ir.presburger.index_map import IndexMap
 from ir.presburger.sets import exclusive
 from ir.program.calls import calls_in, without_calls
@@ -519,7 +519,7 @@ def _called(func: PrimFunc) -> PrimFunc:
     """A program with calls in the place of the blocks that instructions compute."""
     if not any(instruction_of(s) is not None for s in walk(func.body)):
         return func
-    return replace(func, body=with_calls(func.body, entry_facts(func))).as_form_of(func)
+    return replace(func, body=with_calls(func.body, promised(func))).as_form_of(func)
 
 
 def _kind(param: Var | Buffer) -> tuple[object, ...]:

@@ -50,7 +50,7 @@ from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus
 from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body
 from ir.sections import Section
-from ir.traverse import buffers_written, free_vars, has_loads, has_undef, loads, substitute, substitute_expr
+from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, has_undef, loads, substitute, substitute_expr
 
 _MOST = 24  # assignments of loops that are tried
 _COMMUTES = ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor", "eq", "ne")
@@ -380,7 +380,7 @@ def tiles_for(
     if not all(isinstance(o.extent, Const) and isinstance(o.start, Const) for o in (*loops, *wanted)):
         return
     for chosen in _assignments(wanted, store, loops, target):
-        outer, inner, back = _strips(loops, wanted, chosen)
+        outer, inner, back = _strips(loops, wanted, chosen, {v.name for e in all_exprs(stmt) for v in free_vars(e)})
         if not outer:
             continue
         tile = nest(inner, substitute(target, back))
@@ -451,9 +451,9 @@ def _whole(wanted: For, given: For) -> bool:
 
 
 def _strips(
-    loops: Sequence[For], wanted: Sequence[For], chosen: Sequence[For]
+    loops: Sequence[For], wanted: Sequence[For], chosen: Sequence[For], taken: set[str]
 ) -> tuple[list[For], list[For], Mapping[Var, Expr]]:
-    """Loops over tiles, loops in a tile, and what the loops of the nest are in terms of both."""
+    """Loops over tiles, loops in a tile, and what the loops of the nest are in terms of both; `taken` are no names."""
     outer: list[For] = []
     strips: dict[Var, For] = {}
     back: dict[Var, Expr] = {}
@@ -464,13 +464,13 @@ def _strips(
             continue
         assert isinstance(strip.extent, Const) and isinstance(loop.extent, Const)
         size = const(int(strip.extent.value), loop.var.dtype)
-        inside = replace(loop.var, name=f"{strip.var.name}i")
+        inside = replace(loop.var, name=fresh(f"{strip.var.name}i", taken))
         strips[loop.var] = For(inside, const(0, inside.dtype), size, loop.body, span=loop.span)
         count = int(loop.extent.value) // int(strip.extent.value)
         if count == 1:
             back[loop.var] = plus(loop.start, inside)
             continue
-        over = replace(loop.var, name=f"{strip.var.name}o")
+        over = replace(loop.var, name=fresh(f"{strip.var.name}o", taken))
         outer.append(For(over, const(0, over.dtype), const(count, over.dtype), loop.body, span=loop.span))
         back[loop.var] = plus(loop.start, plus(times(size, over), inside))
     return outer, [strips[v.var] for v in chosen], back

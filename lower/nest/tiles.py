@@ -11,7 +11,8 @@ import ir.presburger.sets as pb
 from ir.analysis.dependence import Loop, Tile
 from ir.floats import freedom_names
 from ir.instructions import freedoms, instruction_of, jax_text, text_names
-from ir.nodes import Block, Call, CallStmt, Expr, Function, Load, Stmt, Store, Undef, Var, const
+from ir.nodes import Block, Call, CallStmt, Expr, Function, Load, PrimFunc, Stmt, Store, Undef, Var, const
+from ir.presburger.facts import promised
 from ir.program.calls import of_dtype, plus
 from ir.sections import Section
 from ir.transform.tensorize import Differs, call_of
@@ -26,10 +27,13 @@ INSTANCES = Form(
 
 
 class Naming(Protocol):
-    """What gives new names, under a policy."""
+    """What gives new names to a function, under a policy."""
 
     @property
     def policy(self) -> Policy: ...
+
+    @property
+    def func(self) -> PrimFunc: ...
 
     def fresh(self, name: str) -> str:
         """A name that nothing has yet."""
@@ -52,16 +56,15 @@ def tiles(
     missing = freedom_names(freedoms(func) & ~naming.policy.floats)
     if missing:
         raise Differs(f"its JAX text takes {', '.join(missing)}, which the float policy does not grant")
-    call = call_of(body, func, pb.within_budget(lambda: _domain(loops, guards), pb.always()))
+    call = call_of(body, func, pb.within_budget(lambda: _domain(loops, guards, promised(naming.func)), pb.always()))
     taken, results = text_names(func), results_of(func)
     if len(results) > 1 and any(b.name in taken for b in results):
         raise Differs("it reads one of several buffers that it writes")
     return [_result(call, k, taken, naming.fresh) for k in range(len(results))]
 
 
-def _domain(loops: Sequence[Loop], guards: Sequence[Expr]) -> isl.Set:
-    """The values that names have within loops and guards."""
-    found = pb.always()
+def _domain(loops: Sequence[Loop], guards: Sequence[Expr], found: isl.Set) -> isl.Set:
+    """The values that names have within loops and guards, of those found around them."""
     for loop in loops:
         found = found.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
     for guard in guards:

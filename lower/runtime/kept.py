@@ -22,6 +22,7 @@ import ir
 import lower
 from egraph_rules.engine.phases import Budget
 from ir.files import replace_file
+from ir.instructions import instructions_in
 from ir.nodes import PrimFunc
 from ir.printing.printer import to_script
 from ir.traverse import walk
@@ -57,7 +58,8 @@ def key_of(kind: str, func: PrimFunc, *parts: object) -> str:
     """A name for what is made of a program: its text and places, what else decides, and all versions that take part."""
     programs = [func] if func.origin is None else [func, func.origin]
     places = (f"{s.span}" for one in programs for s in walk(one.body) if s.span is not None)
-    text = "\0".join([kind, *map(to_script, programs), *places, *map(repr, parts), *versions()])
+    instructions = [to_script(i) for one in programs for i in instructions_in(one)]  # blocks do not tell what they are
+    text = "\0".join([kind, *map(to_script, programs), *instructions, *places, *map(repr, parts), *versions()])
     return f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
 
 

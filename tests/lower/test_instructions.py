@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
+import loopsat
 from egraph_rules import optimize, register, unregister
 from ir import LoopsatError, PrimFunc, interpret, parse, to_script, verify
 from ir.errors import DifferenceError, LowerError, ParseError, ScheduleError, VerifyError
@@ -483,6 +484,29 @@ def test_a_nest_becomes_calls_on_tiles(tile: PrimFunc, body: str) -> None:
     assert_agrees(func, compile(result.best), inputs)
     assert not instructions_in(optimize(func, without=("instructions",)).best)
     assert not instructions_in(optimize(func, floats="strict").best)
+
+
+def test_loops_of_tiles_have_names_that_nothing_has(tile: PrimFunc) -> None:
+    text = PRODUCT.replace("BODY", BODIES[0].replace("* B[k, j]", "* B[k, j + io]"))
+    func = parse(
+        text.replace('C: T.Buffer((8, 12), "float32"))', 'C: T.Buffer((8, 12), "float32"), io: T.int32)')
+        .replace("(6, 12)", "(6, 14)")
+        .replace("for i, j, k in T.grid(8", "T.assume(0 <= io and io < 3)\n    for i, j, k in T.grid(8")
+    )["f"]
+    best = optimize(func).best
+    inputs = numbers(func) | {"io": np.array(2, np.int32)}
+    np.testing.assert_array_equal(interpret(best, **inputs), interpret(func, **inputs))
+    assert instructions_in(best) == (tile,)
+
+
+@pytest.mark.parametrize("call", [True, False])
+def test_what_is_kept_on_disk_is_of_one_text(call: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOOPSAT_CACHE", str(tmp_path))
+    for jax in ("{X} + 1.0", "1.0 + {X}"):
+        func = parse(WRONG.replace("{X} * 2.0", jax))["f"]
+        func = func if call else without_calls(func)
+        assert jax.replace("{X}", "X") in loopsat.compile(func).source
+        assert f'jax="{jax}"' in to_script(loopsat.optimize(func, whole=None).best) or not call
 
 
 def test_tiles_that_do_not_divide_a_loop_are_no_calls(tile: PrimFunc) -> None:
