@@ -98,7 +98,7 @@ Move = tuple[str, str, str, Stmt]  # rule, place, fact, whole program after it
 
 
 def legs(func: PrimFunc, wanted: Stmt, traces: list[Trace]) -> list[tuple[Trace, int]]:
-    """The searches through which an erased program of `func` was found, and which of those found each time leads there."""
+    """The searches through which an erased program of `func` was found, and which of those found leads there."""
     found: list[tuple[Trace, int]] = []
     for trace in reversed(traces):
         bodies = [b if found else with_calls(erase(b), promised(func)) for _, _, b in trace.found]
