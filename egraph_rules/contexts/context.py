@@ -111,6 +111,7 @@ class Contexts:
         self._agreed: set[tuple[int, int, int]] = set()  # places in which no location was both known and dead
         self._answers: dict[Hashable, object] = {}
         self._interned = effects.interned
+        self.proposed: dict[Hashable, tuple[tuple[Stmt, ...], bool]] = {}  # by rules, and whether there was a conflict
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
@@ -145,7 +146,7 @@ class Contexts:
 
     def sequence(self, facts: int, permissions: int, first: Stmt, second: Stmt) -> tuple[int, int]:
         """Facts between two statements, and permissions there."""
-        key = ("sequence", facts, permissions, self._id(first), self._id(second))
+        key = ("sequence", facts, permissions, self.identity(first), self.identity(second))
         weaker = self._forgetful(facts)
         size = self._size(facts, permissions, first, second)
         return self._derive(key, weaker, lambda: self._sequence(facts, permissions, first, second), size)
@@ -153,13 +154,13 @@ class Contexts:
     def loop(self, facts: int, permissions: int, loop: For) -> tuple[int, int]:
         """Facts at the start of any iteration, and permissions at its end."""
         weaker = self._forgetful(facts).entering(loop)
-        key = ("loop", facts, permissions, self._id(loop))
+        key = ("loop", facts, permissions, self.identity(loop))
         size = self._size(facts, permissions, loop.body)
         return self._derive(key, weaker, lambda: self._loop(facts, permissions, loop), size)
 
     def iteration(self, facts: int, loop: For) -> int:
         """Facts in any iteration as far as they are cheap: of buffers that the loop writes nothing is known."""
-        key = ("iteration", facts, self._id(loop))
+        key = ("iteration", facts, self.identity(loop))
         weaker = self._forgetful(facts).entering(loop)
         return self._derive(key, weaker, lambda: (self._iteration(facts, loop), NO_PERMISSION))[0]
 
@@ -172,7 +173,7 @@ class Contexts:
 
     def alloc(self, facts: int, permissions: int, stmt: Alloc) -> tuple[int, int]:
         """Facts and permissions inside an allocation: contents start arbitrary and do not matter at the end."""
-        key = ("alloc", facts, permissions, self._id(stmt))
+        key = ("alloc", facts, permissions, self.identity(stmt))
         return self._derive(key, self._forgetful(facts), lambda: self._alloc(facts, permissions, stmt))
 
     def _derive(
@@ -197,7 +198,7 @@ class Contexts:
             self._derived[key] = found
         return found
 
-    def _id(self, stmt: Stmt) -> int:
+    def identity(self, stmt: Stmt) -> int:
         """What equal statements share, and no other gets as long as these contexts live."""
         return id(self._interned.of(stmt))
 
@@ -233,12 +234,12 @@ class Contexts:
 
     def agree(self, facts: int, permissions: int, stmt: Stmt) -> None:
         """Take note that in a statement no location is both known and dead, so that priorities make no difference."""
-        self._agreed.add((facts, permissions, self._id(stmt)))
+        self._agreed.add((facts, permissions, self.identity(stmt)))
 
     def _either(self, facts: int, permissions: int, stmt: Stmt) -> int:
         """Facts at a statement: those of the first priority where the second one would lead to the same contexts."""
         first = self._first_priority.get(facts)
-        return facts if first is None or (first, permissions, self._id(stmt)) not in self._agreed else first
+        return facts if first is None or (first, permissions, self.identity(stmt)) not in self._agreed else first
 
     def _home(self, domain: isl.Set) -> int:
         """The first facts with a domain, -1 if there are none: what variables may be has one answer for each."""
@@ -340,7 +341,7 @@ class Contexts:
 
     def _live_after_iteration(self, sets: LoopSets, permissions: int, loop: For) -> Regions:
         """What a later iteration reads before writing, and what nobody overwrites and somebody needs at the end."""
-        key = permissions, self._id(loop)
+        key = permissions, self.identity(loop)
         if key not in self._live_in_loops:
             self._live_in_loops[key] = self._later_reads(sets, loop, self._live[permissions])
         return self._live_in_loops[key]
@@ -615,7 +616,7 @@ class Contexts:
             domain = self._facts[facts].domain
             return all(r.intersect_params(domain).is_disjoint(live[b]) for b, r in written.items())
 
-        return bool(self._ask(("dead", facts, permissions, self._id(stmt)), prove, False))
+        return bool(self._ask(("dead", facts, permissions, self.identity(stmt)), prove, False))
 
     def writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether a statement may write anything that may hold anything afterwards."""
@@ -626,7 +627,7 @@ class Contexts:
             domain = self._facts[facts].domain
             return not all(r.intersect_params(domain).is_subset(live[b]) for b, r in written.items())
 
-        return bool(written) and bool(self._ask(("some dead", facts, permissions, self._id(stmt)), prove, True))
+        return bool(written) and bool(self._ask(("some dead", facts, permissions, self.identity(stmt)), prove, True))
 
     def may_do_nothing(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether it is worth to ask if a statement does nothing; a "no" proves nothing."""

@@ -11,6 +11,7 @@ from ir.traverse import walk
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
 NEAR = 1.01  # prices as a whole that differ by less say nothing: of such programs the search's cheapest is first
+LOOPS = 10.0  # what two loops cost on any target
 
 Priced = tuple[float, Stmt]
 
@@ -38,7 +39,7 @@ def ranked(
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
-    programs = [*cheaper[:most], given]
+    programs = [*_unlike(cheaper)[:most], given]
     priced = [(whole(make(body)), cost, n) for n, (cost, body) in enumerate(programs)]
     least = min(price for price, _, _ in priced)
     priced.sort(key=lambda p: (max(p[0], least * NEAR), p[2]))
@@ -51,6 +52,18 @@ def ranked(
     first = next(price for price, _, n in priced if n == 0)
     why = f"{what} is cheaper as a whole: {priced[0][0]:,.0f}, where the cheapest of the search costs {first:,.0f}"
     return Ranking([*order, *rest], prices, why)
+
+
+def _unlike(programs: list[Priced]) -> list[Priced]:
+    """Those of some programs, cheapest first, that do not only have a few loops more than one before.
+
+    How loops over one range are merged, lowering decides again.
+    """
+    kept: list[Priced] = []
+    for cost, body in programs:
+        if not any(0 < cost - other <= LOOPS for other, _ in kept):
+            kept.append((cost, body))
+    return kept
 
 
 def _stores(stmt: Stmt) -> int:

@@ -404,7 +404,7 @@ class Expander:
         settled = False
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
-            for new in self._limited(name, propose(part.stmt, here)):
+            for new in self._limited(name, self._said(name, propose, part.stmt, here)):
                 other = self.numbering.number(new, here.depth, AuthorNames.of(_bindings(part)))
                 if other.number != part.number:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
@@ -415,6 +415,17 @@ class Expander:
                     self.expand(facts, other, permissions)
                     settled = settled or (name in self._settling and self._settling[name](part.stmt, other.stmt))
         return settled
+
+    def _said(self, name: str, propose: Proposal, stmt: Stmt, here: Here) -> Iterator[Stmt]:
+        """What a rule proposes at a place; places of an earlier search with these contexts are not looked at again."""
+        key = name, here.facts, here.permissions, self.contexts.identity(stmt)
+        if key not in self.contexts.proposed:
+            conflicts = self.contexts.conflicts
+            found = tuple(propose(stmt, here))
+            self.contexts.proposed[key] = found, self.contexts.conflicts > conflicts
+        else:
+            self.contexts.conflicts += self.contexts.proposed[key][1]
+        yield from self.contexts.proposed[key][0]
 
     def _take_arms(self, facts: int, part: Part, other: Part, permissions: int) -> None:
         """Say that arms of a branch equal those of another one that it equals, under the same condition.

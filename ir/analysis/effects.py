@@ -260,6 +260,9 @@ def _simple(effects: Effects) -> Effects:
     """Effects whose regions have few pieces: hulls of those that over-approximate, nothing for the others."""
 
     def hull(region: isl.Set) -> isl.Set:
+        if 1 < region.n_basic_set() <= _MAX_PIECES:  # such as even and odd columns
+            around = pb.hull(region)
+            return around if around.is_subset(region) else region
         if region.n_basic_set() <= _MAX_PIECES:
             return region
         region = region.coalesce()
