@@ -488,7 +488,8 @@ class Contexts:
             prover = self.prover
             found = self._ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
         if found is None and has_loads(cond):
-            found = self._ask(("data", facts, cond), lambda: self._truth_of_elements(f, cond), None)
+            told = self._values.put_in(facts, cond)
+            found = self._ask(("data", facts, cond), lambda: self._truth_of_elements(f, told), None)
         if found is None:
             value = self.value(facts, cond)
             if isinstance(value, Const):

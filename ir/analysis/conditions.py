@@ -22,6 +22,16 @@ def disjuncts(cond: Expr) -> Iterator[Expr]:
             yield cond
 
 
+def conjuncts(cond: Expr) -> Iterator[Expr]:
+    """The operands of a tree of `and`."""
+    match cond:
+        case Binary(op="and", lhs=a, rhs=b):
+            yield from conjuncts(a)
+            yield from conjuncts(b)
+        case _:
+            yield cond
+
+
 def arbitrary_elements(cond: Expr) -> Iterator[tuple[Load, tuple[Expr, ...]]]:
     """The elements that an assumption says to equal undef, each with conditions of which one may hold instead."""
     match cond:

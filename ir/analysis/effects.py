@@ -15,7 +15,7 @@ from typing import assert_never, cast
 import islpy as isl
 
 from ir.analysis import contents as held
-from ir.analysis.conditions import disjuncts
+from ir.analysis.conditions import conjuncts, disjuncts
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import is_defined
 from ir.floats import Floats
@@ -523,9 +523,9 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
                 others = [p for n, p in enumerate(parts) if n != k]
                 on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
                 where = _all_false(p for p in others if p not in on_data)
-                claims = [*_claims(part, on_data), *([] if on_data else _conditions(part))]
-                for key, region in claims:
-                    yield key, region.intersect_params(where)
+                for claim in conjuncts(part):  # `c or (p and q)` is `(c or p) and (c or q)`
+                    for key, region in (*_claims(claim, on_data), *(() if on_data else _conditions(claim))):
+                        yield key, region.intersect_params(where)
 
 
 def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:

@@ -288,3 +288,23 @@ def test_what_may_be_arbitrary_has_no_bounds() -> None:
         params='J: T.Buffer((8,), "int32"), C: T.Buffer((1,), "int32"), D: T.Buffer((1,), "int32")',
     )  # fmt: skip
     assert "T.max(C[0], 0)" in to_script(optimize(func).best)
+
+
+PADDED = [
+    ("int16", "int16", "A[i, j] == 0", "", "T.max(C[0], A[i, j])"),  # a bound of the sum against a known element
+    ("uint8", "int32", "A[i, j] == z", ', z: T.uint8', 'C[0] + (T.cast(A[i, j], "int32") - T.cast(z, "int32")) * 3'),
+    ("float32", "float64", "A[i, j] == z", ', z: T.float32', 'C[0] + (T.cast(A[i, j], "float64") - T.cast(z, "float64"))'),
+    ("int32", "int32", "(A[i, j] >= 0 and A[i, j] < 5)", "", 'C[0] + T.cast(A[i, j] > 7, "int32")'),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("held", "dtype", "assumed", "scalars", "step"), PADDED)
+def test_sums_over_padding_need_no_guard(held: str, dtype: str, assumed: str, scalars: str, step: str) -> None:
+    func = program(
+        f"for i, j in T.grid(4, 4):\n    T.assume({INSIDE} or {assumed})", "C[0] = 0",
+        f"for i, j in T.grid(4, 4):\n    if {INSIDE}:\n        C[0] = {step}",
+        params=f'A: T.Buffer((4, 4), "{held}"), C: T.Buffer((1,), "{dtype}"){scalars}',
+    )  # fmt: skip
+    best = optimize(func).best
+    assert guards(best) == 0, to_script(best)
+    assert_refines(func, best, np.random.default_rng(8))
