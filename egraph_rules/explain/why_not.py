@@ -89,6 +89,7 @@ def why_not(search: Searched, name: str) -> str:
     if not chosen:
         families = {*FAMILIES, *(r.family for r in known.values())}
         help = suggest(name, (*known, *families)) or f"the families are {', '.join(sorted(families))}"
+        help += "; of forms of lowering, ask loopsat.why_not(result.best, name)"
         raise RuleError("unknown-rule", f"there is no rule and no family of rules `{name}`", help=help)
     asker = _Asker(search)
     answers = sorted((asker.answer(rule) for rule in chosen), key=lambda a: a.kind.value)

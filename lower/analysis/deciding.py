@@ -25,6 +25,17 @@ def least(_: str, prices: Sequence[float]) -> int:
 
 
 _DECIDER: ContextVar[Decider] = ContextVar("decider", default=least)
+_PLACE: ContextVar[str] = ContextVar("place", default="")
+
+
+@contextmanager
+def placed(place: str) -> Generator[None]:
+    """Say of decisions meanwhile what part of the program they are about."""
+    before = _PLACE.set(place)
+    try:
+        yield
+    finally:
+        _PLACE.reset(before)
 
 
 @contextmanager
@@ -39,11 +50,12 @@ def deciding(decider: Decider) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A decision: its name, the prices of the forms, and which one was taken."""
+    """A decision: its name, the prices of the forms, which one was taken, and what part of the program it is about."""
 
     decision: str
     prices: tuple[float, ...]
     form: int
+    place: str = ""
 
     def __str__(self) -> str:
         others = [price for k, price in enumerate(self.prices) if k != self.form]
@@ -58,7 +70,7 @@ def noted() -> Generator[list[Taken]]:
 
     def noting(decision: str, prices: Sequence[float]) -> int:
         form = decider(decision, prices)
-        found.append(Taken(decision, tuple(prices), form))
+        found.append(Taken(decision, tuple(prices), form, _PLACE.get()))
         return form
 
     with deciding(noting):

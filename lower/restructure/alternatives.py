@@ -11,7 +11,7 @@ from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr, shape_vars
 from lower.analysis.components import components
-from lower.analysis.deciding import cheaper, cheapest
+from lower.analysis.deciding import cheaper, cheapest, placed
 from lower.analysis.digits import keeps_digits
 from lower.analysis.freedoms import Form
 from lower.instructions.argmax import SEARCHES, Selected, selection
@@ -119,6 +119,14 @@ class Forms(ABC):
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge], reason: str
     ) -> tuple[Node, ...]:
         """The cheapest form of a group whose loop at `level` must run in order for a `reason`, or that loop."""
+        lines = sorted({s.store.span.line for s in group if s.store.span is not None})
+        around = f" around line {lines[0]}" if lines else ""
+        with placed(f"loop {group[0].loops[level].var.name}{around}"):
+            return self._best(group, level, pending, edges, reason)
+
+    def _best(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge], reason: str
+    ) -> tuple[Node, ...]:
         versions = self._versions(group, level, pending, edges)
         if versions is not None:
             return versions
