@@ -221,7 +221,7 @@ class Forms(ABC):
         cut = split_at(group, level, self.new.position) if splits else None
         if cut is not None:
             forms.append(rescheduled(cut, level, pending, self.boxes, names, self.target, self.policy, self.new))
-        orders_found = [f for f in forms if f is not None]
+        orders_found = [f for f in forms if f is not None and not self._keeps_all_steps(f, arrays)]
         if not orders_found:
             return None
         found = orders_found[cheapest("order", {k: self._price(f) for k, f in enumerate(orders_found)})]
@@ -230,6 +230,22 @@ class Forms(ABC):
         if not orders and not self._made(found, arrays):
             return None
         return self._adopted(found, arrays, level, pending)
+
+    def _keeps_all_steps(self, nodes: tuple[Node, ...], arrays: list[Buffer]) -> bool:
+        """Whether a local has a place for each step of a loop, of open number, and is larger so than all that the
+        program has: prices assume some number of steps, and callers may have a hundred times as many."""
+        nodes, left = self._contracted(nodes, [*arrays, *self._made(nodes, arrays)])
+        inner = [*inner_statements(nodes)]
+        steps = {loop.var for n in inner for loop in n.statement.loops if loop not in n.axes}
+        own = {*self.program.func.buffers, *self.program.depth} - {*arrays, *left}
+        most = max((_open_extents(b) for b in own), default=0)
+        known = {v for b in own for e in b.shape for v in free_vars(e)}
+        for array in left:
+            places = [p for n in inner for p in n.statement.places(array)]
+            kept = [e for d, e in enumerate(array.shape) if any(free_vars(p[d]) & steps for p in places)]
+            if any(_open_extents(array) > most or not free_vars(e) <= known for e in kept if free_vars(e)):
+                return True
+        return False
 
     def _factored(self, group: list[Statement], level: int, pending: frozenset[Loop]) -> tuple[Node, ...] | None:
         """A library's factorization in place of loops, and the loops in steps where that fails, if that is cheaper."""
@@ -532,3 +548,8 @@ class Forms(ABC):
             group = [moved(s, local, array, place) if s in users else s for s in group]
             arrays.append(array)
         return group, arrays
+
+
+def _open_extents(buffer: Buffer) -> int:
+    """How many dimensions of a buffer have no number for an extent."""
+    return sum(1 for extent in buffer.shape if free_vars(extent))
