@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ir import script as T
     from ir.schedule import Schedule
     from ir.script.plain.library import assume, bound
-    from lower import compile, emit, export, form, structure
+    from lower import compile, emit, export, form, structure, why_not
     from lower.check import testing
     from lower.runtime.jit import jit
     from lower.runtime.padded_array import PaddedArray
@@ -31,7 +31,7 @@ _HOMES = {
     "ir": ("LoopsatError", "PrimFunc", "interpret", "parse"),
     "ir.schedule": ("Schedule",),
     "ir.script.plain.library": ("assume", "bound"),
-    "lower": ("compile", "emit", "export", "form", "structure"),
+    "lower": ("compile", "emit", "export", "form", "structure", "why_not"),
     "lower.runtime.searched": ("optimize",),
     "lower.runtime.jit": ("jit",),
     "lower.runtime.padded_array": ("PaddedArray",),
@@ -41,7 +41,7 @@ _MODULES = {"T": "ir.script", "testing": "lower.check.testing"}
 __all__ = [
     "LoopsatError", "PaddedArray", "PrimFunc", "Rule", "Schedule", "T", "__version__", "assume", "bound", "check_rule",
     "compile", "emit", "export", "form", "interpret", "jit", "optimize", "padding_of", "parse", "prove", "rule",
-    "simplify", "structure", "suggest_padding", "testing",
+    "simplify", "structure", "suggest_padding", "testing", "why_not",
 ]  # fmt: skip
 
 

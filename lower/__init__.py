@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from lower.runtime.artefact import export, stablehlo_text
     from lower.runtime.kernel import Kernel, compile, emit
     from lower.runtime.structure import form, structure
+    from lower.runtime.why_not import why_not
 
 _HOMES = {
     "artefact": ("export", "stablehlo_text"),
     "kernel": ("Kernel", "compile", "emit"),
     "structure": ("form", "structure"),
+    "why_not": ("why_not",),
 }
 
-__all__ = ["Kernel", "compile", "emit", "export", "form", "stablehlo_text", "structure"]
+__all__ = ["Kernel", "compile", "emit", "export", "form", "stablehlo_text", "structure", "why_not"]
 
 
 def __getattr__(name: str) -> Any:

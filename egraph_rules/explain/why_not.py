@@ -88,7 +88,8 @@ def why_not(search: Searched, name: str) -> str:
     chosen = [known[name]] if name in known else [r for r in known.values() if r.family == name]
     if not chosen:
         families = {*FAMILIES, *(r.family for r in known.values())}
-        help = suggest(name, (*known, *families)) or f"the families are {', '.join(sorted(families))}"
+        listed = f"the families are {', '.join(sorted(families))}; forms of lowering are those of `loopsat.why_not`"
+        help = suggest(name, (*known, *families)) or listed
         raise RuleError("unknown-rule", f"there is no rule and no family of rules `{name}`", help=help)
     asker = _Asker(search)
     answers = sorted((asker.answer(rule) for rule in chosen), key=lambda a: a.kind.value)

@@ -25,6 +25,17 @@ def least(_: str, prices: Sequence[float]) -> int:
 
 
 _DECIDER: ContextVar[Decider] = ContextVar("decider", default=least)
+_PLACE: ContextVar[str] = ContextVar("place", default="")
+
+
+@contextmanager
+def placed(place: str) -> Generator[None]:
+    """Say of decisions meanwhile what part of the program they are about."""
+    before = _PLACE.set(place)
+    try:
+        yield
+    finally:
+        _PLACE.reset(before)
 
 
 @contextmanager
@@ -39,30 +50,36 @@ def deciding(decider: Decider) -> Generator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A decision: its name, the prices of the forms, and which one was taken."""
+    """A decision: its name, the prices of the forms, which one was taken, what part of the program it is about, and
+    what the forms are called, where they have names."""
 
     decision: str
     prices: tuple[float, ...]
     form: int
+    place: str = ""
+    ways: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         others = [price for k, price in enumerate(self.prices) if k != self.form]
-        return f"{self.decision}: price {self.prices[self.form]:,.0f} in place of {min(others):,.0f}"
+        what = f"{self.decision} ({self.ways[self.form]})" if self.ways else self.decision
+        return f"{what}: price {self.prices[self.form]:,.0f} in place of {min(others):,.0f}"
+
+
+_NOTES: ContextVar[list[Taken] | None] = ContextVar("notes", default=None)
 
 
 @contextmanager
 def noted() -> Generator[list[Taken]]:
     """Note the decisions that are taken meanwhile."""
     found: list[Taken] = []
-    decider = _DECIDER.get()
-
-    def noting(decision: str, prices: Sequence[float]) -> int:
-        form = decider(decision, prices)
-        found.append(Taken(decision, tuple(prices), form))
-        return form
-
-    with deciding(noting):
+    before = _NOTES.get()
+    token = _NOTES.set(found)
+    try:
         yield found
+    finally:
+        _NOTES.reset(token)
+        if before is not None:
+            before += found
 
 
 def cheapest(decision: str, prices: Mapping[_Form, float]) -> _Form:
@@ -70,7 +87,12 @@ def cheapest(decision: str, prices: Mapping[_Form, float]) -> _Form:
     forms = [form for form, price in prices.items() if not isinf(price)] or list(prices)
     if len(forms) == 1:
         return forms[0]
-    return forms[_DECIDER.get()(decision, [prices[form] for form in forms])]
+    listed = tuple(prices[form] for form in forms)
+    taken, notes = _DECIDER.get()(decision, listed), _NOTES.get()
+    if notes is not None:
+        ways = tuple(form for form in forms if isinstance(form, str))
+        notes.append(Taken(decision, listed, taken, _PLACE.get(), ways if len(ways) == len(forms) else ()))
+    return forms[taken]
 
 
 def cheaper(decision: str, new: float, old: float) -> bool:

@@ -183,7 +183,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     explain.add_argument("--target", choices=sorted(TARGETS), default="cpu", help="what the cost is for (default: cpu)")
     _add_floats_options(explain)
     explain.add_argument(
-        "--why-not", metavar="RULE", help="say instead why a rule, or a family of rules, did not contribute"
+        "--why-not",
+        metavar="RULE",
+        help="say instead why a rule, a form of lowering or a family of them did not contribute",
     )
     _add_rule_options(explain)
     bench = commands.add_parser("bench", help="time the kernels of a file, as written and optimized")

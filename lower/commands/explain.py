@@ -7,7 +7,10 @@ import argparse
 from rich.console import Console
 from rich.syntax import Syntax
 
+from egraph_rules import Result
+from egraph_rules.cost.target import Target
 from egraph_rules.explain.derivation import Step
+from ir.floats import Floats
 from ir.semantics.verify import verify
 from lower.commands.cli import floats_of, load_kernel
 from lower.commands.console import console as page_console
@@ -17,6 +20,7 @@ from lower.price.search import optimize_function
 from lower.restructure.pipeline import structure_steps
 from lower.runtime.calibration import price_line, stored
 from lower.runtime.switches import switched_off
+from lower.runtime.why_not import forms_named, why_not
 
 
 def run(options: argparse.Namespace) -> None:
@@ -35,9 +39,7 @@ def run(options: argparse.Namespace) -> None:
         result = optimize_function(func, prices.target, floats=floats, without=off.rules, off=off.forms)
     console = page_console()
     if options.why_not is not None:
-        with waiting("searching for what is missing"):
-            answer = result.why_not(options.why_not)
-        console.print(answer, markup=False)
+        console.print(_why_not(options, result, prices.target, floats, off.names), markup=False)
         return
     with waiting("working out the steps"):
         steps = result.derivation()
@@ -59,6 +61,18 @@ def run(options: argparse.Namespace) -> None:
     console.print(f"\nhow it will run: {count} of lowering", markup=False)
     for number, step in enumerate(passes, len(steps) + 1):
         _show(console, number, step)
+
+
+def _why_not(
+    options: argparse.Namespace, result: Result, target: Target, floats: Floats, without: tuple[str, ...]
+) -> str:
+    """Why a rule of the search, or a form of lowering, did not contribute."""
+    name = options.why_not
+    if forms_named(name):
+        with waiting("lowering with and without it"):
+            return why_not(result.best, name, target, floats=floats, without=without, verify=False)
+    with waiting("searching for what is missing"):
+        return result.why_not(name)
 
 
 def _show(console: Console, number: int, step: Step) -> None:

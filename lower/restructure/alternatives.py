@@ -16,7 +16,7 @@ from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
 from ir.traverse import free_vars, map_expr, shape_vars
 from lower.analysis.components import components, edges_within
-from lower.analysis.deciding import cheaper, cheapest
+from lower.analysis.deciding import cheaper, cheapest, placed
 from lower.analysis.digits import keeps_digits
 from lower.analysis.freedoms import Form
 from lower.instructions.argmax import SEARCHES, Selected, selection
@@ -138,6 +138,14 @@ class Forms(ABC):
         self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge], reason: str
     ) -> tuple[Node, ...]:
         """The cheapest form of a group whose loop at `level` must run in order for a `reason`, or that loop."""
+        lines = sorted({s.store.span.line for s in group if s.store.span is not None})
+        around = f" around line {lines[0]}" if lines else ""
+        with placed(f"loop {group[0].loops[level].var.name}{around}"):
+            return self._best(group, level, pending, edges, reason)
+
+    def _best(
+        self, group: list[Statement], level: int, pending: frozenset[Loop], edges: list[Edge], reason: str
+    ) -> tuple[Node, ...]:
         versions = self._versions(group, level, pending, edges)
         if versions is not None:
             return versions
@@ -152,8 +160,12 @@ class Forms(ABC):
         else:
             self.program.restore(kept)
             found += self._selected(group, level, pending, loop)
-        best = found[cheapest(f"form of the loop over {loop.loop.var.name}", {k: a.price for k, a in enumerate(found)})]
-        nodes = best.adopt()
+        named = {
+            a.name if k == 0 else f"{a.name} {k + 1}": a
+            for name in dict.fromkeys(a.name for a in found)
+            for k, a in enumerate(a for a in found if a.name == name)
+        }
+        nodes = named[cheapest("form of a loop", {name: a.price for name, a in named.items()})].adopt()
         return self._flattened(group, level, pending, nodes) or nodes
 
     def proposals(self) -> Sequence[Propose]:
@@ -242,8 +254,26 @@ class Forms(ABC):
         cut = split_at(group, level, self.new.position) if self.policy.takes(SPLITTING_AT_STEPS) else None
         for name, statements in (("another order", group), ("split at steps", cut)):
             found = None if statements is None else self._rescheduled(statements, level, pending)
-            if found is not None and (orders or self._made(found, arrays)):
+            if found is None or self._keeps_all_steps(found, arrays):
+                continue
+            if orders or self._made(found, arrays):
                 yield Alternative(name, self._price(found), partial(self._adopted, found, arrays, level, pending))
+
+    def _keeps_all_steps(self, nodes: tuple[Node, ...], arrays: list[Buffer]) -> bool:
+        """Whether a local has a place for each step of a loop, of open number, and is larger so than all that the
+        program has: prices assume some number of steps, and callers may have a hundred times as many."""
+        nodes, left = self._contracted(nodes, [*arrays, *self._made(nodes, arrays)])
+        inner = [*inner_statements(nodes)]
+        steps = {loop.var for n in inner for loop in n.statement.loops if loop not in n.axes}
+        own = {*self.program.func.buffers, *self.program.depth} - {*arrays, *left}
+        most = max((_open_extents(b) for b in own), default=0)
+        known = {v for b in own for e in b.shape for v in free_vars(e)}
+        for array in left:
+            places = [p for n in inner for p in n.statement.places(array)]
+            kept = [e for d, e in enumerate(array.shape) if any(free_vars(p[d]) & steps for p in places)]
+            if any(_open_extents(array) > most or not free_vars(e) <= known for e in kept if free_vars(e)):
+                return True
+        return False
 
     def _rescheduled(
         self, group: list[Statement], level: int, pending: frozenset[Loop], *, blocks: bool = True
@@ -558,3 +588,8 @@ class Forms(ABC):
             group = [moved(s, local, array, place) if s in users else s for s in group]
             arrays.append(array)
         return group, arrays
+
+
+def _open_extents(buffer: Buffer) -> int:
+    """How many dimensions of a buffer have no number for an extent."""
+    return sum(1 for extent in buffer.shape if free_vars(extent))

@@ -65,12 +65,12 @@ PROGRAMS: dict[str, tuple[str, str, set[str]]] = {
     "a running sum that decays": (
         'X: T.Buffer((40,), "float32"), Y: T.Buffer((40,), "float32")',
         "Y[0] = X[0]\nfor i in range(1, 40):\n    Y[i] = 0.5 * Y[i - 1] + X[i]",
-        {"scan", "form of the loop over i"},
+        {"scan", "form of a loop"},
     ),
     "the place of the largest": (
         'X: T.Buffer((9,), "float32"), Y: T.Buffer((1,), "float32"), P: T.Buffer((1,), "int32")',
         "Y[0] = X[0]\nP[0] = 0\nfor i in range(9):\n    if X[i] > Y[0]:\n        Y[0] = X[i]\n        P[0] = i",
-        {"form of the loop over i"},
+        {"form of a loop"},
     ),
     "a chain of products": (
         'A: T.Buffer((5, 6), "float32"), B: T.Buffer((6, 7), "float32"), x: T.Buffer((7,)), y: T.Buffer((5,))',
@@ -105,7 +105,7 @@ for i in range(5):
         'A: T.Buffer((5,), "int32"), B: T.Buffer((6,), "int32"), D: T.Buffer((6, 7), "int32")',
         """for i, j in T.grid(5, 6):
     D[i + 1, j + 1] = T.min(T.min(D[i, j + 1], D[i + 1, j]) + 1, D[i, j] + T.if_then_else(A[i] == B[j], 0, 1))""",
-        {"form of the loop over i"},
+        {"form of a loop"},
     ),
     "a variance": (
         'X: T.Buffer((4, 9), "float32"), V: T.Buffer((4,), "float32"), Z: T.Buffer((4, 9), "float32")',

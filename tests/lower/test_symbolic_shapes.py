@@ -276,3 +276,34 @@ def f(n: T.int32, m: T.int32, A: T.Buffer((n - 1, n + 1), "int32"), Z: T.Buffer(
         A, Z = np.ones((n - 1, n + 1), np.int32), np.arange(n, dtype=np.int32)
         (want,) = interpret(func, n, m, A.copy(), Z)
         np.testing.assert_array_equal(np.asarray(kernel(n, m, A, Z)[0]), want)
+
+
+HALF_STEPS = """
+@T.prim_func
+def f(u: T.Buffer((n, n), "float32"), n: T.int32, steps: T.int32):
+    p = T.alloc_buffer((n, n), "float32")
+    q = T.alloc_buffer((n, n), "float32")
+    for t in T.serial(steps):
+        for i in T.serial(n):
+            p[i, 0] = 0.0
+            q[i, 0] = u[i, 0]
+            for j in T.serial(1, n):
+                p[i, j] = 0.5 / (p[i, j - 1] + 2.0)
+                q[i, j] = (u[i, j] + q[i, j - 1]) / (p[i, j - 1] + 2.0)
+        for i in T.serial(n):
+            for s in T.serial(n - 1):
+                u[i, n - 2 - s] = p[i, n - 2 - s] * u[i, n - 1 - s] + q[i, n - 2 - s]
+"""
+
+
+def test_no_local_has_a_place_for_each_of_an_open_number_of_steps() -> None:
+    kernel = compile(parse(HALF_STEPS).funcs[0])
+    u = np.ones((20, 20), np.float32)
+    few, many = (
+        kernel.lower(u, 20, steps).compile().memory_analysis().temp_size_in_bytes  # pyright: ignore
+        for steps in (4, 400)
+    )
+    assert few == many
+    (found,) = kernel(u, 20, 3)
+    (wanted,) = interpret(parse(HALF_STEPS).funcs[0], u, 20, 3)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
