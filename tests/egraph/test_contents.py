@@ -293,7 +293,8 @@ def test_what_may_be_arbitrary_has_no_bounds() -> None:
 PADDED = [
     ("int16", "int16", "A[i, j] == 0", "", "T.max(C[0], A[i, j])"),  # a bound of the sum against a known element
     ("uint8", "int32", "A[i, j] == z", ', z: T.uint8', 'C[0] + (T.cast(A[i, j], "int32") - T.cast(z, "int32")) * 3'),
-    ("float32", "float64", "A[i, j] == z", ', z: T.float32', 'C[0] + (T.cast(A[i, j], "float64") - T.cast(z, "float64"))'),
+    ("float32", "float64", "A[i, j] == z", ', z: T.float32',
+     'C[0] + (T.cast(A[i, j], "float64") - T.cast(z, "float64"))'),
     ("int32", "int32", "(A[i, j] >= 0 and A[i, j] < 5)", "", 'C[0] + T.cast(A[i, j] > 7, "int32")'),
 ]  # fmt: skip
 
