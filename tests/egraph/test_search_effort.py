@@ -88,6 +88,7 @@ def test_accumulators_are_known_in_first_iterations_in_one_piece(contexts: Conte
     facts, nest = after(contexts, text)
     inside, _ = contexts.loop(facts, NO_PERMISSION, cast(For, nest))
     (region,) = (r for (_, v), r in contexts.facts(inside).known.items() if v.same(const(0, v.dtype)))
+    region = region.intersect_params(contexts.facts(inside).domain).coalesce()
     assert region.n_basic_set() == 1
     is_first = presburger.symbol(cast(For, nest).var.name).eq_set(presburger.number(0))
     assert not region.intersect_params(is_first).is_empty()
