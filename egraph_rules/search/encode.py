@@ -274,6 +274,7 @@ class Expander:
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
     _settling: dict[str, Callable[[Stmt, Stmt], bool]] = field(init=False)
     _speculating: frozenset[str] = field(init=False)
+    _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
 
@@ -281,6 +282,7 @@ class Expander:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
         self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
         self._speculating = frozenset(r.name for r in self.rules if r.speculates)
+        self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
 
@@ -364,6 +366,8 @@ class Expander:
             self.names.setdefault((facts, part.number), part.name)
         if self.contexts.only_writes_dead(facts, permissions, part.stmt):
             self.tables["only_writes_dead"].append(key)
+            if self._drops_dead:
+                return
         if level == 0 and self._propose(facts, part, permissions):
             return
         match part.stmt:
@@ -413,7 +417,8 @@ class Expander:
                     if name in self._speculating and isinstance(part.stmt, If) and isinstance(other.stmt, If):
                         self._take_arms(facts, part, other, permissions)
                     self.expand(facts, other, permissions)
-                    settled = settled or (name in self._settling and self._settling[name](part.stmt, other.stmt))
+                    settled |= other.number == 0  # nothing is better than nothing
+                    settled |= name in self._settling and self._settling[name](part.stmt, other.stmt)
         return settled
 
     def _said(self, name: str, propose: Proposal, stmt: Stmt, here: Here) -> Iterator[Stmt]:

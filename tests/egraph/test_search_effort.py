@@ -1,0 +1,169 @@
+"""What a search does not look at, since nothing can come of it: counted in places, terms and steps, not in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import cast
+
+import pytest
+
+from egraph_rules import optimize
+from egraph_rules.contexts.context import NO_PERMISSION, Contexts
+from egraph_rules.contexts.facts import Priority
+from egraph_rules.contexts.spoiling import of_use
+from egraph_rules.cost.whole import ranked
+from ir import PrimFunc, parse
+from ir.analysis.effects import EffectAnalysis, LoopSets, steady_buffers, stored_places
+from ir.nodes import Alloc, For, If, Seq, Stmt, const
+from ir.presburger import sets as presburger
+from ir.traverse import walk
+
+PARAMS = """
+A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((8, 8), "int32"), i: T.int32, n: T.int32
+""".strip()
+
+
+def body(text: str) -> Stmt:
+    lines = "".join(f"    {line}\n" for line in text.strip("\n").split("\n"))
+    return parse(f"@T.prim_func\ndef f({PARAMS}):\n{lines}").funcs[0].body
+
+
+@pytest.fixture
+def contexts() -> Contexts:
+    return Contexts(EffectAnalysis())
+
+
+def after(contexts: Contexts, text: str, priority: Priority = Priority.FACTS) -> tuple[int, Stmt]:
+    """Facts before the last of some statements, and that one."""
+    guard = cast(If, body("if 0 <= i and i < 8:\n    A[i] = 0")).cond
+    facts = contexts.root(presburger.condition(guard).may, priority)
+    first, second = cast(Seq, body(text)).stmts
+    return contexts.sequence(facts, NO_PERMISSION, first, second)[0], second
+
+
+@pytest.mark.parametrize(
+    ("text", "worth"),
+    [
+        ("A[0] = 1\nB[i] = B[i] + A[i]", True),  # A may hold what adds nothing
+        ("C[0, 0] = 1\nB[i] = B[i] + A[i]", False),
+        ("C[0, 0] = 1\nB[i] = A[i]", False),
+        ("B[i] = 7\nB[i] = 7", True),
+        ("A[i] = 7\nB[i] = 7", False),  # a number: of B nothing is known
+        ("C[0, 0] = 1\nB[i] = B[i] + A[i] * n", True),  # n may be 0
+        ("C[0, 0] = 1\nB[i] = B[i] + T.if_then_else(n > 3, A[i], 0)", True),
+        ("C[0, 0] = 1\nB[i] = T.max(B[i], 0)", True),
+    ],
+)
+def test_only_what_may_write_what_is_there_is_asked(contexts: Contexts, text: str, worth: bool) -> None:
+    facts, stmt = after(contexts, text)
+    assert contexts.may_do_nothing(facts, NO_PERMISSION, stmt) is worth
+
+
+def test_what_may_write_dead_elements_is_asked(contexts: Contexts) -> None:
+    root = contexts.root(presburger.always(), Priority.FACTS)
+    local = cast(Alloc, body('L = T.alloc_buffer((8,), "int32")\nfor k in range(8):\n    L[k] = A[k]\nB[0] = L[3]'))
+    facts, permissions = contexts.alloc(root, NO_PERMISSION, local)
+    first, second = cast(Seq, local.body).stmts
+    dead = contexts.sequence(facts, permissions, first, second)[1]
+    assert contexts.may_do_nothing(facts, dead, first)
+    assert not contexts.only_writes_dead(facts, dead, first)
+    assert not contexts.may_do_nothing(facts, NO_PERMISSION, first)
+
+
+def loop(text: str) -> For:
+    return cast(For, body(text))
+
+
+def test_an_accumulator_is_steady_in_loops_that_do_not_name_it() -> None:
+    nest = loop("for p in range(8):\n    for k in range(8):\n        if k + p < n:\n            B[p] = B[p] + A[k]")
+    (buffer,) = stored_places(nest.body)
+    assert steady_buffers(cast(For, nest.body)) == {buffer}
+    assert not steady_buffers(nest)
+    moving = loop("for k in range(7):\n    B[i] = B[i] + B[k]")
+    assert set(stored_places(moving)) == {buffer} and not steady_buffers(moving)
+
+
+def test_accumulators_are_known_in_first_iterations_in_one_piece(contexts: Contexts) -> None:
+    text = "B[i] = 0\nfor k in range(4):\n    if 2 <= k + i:\n        B[i] = B[i] + A[k]"
+    facts, nest = after(contexts, text)
+    inside, _ = contexts.loop(facts, NO_PERMISSION, cast(For, nest))
+    (region,) = (r for (_, v), r in contexts.facts(inside).known.items() if v.same(const(0, v.dtype)))
+    region = region.intersect_params(contexts.facts(inside).domain).coalesce()
+    assert region.n_basic_set() == 1
+    is_first = presburger.symbol(cast(For, nest).var.name).eq_set(presburger.number(0))
+    assert not region.intersect_params(is_first).is_empty()
+    assert region.intersect_params(is_first.complement()).is_empty()
+
+
+def test_permissions_on_elements_that_stay_live_are_left_out() -> None:
+    nest = loop("for k in range(4):\n    B[i] = B[i] + A[k]")
+    (buffer,) = stored_places(nest.body)
+    inside = LoopSets.of(nest).may
+    assert of_use({buffer: presburger.whole(1)}, nest.body, inside) == {}
+    assert set(of_use({buffer: presburger.nothing(1)}, nest.body, inside)) == {buffer}
+    moving = loop("for k in range(4):\n    for p in range(4):\n        B[p] = A[k]")
+    assert set(of_use({buffer: presburger.whole(1)}, moving.body, inside)) == {buffer}
+
+
+LAYERS = """
+@T.prim_func
+def f(X: T.Buffer((2, 6, 6, 4), "float32"), W: T.Buffer((6, 6, 3, 3), "float32"), P: T.Buffer((2, 3, 3, 4), "float32")):
+    C = T.alloc_buffer((2, 6, 6, 4), "float32")
+    R = T.alloc_buffer((2, 6, 6, 4), "float32")
+    for ko, y, x, ki in T.grid(2, 6, 6, 4):
+        if 4 * ko + ki < 6:
+            C[ko, y, x, ki] = 0.0
+            for co, dy, dx, ci in T.grid(2, 3, 3, 4):
+                if 4 * co + ci < 6 and 1 <= y + dy and y + dy < 7 and 1 <= x + dx and x + dx < 7:
+                    C[ko, y, x, ki] = C[ko, y, x, ki] + X[co, y + dy - 1, x + dx - 1, ci] * W[4 * ko + ki, 4 * co + ci, dy, dx]
+    for ko, y, x, ki in T.grid(2, 6, 6, 4):
+        if 4 * ko + ki < 6:
+            R[ko, y, x, ki] = T.max(C[ko, y, x, ki], 0.0)
+    for ko, y, x, ki in T.grid(2, 3, 3, 4):
+        if 4 * ko + ki < 6:
+            P[ko, y, x, ki] = T.max(
+                T.max(R[ko, 2 * y, 2 * x, ki], R[ko, 2 * y, 2 * x + 1, ki]),
+                T.max(R[ko, 2 * y + 1, 2 * x, ki], R[ko, 2 * y + 1, 2 * x + 1, ki]))
+"""  # noqa: E501
+
+
+def test_a_blocked_layer_with_tails_is_searched_to_its_end() -> None:
+    report = optimize(parse(LAYERS).funcs[0]).report
+    assert report.stopped.startswith("saturated")
+    assert report.work < 4_500_000
+
+
+GUARDS = """
+@T.prim_func
+def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i in range(100):
+{guards}
+"""
+
+
+def test_nested_guards_take_work_in_proportion() -> None:
+    def work(depth: int) -> int:
+        lines = [f"{'    ' * (k + 2)}if i < {100 - k}:" for k in range(depth)]
+        lines.append(f"{'    ' * (depth + 2)}B[i] = A[i]")
+        result = optimize(parse(GUARDS.format(guards="\n".join(lines))).funcs[0])
+        assert not any(isinstance(s, If) for s in walk(result.best.body))
+        return result.report.work
+
+    assert work(24) < 6 * work(8)  # three times the guards
+
+
+def test_programs_that_differ_by_a_loop_are_priced_as_a_whole_once() -> None:
+    texts = [f"@T.prim_func\ndef f(A: T.Buffer((1,), 'int32')):\n    A[0] = {k}\n" for k in range(5)]
+    funcs = [parse(text).funcs[0] for text in texts]
+    bodies = [f.body for f in funcs]
+    asked: list[Stmt] = []
+
+    def whole(priced: PrimFunc) -> float:
+        asked.append(priced.body)
+        return 1000.0 - 100 * bodies.index(priced.body)
+
+    costs = [100.0, 105.0, 105.0, 120.0]
+    found = list(zip(costs, bodies, strict=False))
+    ranking = ranked(found, (200.0, bodies[4]), lambda b: replace(funcs[0], body=b), whole)
+    assert asked == [bodies[0], bodies[3], bodies[4]]
+    assert ranking.programs[0][1] == bodies[4]
