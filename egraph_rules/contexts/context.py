@@ -22,7 +22,7 @@ import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
-from egraph_rules.contexts.elements import assured, elements, told
+from egraph_rules.contexts.elements import elements, told
 from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
@@ -30,6 +30,7 @@ from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
+from egraph_rules.contexts.truths import Prover, Truths
 from egraph_rules.contexts.values import Value, Values
 from ir.analysis import contents as held
 from ir.analysis import effects as fx
@@ -58,8 +59,6 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import bound_to
 from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, walk
-
-Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
 
 
 class Contexts:
@@ -93,6 +92,7 @@ class Contexts:
         self._values = Values(self, floats)
         self._ranges = Ranges(self, floats)
         self._faults = Faults(self, self._values)
+        self._truths = Truths(self, self._values, self._ranges)
         self.prover = prover
         self.operations = operations
         self._facts: list[Facts] = []
@@ -123,6 +123,10 @@ class Contexts:
     def facts(self, number: int) -> Facts:
         """What an id of facts stands for."""
         return self._facts[number]
+
+    def place(self, facts: int) -> int:
+        """The first facts with the same domain: what follows from that alone is asked once for all of them."""
+        return self._domain_of[facts]
 
     def trips(self, number: int) -> tuple[Trip, ...]:
         """The loops around a place, by the id of its facts."""
@@ -459,7 +463,8 @@ class Contexts:
 
     # Questions ------------------------------------------------------------------------------------------------------
 
-    def _ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
+    def ask(self, key: Hashable, question: Callable[[], object], otherwise: object) -> object:
+        """The answer to a question, asked once and within the budget; `otherwise` where there is none by then."""
         if key not in self._answers:
             if self.over():
                 return otherwise
@@ -469,50 +474,12 @@ class Contexts:
 
     def truth(self, facts: int, cond: Expr) -> bool | None:
         """Whether a condition always (True) or never (False) holds; None when neither is proven."""
-
-        f = self._facts[facts]
-        for known, value in f.conditions:
-            if known.same(cond):
-                return value
-
-        def prove() -> bool | str | None:
-            holds = pb.condition(cond)
-            if f.domain.is_subset(holds.must):
-                return True
-            if f.domain.is_disjoint(holds.may):
-                return False
-            return "depends" if holds.exact and not f.conditions else None
-
-        found = self._ask(("truth", self._domain_of[facts], bool(f.conditions), cond), prove, None)
-        if found is None and self.prover is not None:
-            prover = self.prover
-            found = self._ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
-        if found is None and has_loads(cond):
-            told = self._values.put_in(facts, cond)
-            found = self._ask(("data", facts, cond), lambda: self._truth_of_elements(f, told), None)
-        if found is None:
-            value = self.value(facts, cond)
-            if isinstance(value, Const):
-                return bool(value.value)
-            return self._ranges.compared(facts, cond)
-        return found if isinstance(found, bool) else None
-
-    def _truth_of_elements(self, f: Facts, cond: Expr) -> bool | None:
-        """Whether a condition follows from what is known of the elements that it reads."""
-        if assured(f, cond):
-            return True
-        known = elements(f, (cond,))
-        if known is None:
-            return None
-        holds, values = pb.condition(known.named(cond)), f.domain.intersect(known.values)
-        if values.is_empty():
-            return None
-        return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
+        return self._truths.of(facts, cond)
 
     def constant(self, facts: int, expr: Expr) -> int | None:
         """The one value that an integer expression has, if it has only one."""
         if isinstance(expr, Var):
-            value = self._pinned(self._domain_of[facts]).get(expr.name)
+            value = self._pinned(self.place(facts)).get(expr.name)
             return value if value is not None and expr.dtype.min <= value <= expr.dtype.max else None
 
         def prove() -> int | None:
@@ -528,11 +495,11 @@ class Contexts:
             value = low[1][0]
             return value if expr.dtype.min <= value <= expr.dtype.max else None  # computing it is a fault
 
-        return cast("int | None", self._ask(("constant", self._domain_of[facts], expr), prove, None))
+        return cast("int | None", self.ask(("constant", self.place(facts), expr), prove, None))
 
     def _pinned(self, facts: int) -> Mapping[str, int]:
         """The variables that have one value only, and which."""
-        found = self._ask(("pinned", facts), lambda: pb.pinned(self._facts[facts].domain), {})
+        found = self.ask(("pinned", facts), lambda: pb.pinned(self._facts[facts].domain), {})
         return cast("Mapping[str, int]", found)
 
     def bound(self, facts: int, var: Var) -> Expr | None:
@@ -553,7 +520,7 @@ class Contexts:
             found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
             return next((v for v in found if v is not None), None)
 
-        return cast("Expr | None", self._ask(("contents", facts, buffer, indices), prove, None))
+        return cast("Expr | None", self.ask(("contents", facts, buffer, indices), prove, None))
 
     def _values_of(self, facts: int, buffer: Buffer) -> Sequence[tuple[Expr, isl.Set]]:
         """What is known of the values that a buffer holds, and where."""
@@ -583,14 +550,14 @@ class Contexts:
             values = f.domain if known is None else f.domain.intersect(known.values)
             return spot is not None and spot.intersect_params(values).is_subset(pb.box(buffer.shape))
 
-        where = ("data", facts) if on_data else self._domain_of[facts]
-        return bool(self._ask(("bounds", where, buffer, indices), prove, False))
+        where = ("data", facts) if on_data else self.place(facts)
+        return bool(self.ask(("bounds", where, buffer, indices), prove, False))
 
     def is_defined(self, facts: int, load: Load) -> bool:
         """Whether an element is defined: its buffer holds nothing else, or something is known to hold of it."""
         if load.buffer in self._defined and self.in_bounds(facts, load.buffer, load.indices):
             return True
-        known = self._ask(("told", facts, load), lambda: self._is_told(self._facts[facts], load), False)
+        known = self.ask(("told", facts, load), lambda: self._is_told(self._facts[facts], load), False)
         return bool(known)
 
     @staticmethod
@@ -617,7 +584,7 @@ class Contexts:
             domain = self._facts[facts].domain
             return all(r.intersect_params(domain).is_disjoint(live[b]) for b, r in written.items())
 
-        return bool(self._ask(("dead", facts, permissions, self.identity(stmt)), prove, False))
+        return bool(self.ask(("dead", facts, permissions, self.identity(stmt)), prove, False))
 
     def writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether a statement may write anything that may hold anything afterwards."""
@@ -628,7 +595,7 @@ class Contexts:
             domain = self._facts[facts].domain
             return not all(r.intersect_params(domain).is_subset(live[b]) for b, r in written.items())
 
-        return bool(written) and bool(self._ask(("some dead", facts, permissions, self.identity(stmt)), prove, True))
+        return bool(written) and bool(self.ask(("some dead", facts, permissions, self.identity(stmt)), prove, True))
 
     def may_do_nothing(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether it is worth to ask if a statement does nothing; a "no" proves nothing."""
@@ -682,8 +649,8 @@ class Contexts:
                     domain = domain.intersect(pb.within(pb.symbol(var.name), var.dtype))
             return domain.is_subset(pb.within(pa, expr.dtype))
 
-        where = ("data", facts) if has_loads(expr) else self._domain_of[facts]
-        return bool(self._ask(("fits", where, expr), prove, False))
+        where = ("data", facts) if has_loads(expr) else self.place(facts)
+        return bool(self.ask(("fits", where, expr), prove, False))
 
 
 def _union(one: isl.Set, other: isl.Set | None) -> isl.Set:

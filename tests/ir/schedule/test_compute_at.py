@@ -661,7 +661,7 @@ def test_random_producers(program: Staged, data: st.DataObject) -> None:
     try:
         sch.compute_at("P", data.draw(st.sampled_from(program.consumer_loops)))
     except ScheduleError as error:
-        assert error.code in ("not-an-ancestor-of-consumer", "input-changes", "carried"), str(error)
+        assert error.code in ("not-an-ancestor-of-consumer", "input-changes", "carried", "budget"), str(error)
         return
     assert_refines(program.func, sch.func, RNG(0), exact=True)
 

@@ -1,0 +1,85 @@
+"""Whether conditions hold: by the sets that variables are in, by a second prover, by what elements hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from egraph_rules.contexts.elements import assured, elements
+from egraph_rules.contexts.facts import Facts
+from egraph_rules.contexts.ranges import Ranges
+from egraph_rules.contexts.values import Values
+from ir.nodes import Const, Expr
+from ir.presburger import sets as pb
+from ir.traverse import has_loads
+
+if TYPE_CHECKING:
+    from egraph_rules.contexts.context import Contexts
+
+Prover = Callable[[Expr, Iterable[tuple[Expr, bool]]], "bool | None"]
+
+# What an element holds may hang on a condition on elements, and what those hold on another: a chain of stages, each
+# of which keeps what it finds under a condition, has no end to them.
+_MOST_NESTED = 2
+
+
+class Truths:
+    """The conditions of one search."""
+
+    def __init__(self, contexts: Contexts, values: Values, ranges: Ranges) -> None:
+        self._contexts = contexts
+        self._values = values
+        self._ranges = ranges
+        self._nested = 0  # conditions on elements that are asked about for the sake of others
+
+    def of(self, facts: int, cond: Expr) -> bool | None:
+        """Whether a condition always (True) or never (False) holds; None when neither is proven."""
+        contexts = self._contexts
+        f = contexts.facts(facts)
+        for known, value in f.conditions:
+            if known.same(cond):
+                return value
+        key = ("truth", contexts.place(facts), bool(f.conditions), cond)
+        found = contexts.ask(key, lambda: _by_sets(f, cond), None)
+        prover = contexts.prover
+        if found is None and prover is not None:
+            found = contexts.ask(("prover", f.assumed, cond), lambda: prover(cond, f.assumed), None)
+        if found is None and has_loads(cond):
+            deep = self._nested >= _MOST_NESTED
+            told = cond if deep else self._with_elements(facts, cond)
+            found = contexts.ask(("data", facts, cond, deep), lambda: _by_elements(f, told), None)
+        if found is None:
+            value = contexts.value(facts, cond)
+            return bool(value.value) if isinstance(value, Const) else self._ranges.compared(facts, cond)
+        return found if isinstance(found, bool) else None
+
+    def _with_elements(self, facts: int, cond: Expr) -> Expr:
+        """A condition with what elements hold put in."""
+        self._nested += 1
+        try:
+            return self._values.put_in(facts, cond)
+        finally:
+            self._nested -= 1
+
+
+def _by_sets(f: Facts, cond: Expr) -> bool | str | None:
+    """Whether a condition follows from the sets that variables are in; "depends" where that is known to be open."""
+    holds = pb.condition(cond)
+    if f.domain.is_subset(holds.must):
+        return True
+    if f.domain.is_disjoint(holds.may):
+        return False
+    return "depends" if holds.exact and not f.conditions else None
+
+
+def _by_elements(f: Facts, cond: Expr) -> bool | None:
+    """Whether a condition follows from what is known of the elements that it reads."""
+    if assured(f, cond):
+        return True
+    known = elements(f, (cond,))
+    if known is None:
+        return None
+    holds, values = pb.condition(known.named(cond)), f.domain.intersect(known.values)
+    if values.is_empty():
+        return None
+    return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
