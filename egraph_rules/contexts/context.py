@@ -25,6 +25,7 @@ from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
 from egraph_rules.contexts.elements import elements, told
 from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
+from egraph_rules.contexts.handed import counted, handed
 from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
@@ -325,6 +326,7 @@ class Contexts:
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
             still_held(self, f, loop.body, domain),
+            handed(f, loop, body, self._defined),
         )
         defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
         if defined and self._defines(f, loop.body, domain):
@@ -382,6 +384,7 @@ class Contexts:
             fx.after(f.known, done),
             self.effects.bounded(f.known, stmt, f.domain),
             still_held(self, f, stmt, f.domain),
+            counted(f, stmt, self._defined),
             self._stored_number(facts, stmt),
         )
         followed = {b: r for b, r in done.must.items() if b not in self._defined and b.dtype is not DType.BOOL}

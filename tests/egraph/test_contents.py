@@ -309,3 +309,65 @@ def test_sums_over_padding_need_no_guard(held: str, dtype: str, assumed: str, sc
     best = optimize(func).best
     assert guards(best) == 0, to_script(best)
     assert_refines(func, best, np.random.default_rng(8))
+
+
+HANDED = {
+    "what was loaded before": program(
+        local("R", shape="(1,)"), "R[0] = A[0]", "for i in range(15):\n    D[i] = R[0] + A[i + 1]\n    R[0] = A[i + 1]",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "a counter": program(
+        "C[0] = 3", "for i in range(16):\n    D[i] = T.if_then_else(C[0] == 2 * i + 3, 1, 2)\n    C[0] = C[0] + 2",
+        params='C: T.Buffer((1,), "int32"), D: T.Buffer((16,), "int32")',
+    ),
+    "a count": program(
+        "C[0] = 0", "for i, j in T.grid(4, 4):\n    if A[4 * i + j] > 0.0:\n        C[0] = C[0] + 1",
+        "D[0] = T.if_then_else(C[0] <= 16 and C[0] >= 0, 1, 2)",
+        params='A: T.Buffer((16,), "float32"), C: T.Buffer((1,), "int32"), D: T.Buffer((1,), "int32")',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HANDED)
+def test_iterations_hand_on_more_than_numbers(name: str) -> None:
+    best = optimize(HANDED[name]).best
+    assert not locals_of(best) and not any(isinstance(e, Select) for e in all_exprs(best.body)), to_script(best)
+    assert_refines(HANDED[name], best, np.random.default_rng(9))
+
+
+NOT_HANDED = {
+    "another first value": program(
+        local("R", shape="(1,)"), "R[0] = A[1]", "for i in range(15):\n    D[i] = R[0] + A[i + 1]\n    R[0] = A[i + 1]",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "what it reads is written": program(
+        local("R", shape="(1,)"), "R[0] = A[0]",
+        "for i in range(15):\n    A[i] = R[0] + 1.0\n    R[0] = A[i + 1]\n    A[i + 1] = 2.0",
+        params='A: T.Buffer((16,), "float32")',
+    ),
+    "left by some only": program(
+        local("R", shape="(1,)"), "R[0] = A[0]",
+        "for i in range(15):\n    D[i] = R[0]\n    if i % 2 == 0:\n        R[0] = A[i + 1]",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "one more than the bound": program(
+        "C[0] = 0", "for i, j in T.grid(4, 4):\n    if A[4 * i + j] > 0.0:\n        C[0] = C[0] + 1",
+        "D[0] = T.if_then_else(C[0] <= 7, 1, 2)",
+        params='A: T.Buffer((16,), "float32"), C: T.Buffer((1,), "int32"), D: T.Buffer((1,), "int32")',
+    ),
+    "counted in two places": program(
+        "C[0] = 0", "C[1] = 0",
+        "for i in range(8):\n    D[i] = T.if_then_else(C[0] == i, 1, 2)\n    C[i % 2] = C[i % 2] + 1",
+        params='C: T.Buffer((2,), "int32"), D: T.Buffer((8,), "int32")',
+    ),
+    "a loop that may not run": program(
+        "C[0] = 5", "for i in range(n - 3):\n    C[0] = C[0] + 1", "D[0] = T.if_then_else(C[0] == n + 2, 1, 2)",
+        params='n: T.int32, C: T.Buffer((1,), "int32"), D: T.Buffer((1,), "int32")',
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_HANDED)
+def test_what_is_not_handed_on_is_not_used(name: str) -> None:
+    for variant, _ in optimize(NOT_HANDED[name], k=3).variants:
+        assert_refines(NOT_HANDED[name], variant, np.random.default_rng(10), runs=5)

@@ -1,0 +1,169 @@
+"""What one iteration of a loop hands to the next: what the one before left, and how far accumulations have come.
+
+An element that the body stores to holds at the start of an iteration what the one before it left there, and at the
+start of the first one what it held before the loop. An integer to which each iteration adds a number between two
+others is, by induction, between as many times these as there were iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TypeGuard
+
+import islpy as isl
+
+import egraph_rules.contexts.intervals as intervals
+from egraph_rules.contexts.facts import Facts
+from ir.analysis import contents as held
+from ir.analysis.contents import Contents
+from ir.analysis.definedness import is_defined
+from ir.analysis.effects import Effects, LoopSets
+from ir.dtypes import DType
+from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Stmt, Store, Undef, const
+from ir.presburger import readback
+from ir.presburger import sets as pb
+from ir.presburger.intervals import Range, combined
+from ir.traverse import (
+    buffers_written,
+    children,
+    free_vars,
+    has_loads,
+    loads,
+    stmt_children,
+    substitute_expr,
+    with_children,
+)
+
+_NONE: Range = (0, 0)
+
+
+def handed(f: Facts, loop: For, body: Effects, defined: Collection[Buffer]) -> Contents:
+    """What is known at the start of an iteration of what it reads and writes; `f` holds before the loop.
+
+    `defined` are the buffers that hold nothing arbitrary.
+    """
+    return held.joined(_left_before(f, loop, body), _counted(f, loop, loop.var, defined))
+
+
+def counted(f: Facts, stmt: Stmt, defined: Collection[Buffer]) -> Contents:
+    """How far accumulations have come after a loop."""
+    if not isinstance(stmt, For) or has_loads(stmt.start) or has_loads(stmt.extent):
+        return {}
+    extent = pb.affine(stmt.extent)
+    runs = extent is not None and f.domain.is_subset(extent.ge_set(pb.number(0)))
+    return _counted(f, stmt, stmt.start + stmt.extent, defined) if runs else {}
+
+
+def _left_before(f: Facts, loop: For, body: Effects) -> Contents:
+    """What the iteration before left, and in the first one what was there."""
+    sets, previous = LoopSets.of(loop), f"{loop.var.name}'"
+    order = pb.symbol(sets.name).eq_set(pb.symbol(previous).add(pb.number(1)))
+    start = pb.affine(loop.start)
+    out: list[Contents] = []
+    for (buffer, value), region in body.established.items():
+        if buffer not in body.reads or isinstance(value, Undef) or held.is_condition(buffer, value):
+            continue
+        left = _tidied(substitute_expr(value, {loop.var: loop.var - const(1, loop.var.dtype)}))
+        out.append({(buffer, left): sets.other(region, order, sets.must, previous)})
+        if start is not None:
+            first, before = pb.symbol(sets.name).eq_set(start), substitute_expr(left, {loop.var: loop.start})
+            held_first = ((v, r) for (b, v), r in f.known.items() if b == buffer and not held.is_condition(b, v))
+            same = [r for v, r in held_first if _tidied(v).same(_tidied(before))]
+            out += ({(buffer, left): r.intersect_params(first)} for r in same)
+    return held.joined(*out)
+
+
+def _tidied(expr: Expr) -> Expr:
+    """A value with `i - 1 + 1` as `i`, so that it is the one that others tell."""
+    if isinstance(expr, Binary) and expr.dtype.is_signed:
+        value = pb.affine(expr)
+        if value is not None:
+            new = readback.expression(value, {v.name: v for v in free_vars(expr)})
+            return new if new.dtype is expr.dtype else expr
+    return with_children(expr, tuple(map(_tidied, children(expr))))
+
+
+def _counted(f: Facts, loop: For, now: Expr, defined: Collection[Buffer]) -> Contents:
+    """Between which numbers elements are that started at one, when the variable of the loop has come to `now`."""
+    dtype, count = loop.var.dtype, pb.affine(now - loop.start)
+    started = [(b, int(v.value), r) for (b, v), r in f.known.items() if isinstance(v, Const) and b.dtype is dtype]
+    if not started or count is None or not dtype.is_signed:
+        return {}
+    out: Contents = {}
+    written, domain = buffers_written(loop.body), f.domain.intersect(LoopSets.of(loop).may)
+    names = {v.name: v for v in free_vars(now - loop.start)}
+    for buffer, first, region in started:
+        step = _step(loop.body, buffer, region, domain, defined) if buffer in written else None
+        if step is None:
+            continue
+        moved = [count.mul(pb.number(n)) for n in step]
+        ends = [readback.expression(m.add(pb.number(first)), names) for m in moved]
+        if any(end.dtype is not dtype for end in ends):
+            continue
+        if step[0] == step[1] and all(domain.is_subset(pb.within(m, dtype)) for m in (count, moved[0])):
+            out[buffer, ends[0]] = region  # which does not overflow where the element does not
+        element = Load(buffer, tuple(held.coordinate(axis, DType.INT32) for axis in range(len(buffer.shape))))
+        out[buffer, Binary("ge", element, ends[0])] = region
+        out[buffer, Binary("le", element, ends[1])] = region
+    return out
+
+
+def _step(stmt: Stmt, buffer: Buffer, region: isl.Set, domain: isl.Set, defined: Collection[Buffer]) -> Range | None:
+    """Between which numbers a statement adds to an element of a region; None where it does something else to one."""
+    match stmt:
+        case Store() if stmt.buffer == buffer:
+            added = _added(stmt, domain, defined)
+            spot = pb.point(stmt.indices)
+            sure = spot is not None and not any(map(free_vars, stmt.indices)) and region.is_subset(spot)
+            return added if sure or added is None else _either(added, _NONE)
+        case If(then=then, other=other):
+            arms = [_step(arm, buffer, region, domain, defined) for arm in (then, other)]
+            return None if arms[0] is None or arms[1] is None else _either(arms[0], arms[1])
+        case For(extent=extent, body=body) as loop:
+            step = _step(body, buffer, region, domain.intersect(LoopSets.of(loop).may), defined)
+            if step is None or step == _NONE:
+                return step
+            return (step[0] * int(extent.value), step[1] * int(extent.value)) if _is_count(extent) else None
+        case _ if buffer not in buffers_written(stmt):
+            return _NONE
+        case _:
+            parts = stmt_children(stmt)
+            total: Range | None = _NONE if parts else None
+            for part in parts:
+                step = _step(part, buffer, region, domain, defined)
+                total = None if total is None or step is None else combined("add", total, step)
+            return total
+
+
+def _is_count(extent: Expr) -> TypeGuard[Const]:
+    return isinstance(extent, Const) and extent.value >= 0
+
+
+def _added(store: Store, domain: isl.Set, defined: Collection[Buffer]) -> Range | None:
+    """Between which numbers `B[i] = B[i] + e` adds to its element."""
+    element = Load(store.buffer, store.indices)
+    match store.value:
+        case Binary(op="add", lhs=a, rhs=b) if element.same(a) or element.same(b):
+            amount, sign = (b if element.same(a) else a), 1
+        case Binary(op="sub", lhs=a, rhs=b) if element.same(a):
+            amount, sign = b, -1
+        case _:
+            return None
+    if any(load.buffer == store.buffer for load in loads(amount)) or not is_defined(amount, defined):
+        return None
+    found = _between(amount, domain)
+    if found[0] <= amount.dtype.min or found[1] >= amount.dtype.max:
+        return None  # anything
+    return found if sign > 0 else (-found[1], -found[0])
+
+
+def _between(expr: Expr, domain: isl.Set) -> Range:
+    match expr:
+        case Select(then=a, other=b):
+            return _either(_between(a, domain), _between(b, domain))
+        case _:
+            return intervals.bounds(expr, domain)
+
+
+def _either(one: Range, other: Range) -> Range:
+    return min(one[0], other[0]), max(one[1], other[1])
