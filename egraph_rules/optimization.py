@@ -390,9 +390,11 @@ class _Search:
     def _start(self, best: Stmt) -> Stmt | None:
         """Where a search may find something new: the best program so far, or one of those with more guards.
 
-        Where only branches and loop extents went, no effect has changed, and nothing new is to be found.
+        Where only branches and loop extents went, no effect has changed, and nothing new is to be found but by rules
+        that look at nests.
         """
-        if best not in self.searched and _stores(best) != _stores(self.searched[-1]):
+        looks = any(r.nests for r in self.rules)
+        if best not in self.searched and (looks or _stores(best) != _stores(self.searched[-1])):
             return best
         hoped = (s for s in self.guarded if s not in self.searched and s != best)
         return next((s for s in hoped if least_share(s) < RARE), None)

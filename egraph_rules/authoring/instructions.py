@@ -46,7 +46,7 @@ def instruction_rule(instruction: PrimFunc) -> Rule:
 
     return Rule(
         f"{FAMILY}.{instruction.name}", f"the body of {instruction.name}  =  {instruction.signature}",
-        "it is what the instruction means", freedoms(instruction), "", propose=propose,
+        "it is what the instruction means", freedoms(instruction), "", propose=propose, nests=True,
     )  # fmt: skip
 
 

@@ -104,7 +104,8 @@ class Rule(Shown):
     conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are the
     functions of rules written as in `egraph_rules.authoring.proposal`, which run in Python. Statements that a rule
     `settles` are worse than what it makes of them in any program: nothing else is tried on them. One that `speculates`
-    changes arms of a branch for where they do not run. `terms` are the two sides of a rule over tensor terms, which
+    changes arms of a branch for where they do not run. One that looks at `nests` may apply to what a search leaves of
+    one, as without its guards, where it did not before. `terms` are the two sides of a rule over tensor terms, which
     lowering uses and no search.
     """
 
@@ -124,6 +125,7 @@ class Rule(Shown):
     propose_expr: Callable[..., Iterable[Expr]] | None = None
     settles: Callable[[Stmt, Stmt], bool] | None = None
     speculates: bool = False
+    nests: bool = False
     terms: TensorTerms | None = None
 
     def brief(self) -> str:

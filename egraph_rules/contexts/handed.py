@@ -55,16 +55,22 @@ def counted(f: Facts, stmt: Stmt, defined: Collection[Buffer]) -> Contents:
 
 
 def _left_before(f: Facts, loop: For, body: Effects) -> Contents:
-    """What the iteration before left, and in the first one what was there."""
+    """What the iteration before left of what this one reads, and in the first one what was there."""
     sets, previous = LoopSets.of(loop), f"{loop.var.name}'"
     order = pb.symbol(sets.name).eq_set(pb.symbol(previous).add(pb.number(1)))
     start = pb.affine(loop.start)
     out: list[Contents] = []
     for (buffer, value), region in body.established.items():
-        if buffer not in body.reads or isinstance(value, Undef) or held.is_condition(buffer, value):
+        if buffer not in body.reads or buffer not in body.may or isinstance(value, Undef):
+            continue
+        if held.is_condition(buffer, value):
+            continue
+        here = body.reads[buffer].intersect_params(f.domain).intersect_params(sets.may)
+        there = sets.other(region, order, sets.must, previous).intersect(here).coalesce()
+        if there.is_empty():
             continue
         left = _tidied(substitute_expr(value, {loop.var: loop.var - const(1, loop.var.dtype)}))
-        out.append({(buffer, left): sets.other(region, order, sets.must, previous)})
+        out.append({(buffer, left): there})
         if start is not None:
             first, before = pb.symbol(sets.name).eq_set(start), substitute_expr(left, {loop.var: loop.start})
             held_first = ((v, r) for (b, v), r in f.known.items() if b == buffer and not held.is_condition(b, v))

@@ -59,7 +59,7 @@ from profiles import few, some
 
 LOWER = Path(__file__).parent.parent.parent / "lower"
 # Files that read text: what a user gives, what a compiler prints, and the one that parses templates of the writers.
-READERS = {"commands/cli.py", "commands/sizes.py", "tpu/compiler.py", "program/build.py"}
+READERS = {"commands/cli.py", "commands/module.py", "commands/sizes.py", "tpu/compiler.py", "program/build.py"}
 
 
 def test_nothing_reads_text_back() -> None:
