@@ -350,6 +350,7 @@ class _Search:
         followed = frozenset(e.buffer for e in all_exprs(body) if isinstance(e, Load))
         defined = defined_buffers(body, self.func.buffers)
         decides = any(isinstance(s, If) for s in walk(body)) or any(isinstance(e, Select) for e in all_exprs(body))
+        decides |= any(r.nests for r in self.rules)  # these ask about copies that they would make
         key = followed, frozenset(defined), decides
         if key not in self.contexts:
             effects = EffectAnalysis(self._over, followed, defined, self.floats)

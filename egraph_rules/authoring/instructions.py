@@ -8,6 +8,7 @@ from functools import lru_cache
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here
+from egraph_rules.authoring.rounding_up import rounded_up
 from egraph_rules.authoring.rule import Rule
 from ir.errors import RuleError
 from ir.floats import Floats
@@ -16,7 +17,7 @@ from ir.nodes import Alloc, For, Let, PrimFunc, Seq, Stmt
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.edit import nest
-from ir.transform.tensorize import Differs, call_of, distributed, tiles_for
+from ir.transform.tensorize import Differs, call_of, distributed, tails, tiles_for
 from ir.traverse import walk
 
 FAMILY = "instructions"
@@ -40,8 +41,9 @@ def instruction_rule(instruction: PrimFunc) -> Rule:
             yield instance(instruction, stmt)
         elif isinstance(stmt, For):
             yield from _in_tiles(stmt, instruction, here)
+            yield from _with_tails(stmt, instruction, here)
             apart = distributed(stmt, here.domain, reassociate=_reassociates(here))
-            if isinstance(apart, Seq) and any(True for part in apart.stmts for _ in _in_tiles(part, instruction, here)):
+            if isinstance(apart, Seq) and any(_may_be_tiled(part, instruction, here) for part in apart.stmts):
                 yield apart
 
     return Rule(
@@ -55,6 +57,19 @@ def _in_tiles(stmt: Stmt, instruction: PrimFunc, here: Here) -> Iterator[Stmt]:
     for outer, tile in tiles_for(stmt, instruction, here.domain, reassociate=_reassociates(here)):
         if _is_body(tile, instruction, _within(here.domain, outer)):
             yield nest(outer, instance(instruction, tile))
+
+
+def _with_tails(stmt: For, instruction: PrimFunc, here: Here) -> Iterator[Stmt]:
+    """Calls on tiles of a longer nest that does the same."""
+    for sizes in tails(stmt, instruction):
+        for longer in rounded_up(stmt, sizes, here):
+            for new in _in_tiles(longer.loop, instruction, longer.here):
+                yield longer.around(new)
+
+
+def _may_be_tiled(stmt: Stmt, instruction: PrimFunc, here: Here) -> bool:
+    found = (*_in_tiles(stmt, instruction, here), *tails(stmt, instruction))
+    return bool(found)
 
 
 def _reassociates(here: Here) -> bool:

@@ -130,6 +130,10 @@ class Here:
         """Whether a step of a reduction leaves its element as it is, since what it adds is neutral."""
         return self.contexts.adds_nothing(self.facts, store)
 
+    def harmless(self, stmt: Stmt) -> bool:
+        """Whether running a statement cannot fault, so that it may run where it did not run before."""
+        return self.contexts.harmless(self.facts, stmt)
+
     def may_do_nothing(self, stmt: Stmt) -> bool:
         """Whether it is worth to ask if a statement does nothing here; a "no" proves nothing."""
         return self.contexts.may_do_nothing(self.facts, self.permissions, stmt)

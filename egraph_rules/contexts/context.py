@@ -112,6 +112,7 @@ class Contexts:
         self._agreed: set[tuple[int, int, int]] = set()  # places in which no location was both known and dead
         self._answers: dict[Hashable, object] = {}
         self._interned = effects.interned
+        self._serials: dict[int, int] = {}
         self.proposed: dict[Hashable, tuple[tuple[Stmt, ...], bool]] = {}  # by rules, and whether there was a conflict
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
@@ -206,6 +207,10 @@ class Contexts:
     def identity(self, stmt: Stmt) -> int:
         """What equal statements share, and no other gets as long as these contexts live."""
         return id(self._interned.of(stmt))
+
+    def serial(self, stmt: Stmt) -> int:
+        """The number of a statement in the order in which they were asked for, the same in each run."""
+        return self._serials.setdefault(self.identity(stmt), len(self._serials))
 
     def _size(self, facts: int, permissions: int, *stmts: Stmt) -> int:
         """How many regions of buffers a context is made from."""

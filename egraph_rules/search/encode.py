@@ -53,6 +53,7 @@ from ir.nodes import (
     Var,
     const,
 )
+from ir.transform.tensorize import true_instances
 from ir.traverse import all_exprs, free_vars, substitute, substitute_expr, walk_expr
 
 T = TypeVar("T")
@@ -274,6 +275,7 @@ class Expander:
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
     _settling: dict[str, Callable[[Stmt, Stmt], bool]] = field(init=False)
     _speculating: frozenset[str] = field(init=False)
+    _instructs: bool = field(init=False)  # whether rules propose instances of instructions
     _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
@@ -282,6 +284,7 @@ class Expander:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
         self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
         self._speculating = frozenset(r.name for r in self.rules if r.speculates)
+        self._instructs = any(r.nests for r in self.rules)
         self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
@@ -426,11 +429,15 @@ class Expander:
         key = name, here.facts, here.permissions, self.contexts.identity(stmt)
         if key not in self.contexts.proposed:
             conflicts = self.contexts.conflicts
-            found = tuple(propose(stmt, here))
+            found = tuple(self._truly(new, here) for new in propose(stmt, here))
             self.contexts.proposed[key] = found, self.contexts.conflicts > conflicts
         else:
             self.contexts.conflicts += self.contexts.proposed[key][1]
         yield from self.contexts.proposed[key][0]
+
+    def _truly(self, new: Stmt, here: Here) -> Stmt:
+        """What a rule proposes; where it has looked into an instance of an instruction, that may be none any more."""
+        return true_instances(new, here.domain) if self._instructs else new
 
     def _take_arms(self, facts: int, part: Part, other: Part, permissions: int) -> None:
         """Say that arms of a branch equal those of another one that it equals, under the same condition.

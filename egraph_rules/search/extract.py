@@ -50,7 +50,8 @@ from ir.nodes import (
     seq,
 )
 from ir.program.calls import Copy
-from ir.traverse import all_exprs, map_stmt, substitute_expr
+from ir.program.edit import replace_buffer
+from ir.traverse import all_exprs, map_stmt, substitute_expr, walk
 
 ClassId = Hashable
 STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf")
@@ -365,7 +366,7 @@ class Rebuilder:
                 return Let(var, substitute_expr(value, scope), body) if used else body
             case "alloc":
                 alloc = cast(Alloc, self.numbering.stmts[cast(int, choice.payload[0])])
-                return Alloc(alloc.buffer, self.build(choice.parts[0], scope), alloc.span)
+                return self._named(Alloc(alloc.buffer, self.build(choice.parts[0], scope), alloc.span))
             case "block":
                 block = cast(Block, self.numbering.stmts[cast(int, choice.payload[0])])
                 return replace(block, body=self.build(choice.parts[0], scope))
@@ -386,6 +387,16 @@ class Rebuilder:
         """The names inside a loop or binding."""
         facts, number = cast("tuple[int, int]", choice.payload[:2])
         return self._bind(facts, number, cast("For | Let", self.numbering.stmts[number]).var, scope)[1]
+
+    def _named(self, alloc: Alloc) -> Alloc:
+        """A local that a rule made: what it made of `A` it calls `A.tiles.7`, and people read `A_tiles`."""
+        words = alloc.buffer.name.split(".")
+        if len(words) == 1:
+            return alloc
+        inside = {s.buffer.name for s in walk(alloc) if isinstance(s, Alloc)}
+        taken = self.reserved | inside | {b.name for b in self.numbering.buffers}
+        buffer = replace(alloc.buffer, name=unused("_".join(words[:2]), taken))
+        return Alloc(buffer, replace_buffer(alloc.body, alloc.buffer, buffer, lambda indices: indices), alloc.span)
 
     def _loop(self, choice: Choice, scope: dict[Var, Expr]) -> Stmt:
         facts, number, start, extent = cast("tuple[int, int, Expr, Expr]", choice.payload)

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import isfinite
 
 from egraph_rules.search.erase import is_undef
 from ir.analysis.contents import Regions
 from ir.analysis.effects import EffectAnalysis
-from ir.arith import Scalar
-from ir.dtypes import DType
+from ir.analysis.neutral import neutral_to
 from ir.floats import Floats
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary, Var, const
-from ir.operators import special
+from ir.nodes import SKIP, Alloc, Binary, Buffer, Cast, Const, Expr, If, Load, Select, Stmt, Store, Unary, Var
 from ir.presburger import sets as pb
-from ir.traverse import all_exprs, children, factors, loads, map_stmt, stmt_children, walk
+from ir.traverse import all_exprs, children, loads, map_stmt, stmt_children, walk
 
 RULE = "padding.filled"
 LAW = "A[i] = undef  >=  A[i] = v   for a v that is neutral to a reader behind a guard"
@@ -40,36 +37,9 @@ def filled(body: Stmt, floats: Floats) -> Stmt:
 def _wanted(stmt: Stmt, floats: Floats, *, guarded: bool) -> Iterator[tuple[Buffer, Const]]:
     """Buffers that reductions behind a guard read, and what must stand in one for a step to change nothing."""
     if isinstance(stmt, Store) and guarded:
-        yield from _neutral_to(stmt, floats)
+        yield from neutral_to(stmt, floats)
     for part in stmt_children(stmt):
         yield from _wanted(part, floats, guarded=guarded or isinstance(stmt, If))
-
-
-def _neutral_to(store: Store, floats: Floats) -> Iterator[tuple[Buffer, Const]]:
-    """What must be in a buffer for `A[i] = A[i] op f(B[j])` to leave A as it is."""
-    if not isinstance(store.value, Binary):
-        return
-    op, sides = store.value.op, (store.value.lhs, store.value.rhs)
-    value = _neutral(op, store.value.dtype, floats)
-    for accumulated, term in (sides, sides[::-1]):
-        if value is None or not accumulated.same(Load(store.buffer, store.indices)):
-            continue
-        plain = factors(term) if op == "add" else [term]  # zero times anything else that is finite
-        for factor in plain:
-            source = factor.operand if isinstance(factor, Cast) else factor
-            if isinstance(source, Load) and source.buffer != store.buffer and _holds(value, source.buffer):
-                yield source.buffer, const(value, source.dtype)
-
-
-def _neutral(op: str, dtype: DType, floats: Floats) -> Scalar | None:
-    """A neutral number, which is finite where the rules take for granted that all numbers are."""
-    numbers = [value for law, value in special(op, dtype, floats) if law.role == "neutral"]
-    return next((n for n in numbers if isfinite(n) or Floats.FINITE not in floats), None)
-
-
-def _holds(value: Scalar, buffer: Buffer) -> bool:
-    """Whether an element of a buffer can be a number."""
-    return buffer.dtype.is_float or (buffer.dtype.min <= value <= buffer.dtype.max and value == int(value))
 
 
 def _may_overflow(body: Stmt, buffer: Buffer, value: Const) -> bool:

@@ -7,7 +7,7 @@ same in all iterations. That two places are equal is proven by isl, for the valu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations, permutations
@@ -48,7 +48,7 @@ from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks, lower_statement
 from ir.program.calls import minus, of_dtype, plus
-from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body
+from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body, with_children
 from ir.sections import Section
 from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, has_undef, loads, substitute, substitute_expr
 
@@ -104,23 +104,41 @@ def with_calls(body: Stmt, domain: isl.Set) -> Stmt:
 
     An instance that is no longer the instruction's body is the loops that it means.
     """
+    return _instances(body, domain, lambda _, call: call)
+
+
+def true_instances(body: Stmt, domain: isl.Set) -> Stmt:
+    """A statement in which only what an instruction computes is marked as its instance, for names as in a params set.
+
+    What has been rewritten within such a mark may be something else.
+    """
+    return _instances(body, domain, lambda block, _: block)
+
+
+def _instances(body: Stmt, domain: isl.Set, made: Callable[[Block, CallStmt], Stmt]) -> Stmt:
+    """A statement with what is `made` of instances and their calls, and loops in the place of what is none."""
+
+    def inside(part: Stmt, where: isl.Set) -> Stmt:
+        return _instances(part, where, made)
+
     match body:
         case Block() if (instruction := instruction_of(body)) is not None:
             try:
-                return call_of(body.body, instruction, domain)
+                return made(body, call_of(body.body, instruction, domain))
             except Differs:
                 return body.body
         case Seq(stmts=stmts):
-            return seq(*(with_calls(s, domain) for s in stmts), span=body.span)
+            new = [inside(s, domain) for s in stmts]
+            return body if all(a is b for a, b in zip(stmts, new, strict=True)) else seq(*new, span=body.span)
         case If(cond=cond, then=then, other=other):
             yes, no = pb.condition(cond), pb.condition(Unary("not", cond))
-            inside = [pb.within_budget(lambda c=c: domain.intersect(c.may), domain) for c in (yes, no)]
-            return replace(body, then=with_calls(then, inside[0]), other=with_calls(other, inside[1]))
+            arms = [pb.within_budget(lambda c=c: domain.intersect(c.may), domain) for c in (yes, no)]
+            return with_children(body, [inside(then, arms[0]), inside(other, arms[1])])
         case For(var=var, start=start, extent=extent):
-            inside = pb.within_budget(lambda: domain.intersect(pb.loop_domain(var, start, extent).may), domain)
-            return replace(body, body=with_calls(body.body, inside))
+            within = pb.within_budget(lambda: domain.intersect(pb.loop_domain(var, start, extent).may), domain)
+            return with_children(body, [inside(body.body, within)])
         case Let() | Alloc() | Block():
-            return replace(body, body=with_calls(body.body, domain))
+            return with_children(body, [inside(body.body, domain)])
         case _:
             return body
 
@@ -373,14 +391,11 @@ def tiles_for(
 
     `domain` has the values of the names around, a params set; sums of floats may change their order if `reassociate`.
     """
-    loops, target = _perfect_nest(stmt)
-    wanted, store = _perfect_nest(lower_blocks(instruction).body)
-    if not isinstance(store, Store) or not isinstance(target, Store) or not wanted or len(wanted) > len(loops):
-        return
-    if not all(isinstance(o.extent, Const) and isinstance(o.start, Const) for o in (*loops, *wanted)):
-        return
-    for chosen in _assignments(wanted, store, loops, target):
-        outer, inner, back = _strips(loops, wanted, chosen, {v.name for e in all_exprs(stmt) for v in free_vars(e)})
+    loops, target = perfect_nest(stmt)
+    for pairs in _assignments(stmt, instruction):
+        if not all(_whole(u, v) for u, v in pairs):
+            continue
+        outer, inner, back = _strips(loops, pairs, {v.name for e in all_exprs(stmt) for v in free_vars(e)})
         if not outer:
             continue
         tile = nest(inner, substitute(target, back))
@@ -389,9 +404,19 @@ def tiles_for(
             yield outer, tile
 
 
+def tails(stmt: Stmt, instruction: PrimFunc) -> Iterator[Mapping[Var, int]]:
+    """The extents of tiles, by loop, in each way in which strips of a nest could be the body's loops with a tail."""
+    seen: list[Mapping[Var, int]] = []
+    for pairs in _assignments(stmt, instruction):
+        sizes = {v.var: int(u.extent.value) for u, v in pairs if isinstance(u.extent, Const)}
+        if sizes not in seen and not all(_whole(u, v) for u, v in pairs):
+            seen.append(sizes)
+            yield sizes
+
+
 def distributed(stmt: Stmt, domain: isl.Set, *, reassociate: bool) -> Stmt | None:
     """A nest of loops around several statements as one nest for each, where no dependence is against it."""
-    loops, body = _perfect_nest(stmt)
+    loops, body = perfect_nest(stmt)
     if not loops or not isinstance(body, Seq):
         return None
     new = seq(*(nest(loops, part) for part in body.stmts))
@@ -402,7 +427,7 @@ def _in_order(old: Stmt, new: Stmt, back: Mapping[Var, Expr], domain: isl.Set, r
     return check_order(old, new, back, domain, reassociate=reassociate) is None
 
 
-def _perfect_nest(stmt: Stmt) -> tuple[list[For], Stmt]:
+def perfect_nest(stmt: Stmt) -> tuple[list[For], Stmt]:
     """Loops that are alone in one another, and what is in the last."""
     loops: list[For] = []
     while isinstance(stmt, For):
@@ -411,8 +436,14 @@ def _perfect_nest(stmt: Stmt) -> tuple[list[For], Stmt]:
     return loops, stmt
 
 
-def _assignments(wanted: Sequence[For], store: Store, loops: Sequence[For], target: Store) -> Iterator[tuple[For, ...]]:
-    """For the loops of the body those of the nest that occur in the same accesses and have whole tiles."""
+def _assignments(stmt: Stmt, instruction: PrimFunc) -> Iterator[list[tuple[For, For]]]:
+    """The loops of the body, each with one of the nest that occurs in the same accesses."""
+    loops, target = perfect_nest(stmt)
+    wanted, store = perfect_nest(lower_blocks(instruction).body)
+    if not isinstance(store, Store) or not isinstance(target, Store) or not wanted or len(wanted) > len(loops):
+        return
+    if not all(isinstance(o.extent, Const) and isinstance(o.start, Const) for o in (*loops, *wanted)):
+        return
     mine = _accesses(store)
     tried = 0
     for theirs in dict.fromkeys((_accesses(target), _accesses(target, swapped=True))):
@@ -420,8 +451,8 @@ def _assignments(wanted: Sequence[For], store: Store, loops: Sequence[For], targ
             return
         for chosen in permutations(loops, len(wanted)):
             pairs = list(zip(wanted, chosen, strict=True))
-            if all(_whole(u, v) and _where(u.var, mine) == _where(v.var, theirs) for u, v in pairs):
-                yield chosen
+            if all(_where(u.var, mine) == _where(v.var, theirs) for u, v in pairs):
+                yield pairs
                 tried += 1
                 if tried == _MOST:
                     return
@@ -451,14 +482,14 @@ def _whole(wanted: For, given: For) -> bool:
 
 
 def _strips(
-    loops: Sequence[For], wanted: Sequence[For], chosen: Sequence[For], taken: set[str]
+    loops: Sequence[For], pairs: Sequence[tuple[For, For]], taken: set[str]
 ) -> tuple[list[For], list[For], Mapping[Var, Expr]]:
     """Loops over tiles, loops in a tile, and what the loops of the nest are in terms of both; `taken` are no names."""
     outer: list[For] = []
     strips: dict[Var, For] = {}
     back: dict[Var, Expr] = {}
     for loop in loops:
-        strip = next((u for u, v in zip(wanted, chosen, strict=True) if v is loop), None)
+        strip = next((u for u, v in pairs if v is loop), None)
         if strip is None:
             outer.append(loop)
             continue
@@ -473,4 +504,4 @@ def _strips(
         over = replace(loop.var, name=fresh(f"{strip.var.name}o", taken))
         outer.append(For(over, const(0, over.dtype), const(count, over.dtype), loop.body, span=loop.span))
         back[loop.var] = plus(loop.start, plus(times(size, over), inside))
-    return outer, [strips[v.var] for v in chosen], back
+    return outer, [strips[v.var] for _, v in pairs], back
