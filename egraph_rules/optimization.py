@@ -291,10 +291,12 @@ def optimize(
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
-    marked = replace(func, body=found[0][1]).refines(func)
     domain = promised(func)
     variants = [(replace(func, body=with_calls(body, domain)).refines(func), cost) for cost, body in found]
-    report.decide = lambda: decisions_of(derive(func, marked, report.traces), lambda body: prices.program(erase(body)))
+    report.decide = lambda: decisions_of(
+        derive(func, variants[0][0], report.traces),
+        lambda step: prices.program(erase(lower_blocks(step, instances=True).body)),
+    )
     excluded = named(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)
     return Result(variants[0][0], variants, search.cost_before, report, func, settings)
@@ -350,7 +352,7 @@ class _Search:
         followed = frozenset(e.buffer for e in all_exprs(body) if isinstance(e, Load))
         defined = defined_buffers(body, self.func.buffers)
         decides = any(isinstance(s, If) for s in walk(body)) or any(isinstance(e, Select) for e in all_exprs(body))
-        decides |= any(r.nests for r in self.rules)  # these ask about copies that they would make
+        decides |= any(r.instruction is not None for r in self.rules)  # these ask about copies that they would make
         key = followed, frozenset(defined), decides
         if key not in self.contexts:
             effects = EffectAnalysis(self._over, followed, defined, self.floats)
@@ -394,7 +396,7 @@ class _Search:
         Where only branches and loop extents went, no effect has changed, and nothing new is to be found but by rules
         that look at nests.
         """
-        looks = any(r.nests for r in self.rules)
+        looks = any(r.instruction is not None for r in self.rules)
         if best not in self.searched and (looks or _stores(best) != _stores(self.searched[-1])):
             return best
         hoped = (s for s in self.guarded if s not in self.searched and s != best)

@@ -48,7 +48,8 @@ def instruction_rule(instruction: PrimFunc) -> Rule:
 
     return Rule(
         f"{FAMILY}.{instruction.name}", f"the body of {instruction.name}  =  {instruction.signature}",
-        "it is what the instruction means", freedoms(instruction), "", propose=propose, nests=True,
+        "it is what the instruction means", freedoms(instruction), "", propose=propose,
+        instruction=instruction,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from egraph_rules.authoring.rule import Rule, name_of
+from egraph_rules.authoring.rule import Rule, Settles, name_of
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
 from ir.analysis.contents import Contents
@@ -157,12 +157,13 @@ def rewrite(
     law: str,
     because: str,
     family: str = "",
-    settles: Callable[[Stmt, Stmt], bool] | None = None,
+    settles: Settles | None = None,
     speculates: bool = False,
 ) -> Callable[[Proposal], Rule]:
     """Make a `Rule` of a function from a statement and its place to equal statements.
 
-    A statement that `settles` (with what the rule made of it) is not looked into: the other is better in any program.
+    A statement that `settles` (with what the rule made of it, and whether nests may become instances of instructions,
+    which some buffers are needed for) is not looked into: the other is better in any program.
     A rule that `speculates` makes arms of a branch that are of use only where their condition fails: where it holds,
     they are looked into as they were.
 

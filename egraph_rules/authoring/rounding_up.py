@@ -12,15 +12,33 @@ from functools import reduce
 
 import islpy as isl
 
-from egraph_rules.authoring.proposal import Here
+from egraph_rules.authoring.proposal import Here, flat
 from ir.analysis.neutral import neutral_to
 from ir.dtypes import DType
-from ir.nodes import SKIP, Alloc, Binary, Buffer, Const, Expr, For, If, Load, Stmt, Store, Undef, Var, const, seq
+from ir.floats import DEFAULT_FLOATS, Floats
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Buffer,
+    Const,
+    Expr,
+    For,
+    If,
+    Load,
+    PrimFunc,
+    Stmt,
+    Store,
+    Undef,
+    Var,
+    const,
+    seq,
+)
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import Polynomial, polynomial, summed, written
 from ir.program.edit import nest, plus
-from ir.transform.tensorize import perfect_nest
-from ir.traverse import free_vars, loads, map_expr
+from ir.transform.tensorize import covered, perfect_nest, tails
+from ir.traverse import free_vars, loads, map_expr, walk
 
 Access = tuple[Buffer, tuple[Expr, ...]]
 
@@ -44,7 +62,7 @@ def rounded_up(stmt: For, sizes: Mapping[Var, int], here: Here) -> Iterator[Long
         isinstance(o.extent, Const) and isinstance(o.start, Const) and o.extent.value > 0 for o in loops
     ):
         return
-    longer = [replace(o, extent=_multiple(o.extent, sizes.get(o.var, 1))) for o in loops]
+    longer = _rounded(loops, sizes)
     accesses = _accesses(store)
     inside, beyond = _place(here, loops), _place(here, longer)
     alone = [b for b, _ in accesses].count(store.buffer) == 1
@@ -56,6 +74,67 @@ def rounded_up(stmt: For, sizes: Mapping[Var, int], here: Here) -> Iterator[Long
         if found is not None:
             yield found
             return
+
+
+def room_for_tiles(func: PrimFunc, instruction: PrimFunc) -> Iterator[Mapping[Buffer, tuple[int, ...]]]:
+    """The extents that buffers of a function need so that a nest of it may be lengthened to tiles of an instruction."""
+    for stmt in walk(func.body):
+        for single in alone(stmt) if isinstance(stmt, For) else ():
+            yield from room_for_nest(single, instruction)
+
+
+def room_for_nest(stmt: For, instruction: PrimFunc) -> Iterator[Mapping[Buffer, tuple[int, ...]]]:
+    """As `room_for_tiles`, of a nest of one statement."""
+    loops, store = perfect_nest(stmt)
+    for sizes in tails(stmt, instruction):
+        assert isinstance(store, Store)
+        yield _reach(store, _rounded(loops, sizes))
+
+
+def at_the_least(
+    stmt: For, instruction: PrimFunc, undefined: Collection[str], floats: Floats = DEFAULT_FLOATS
+) -> Iterator[Stmt]:
+    """A nest of one statement as calls on tiles over copies of what has no room or is `undefined` there.
+
+    That is for prices alone: whether it does the same is not asked.
+    """
+    loops, store = perfect_nest(stmt)
+    for sizes, calls in covered(stmt, instruction):
+        assert isinstance(store, Store)
+        longer = _rounded(loops, sizes)
+        room = _reach(store, longer)
+        which = [a for a in _accesses(store) if a[0].name in undefined or _has_no_room(a[0], room.get(a[0], ()))]
+        found = _copied(store, loops, longer, which, floats, 0)
+        if found is not None:
+            yield found.around(calls)
+
+
+def _has_no_room(buffer: Buffer, extents: Sequence[int]) -> bool:
+    return any(isinstance(n, Const) and m > n.value for m, n in zip(extents, buffer.shape, strict=False))
+
+
+def _rounded(loops: Sequence[For], sizes: Mapping[Var, int]) -> list[For]:
+    return [replace(o, extent=_multiple(o.extent, sizes.get(o.var, 1))) for o in loops]
+
+
+def _reach(store: Store, loops: Sequence[For]) -> dict[Buffer, tuple[int, ...]]:
+    """The extents of the boxes from the first elements of buffers to the last that a nest reaches."""
+    found: dict[Buffer, tuple[int, ...]] = {}
+    for buffer, indices in _accesses(store):
+        ranges = [_range(polynomial(index), loops) for index in indices]
+        ends = [r[1] + 1 for r in ranges if r is not None]
+        if len(ends) == len(indices):
+            found[buffer] = tuple(map(max, ends, found.get(buffer, ends)))
+    return found
+
+
+def alone(loop: For) -> Iterator[For]:
+    """The nests of one statement each that a nest may be distributed to, whatever dependences say."""
+    loops, body = perfect_nest(loop)
+    for part in flat(body):
+        new = nest(loops, part)
+        if isinstance(new, For):
+            yield new
 
 
 def _multiple(extent: Expr, size: int) -> Const:
@@ -80,38 +159,55 @@ def _place(here: Here, loops: Sequence[For]) -> Here | None:
 
 
 def _with_copies(
-    stmt: For, store: Store, loops: Sequence[For], longer: Sequence[For], copied: Collection[Access], here: Here
+    stmt: For, store: Store, loops: Sequence[For], longer: Sequence[For], which: Collection[Access], here: Here
 ) -> Longer | None:
     """The longer nest over copies of some accesses, if its new iterations do nothing that anybody sees."""
-    serial = here.contexts.serial(stmt)
+    copied = _copied(store, loops, longer, which, here.contexts.floats, here.contexts.serial(stmt))
+    if copied is None:
+        return None
+    place, loop = here, copied.loop
+    for copy in copied.copies:
+        place = place.within(Alloc(copy.local, copied.around(loop)))
+    for k, part in enumerate(parts := [*copied.first, loop, *copied.last]):
+        rest = seq(*parts[k + 1 :]) if k + 1 < len(parts) else None
+        before, after = (place, place) if rest is None else place.between(part, rest)
+        if part is loop:
+            return Longer(loop, before, copied.around) if _only_adds_nothing(loop, loops, before) else None
+        place = after
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Copied:
+    """A longer nest over copies, and the nests that copy before it and after it."""
+
+    copies: Sequence[_Copy]
+    first: Sequence[Stmt]
+    loop: For
+    last: Sequence[Stmt]
+
+    def around(self, new: Stmt) -> Stmt:
+        """What a statement in the place of the nest needs around it."""
+        whole = seq(*self.first, new, *self.last)
+        return reduce(lambda body, c: Alloc(c.local, body), reversed(self.copies), whole)
+
+
+def _copied(
+    store: Store, loops: Sequence[For], longer: Sequence[For], which: Collection[Access], floats: Floats, serial: int
+) -> _Copied | None:
+    """A longer nest over copies of some accesses, with padding that adds nothing; `serial` is for their names."""
     copies: list[_Copy] = []
-    for buffer, indices in copied:
-        name = f"{buffer.name}.tiles.{serial}.{len(copies)}"
-        copy = _copy_of(buffer, indices, loops, longer, name)
+    for buffer, indices in which:
+        copy = _copy_of(buffer, indices, loops, longer, f"{buffer.name}.tiles.{serial}.{len(copies)}")
         if copy is None:
             return None
         copies.append(copy)
-    pads = dict(neutral_to(store, here.contexts.floats))
+    pads = dict(neutral_to(store, floats))
     first = [c.fill(pads.get(c.buffer, Undef(c.buffer.dtype))) for c in copies if _is_read(store, c)]
     last = [c.back() for c in copies if c.buffer == store.buffer]
     loop = nest(longer, _over(store, copies))
     assert isinstance(loop, For)
-
-    def around(new: Stmt) -> Stmt:
-        whole = seq(*first, new, *last)
-        return reduce(lambda body, c: Alloc(c.local, body), reversed(copies), whole)
-
-    place = here
-    for copy in copies:
-        place = place.within(Alloc(copy.local, around(loop)))
-    parts = [*first, loop, *last]
-    for k, part in enumerate(parts):
-        rest = seq(*parts[k + 1 :]) if k + 1 < len(parts) else None
-        before, after = (place, place) if rest is None else place.between(part, rest)
-        if part is loop:
-            return Longer(loop, before, around) if _only_adds_nothing(loop, loops, before) else None
-        place = after
-    return None
+    return _Copied(copies, first, loop, last)
 
 
 def _is_read(store: Store, copy: _Copy) -> bool:
@@ -272,6 +368,8 @@ def _range(inner: Polynomial, loops: Sequence[For]) -> tuple[int, int] | None:
     low = high = 0
     for factors, n in inner.items():
         match factors:
+            case ():
+                ends = [n]
             case (Var() as var,) if var in extents:
                 ends = [n * at for at in extents[var]]
             case _:

@@ -32,7 +32,7 @@ from egraph_rules.engine.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError, VerifyError
 from ir.floats import Floats
-from ir.nodes import Binary, Call, Const, Expr, Operand, Select, Stmt, Unary, Var, as_expr, const
+from ir.nodes import Binary, Call, Const, Expr, Operand, PrimFunc, Select, Stmt, Unary, Var, as_expr, const
 from ir.operators import OWN, Named, number
 from ir.page import Section
 from ir.shown import Shown
@@ -50,6 +50,9 @@ class Kinds(Enum):
     FLOAT = ("float",)
     BOOL = ("bool",)
     ANY = ("int", "uint", "float", "bool")
+
+
+Settles = Callable[[Stmt, Stmt, bool], bool]  # of a statement, what it became, and if nests may be instances
 
 
 SIGNED, INTEGER, FLOAT, BOOL, ANY = Kinds.SIGNED, Kinds.INTEGER, Kinds.FLOAT, Kinds.BOOL, Kinds.ANY
@@ -104,9 +107,9 @@ class Rule(Shown):
     conjunction of conditions that need a proof, `asked` the variables in it. `propose` and `propose_expr` are the
     functions of rules written as in `egraph_rules.authoring.proposal`, which run in Python. Statements that a rule
     `settles` are worse than what it makes of them in any program: nothing else is tried on them. One that `speculates`
-    changes arms of a branch for where they do not run. One that looks at `nests` may apply to what a search leaves of
-    one, as without its guards, where it did not before. `terms` are the two sides of a rule over tensor terms, which
-    lowering uses and no search.
+    changes arms of a branch for where they do not run. One of an `instruction` looks at whole nests: it may apply to
+    what a search leaves of one, as without its guards, where it did not before. `terms` are the two sides of a rule
+    over tensor terms, which lowering uses and no search.
     """
 
     name: str
@@ -123,9 +126,9 @@ class Rule(Shown):
     dtype: DType | None = None
     propose: Callable[..., Iterable[Stmt]] | None = None
     propose_expr: Callable[..., Iterable[Expr]] | None = None
-    settles: Callable[[Stmt, Stmt], bool] | None = None
+    settles: Settles | None = None
     speculates: bool = False
-    nests: bool = False
+    instruction: PrimFunc | None = None
     terms: TensorTerms | None = None
 
     def brief(self) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from egraph_rules.contexts.context import IMPOSSIBLE, Contexts
-from ir.nodes import Expr, Load, Stmt, Undef, Var
+from ir.nodes import Expr, Load, PrimFunc, Stmt, Undef, Var
 from ir.printing.printer import to_script
 from ir.traverse import all_exprs, substitute_expr
 
@@ -41,11 +41,9 @@ class Decision:
         return change if f"{self.before:,.0f}" != f"{self.after:,.0f}" else f"cost {self.before:,.0f} as before"
 
 
-def decisions_of(steps: Sequence[Step], price: Callable[[Stmt], float]) -> list[Decision]:
+def decisions_of(steps: Sequence[Step], price: Callable[[PrimFunc], float]) -> list[Decision]:
     """Each step of a derivation with its price."""
-    return [
-        Decision(s.rule, s.law, s.place, s.fact, price(s.before.body), price(s.after.body)) for s in steps if s.decides
-    ]
+    return [Decision(s.rule, s.law, s.place, s.fact, price(s.before), price(s.after)) for s in steps if s.decides]
 
 
 def evidence(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from math import prod
 from typing import cast
 
+from egraph_rules.authoring.rounding_up import room_for_tiles
 from egraph_rules.cost.target import Target
 from egraph_rules.modules.graph import Between, Graph
 from egraph_rules.modules.pads import add_new, given_by, wanted_by_reductions, wanted_for
@@ -15,6 +17,7 @@ from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, St
 from ir.presburger.geometry import geometry
 from ir.presburger.index_map import IndexMap
 from ir.presburger.polynomials import polynomial
+from ir.program.blocks import lower_blocks
 from ir.schedule.storage import Storage
 from ir.traverse import loads, results_of, stmt_children, stmt_exprs, walk
 
@@ -22,15 +25,18 @@ Maps = Mapping[str, Iterable[IndexMap | Callable[..., object]]]
 _ROUNDS = 4  # of following values from readers to writers and back; chains are seldom longer before they repeat
 
 
-def storages(graph: Graph, target: Target, maps: Maps) -> dict[str, list[Storage]]:
-    """For each open buffer the ways to keep it, the way it is first.
+def storages(
+    graph: Graph, target: Target, maps: Maps, instructions: Iterable[PrimFunc] = ()
+) -> dict[str, list[Storage]]:
+    """For each open buffer the ways to keep it, the way it is first; `instructions` are those that nests may become.
 
     Raises:
         OptionError: `maps` names a buffer that is not open.
         ScheduleError: a map of the caller is not affine or not injective.
     """
     _check(graph, maps)
-    places = {name: list(_places(graph, b, target, maps.get(name, ()))) for name, b in graph.between.items()}
+    known = tuple(instructions)
+    places = {name: list(_places(graph, b, target, maps.get(name, ()), known)) for name, b in graph.between.items()}
     pads = wanted(graph)
     found: dict[str, list[Storage]] = {}
     for name, between in graph.between.items():
@@ -52,7 +58,11 @@ def _check(graph: Graph, maps: Maps) -> None:
 
 
 def _places(
-    graph: Graph, between: Between, target: Target, maps: Iterable[IndexMap | Callable[..., object]]
+    graph: Graph,
+    between: Between,
+    target: Target,
+    maps: Iterable[IndexMap | Callable[..., object]],
+    instructions: Sequence[PrimFunc],
 ) -> Iterator[Storage]:
     """Maps of a buffer, each once; those of callers first, which must be maps."""
     buffer, seen = between.buffer, [Storage.plain(between.buffer)]
@@ -64,7 +74,8 @@ def _places(
             seen.append(storage)
             yield storage
     proposed = (
-        *_copied(graph, buffer), *_with_room(graph, buffer), *_tiled(buffer, target), *_transposed(graph, buffer),
+        *_copied(graph, buffer), *_with_room(graph, buffer), *_for_tiles(graph, buffer, instructions),
+        *_tiled(buffer, target), *_transposed(graph, buffer),
     )  # fmt: skip
     for storage in proposed:
         if any(_same(storage, s) for s in seen):
@@ -132,6 +143,18 @@ def _with_room(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
                 moved = tuple(v + a if a else v for v, (a, _) in zip(params, room, strict=True))
                 extents = tuple(const(n + a + b, DType.INT32) for n, (a, b) in zip(sizes, room, strict=True))
                 yield Storage(buffer.shape, buffer.dtype, IndexMap(params, moved), Undef(buffer.dtype), extents)
+
+
+def _for_tiles(graph: Graph, buffer: Buffer, instructions: Sequence[PrimFunc]) -> Iterator[Storage]:
+    """With room for whole tiles of the instructions that nests of callees may become."""
+    sizes = [int(e.value) for e in buffer.shape if isinstance(e, Const)]
+    for call, instruction in product(graph.calls, instructions):
+        params = [_param(call.callee, p) for p, name in call.buffers if name == buffer.name]
+        for room in room_for_tiles(lower_blocks(call.callee), instruction) if params else ():
+            extents = [tuple(map(max, room[p], sizes)) for p in params if p in room]
+            for found in (e for e in extents if list(e) != sizes):
+                axes, shape = _indices(len(sizes)), tuple(const(n, DType.INT32) for n in found)
+                yield Storage(buffer.shape, buffer.dtype, IndexMap(axes, axes), Undef(buffer.dtype), shape)
 
 
 def _reach(func: PrimFunc, name: str) -> list[tuple[int, int]] | None:

@@ -4,11 +4,12 @@ them or inlined, whatever is cheapest."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Protocol, overload
 
+from egraph_rules.authoring.instructions import rule_of
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
@@ -21,7 +22,9 @@ from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport,
 from egraph_rules.modules.variants import Pricer, Variant, copying
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
+from egraph_rules.rules.registry import active_rules, named
 from ir.floats import Floats
+from ir.instructions import is_instruction
 from ir.nodes import Module, PrimFunc, Store, Undef
 from ir.program.calls import callees, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
@@ -116,18 +119,29 @@ def optimize(
     if isinstance(program, PrimFunc):
         return optimize_function(program, target, k, budget, policy, rules, without, verify, whole)
     chosen = target if isinstance(target, Target) else target_named(target)
-    given = None if rules is None else tuple(rules)
-    left_out = (without,) if isinstance(without, str) else tuple(without)
+    left_out = named(without)
+    given = (*(active_rules(left_out) if rules is None else rules), *_own_rules(program, left_out))
 
     def search(func: PrimFunc, whole: Whole | None = None) -> Result:
         return optimize_function(func, chosen, 1, budget, policy, given, left_out, False, whole)
 
-    return ModuleSearch(program, entry, chosen, search, whole, confirm).run(free, {} if maps is None else maps, verify)
+    instructions = tuple(r.instruction for r in given if r.instruction is not None)
+    found = ModuleSearch(program, entry, chosen, search, whole, confirm, instructions)
+    return found.run(free, {} if maps is None else maps, verify)
+
+
+def _own_rules(module: Module, without: Collection[str]) -> tuple[Rule, ...]:
+    """Rules for the instructions of a module, which its functions may call without having been written to."""
+    rules = (rule_of(f) for f in module.funcs if is_instruction(f))
+    return tuple(r for r in rules if not {r.name, r.family} & {*without})
 
 
 @dataclass(slots=True)
 class ModuleSearch:
-    """One search over a module. `whole` prices programs without calls; by default the search's prices do."""
+    """One search over a module. `whole` prices programs without calls; by default the search's prices do.
+
+    Layouts with room for tiles of `instructions` are looked at.
+    """
 
     module: Module
     entry: str
@@ -135,18 +149,19 @@ class ModuleSearch:
     search: Search
     whole: Whole | None = None
     confirm: Confirm | None = None
+    instructions: tuple[PrimFunc, ...] = ()
     pricer: Pricer = field(init=False)
     prices: dict[PrimFunc, float] = field(default_factory=lambda: dict[PrimFunc, float]())
 
     def __post_init__(self) -> None:
-        self.pricer = Pricer(self._searched, self.target)
+        self.pricer = Pricer(self._searched, self.target, self.instructions)
 
     def run(self, free: Iterable[str], maps: Maps, verify: bool = True) -> ModuleResult:
         """The cheapest module found."""
         began = time.perf_counter()
         entry = self.checked(verify)
         graph = graph_of(entry, free)
-        choice = self.choose(graph, storages(graph, self.target, maps))
+        choice = self.choose(graph, storages(graph, self.target, maps, self.instructions))
         found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
         price, best = self._taken(found)
         report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
@@ -223,7 +238,8 @@ class ModuleSearch:
         moved = {name: s for name, s in kept.items() if not s.is_plain}
         movable = {name for name in kept if not all(s.is_plain for s in ways[name])}
         maps = {str(s.index_map) for s in moved.values() if len(s.shape) > 1} or {""}
-        padded = {isinstance(s.pad, Undef) for s in moved.values() if s.has_padding}
+        written = {name for name in names if graph.between[name].writer == graph.calls.index(call)}
+        padded = {isinstance(s.pad, Undef) for n, s in moved.items() if s.has_padding and n not in written}
         together = moved.keys() == movable and len(maps) == 1 and len(padded) <= 1
         group = _ALL if together or (moved and all(graph.between[n].is_free for n in moved)) else _SOME
         numbers = sum(not isinstance(s.pad, Undef) for s in moved.values())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from egraph_rules.cost.target import Target
 from egraph_rules.modules.floors import floor, price_as_written
 from ir.errors import ScheduleError
+from ir.instructions import instructions_in
 from ir.nodes import SKIP, Assume, Buffer, Const, For, Load, PrimFunc, Store, Undef, Var, const, seq
 from ir.program.canonical import canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
@@ -53,6 +54,7 @@ class Pricer:
 
     search: Search
     target: Target
+    instructions: tuple[PrimFunc, ...] = ()
     known: dict[PrimFunc, Found] = field(default_factory=lambda: dict[PrimFunc, Found]())
     variants: dict[Hashable, Variant | None] = field(default_factory=lambda: dict[Hashable, Variant | None]())
     asked: int = 0
@@ -82,7 +84,8 @@ class Pricer:
                 isinstance(stmt, Store) and stmt.buffer in func.buffers and has_undef(stmt.value)
             ):
                 return func
-        return self.best(func)[0]
+        best = self.best(func)[0]
+        return func if instructions_in(best) else best  # calls have copies that other layouts may save
 
     def variant(self, func: PrimFunc, storages: Mapping[str, Storage]) -> Variant | None:
         """`func` with parameters kept so, not searched yet; None where a layout cannot be had."""
@@ -107,10 +110,11 @@ class Pricer:
     def _expected(self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage]) -> float:
         """What a variant costs at the least: guards are needed unless padding that is read holds a number."""
         written = {b.name for b in results_of(func)}
-        padded = (n for n, s in storages.items() if n not in written and s.has_padding)
-        if all(isinstance(storages[n].pad, Undef) for n in padded):
+        padded = [n for n, s in storages.items() if n not in written and s.has_padding]
+        undefined = [n for n in padded if isinstance(storages[n].pad, Undef)]
+        if not self.instructions and len(undefined) == len(padded):
             return price_as_written(source, self.target)
-        return min(floor(form, self.target) for form in (plain, source))
+        return min(floor(form, self.target, self.instructions, undefined) for form in (plain, source))
 
     def settle(self, variant: Variant) -> Variant:
         """Search for the cheapest equivalent of a variant, unless that was done: of each form that may be cheaper."""

@@ -46,7 +46,7 @@ class _UnknownError(Exception):
 @rewrite(
     law="alloc B: s  =  s with what B[i] is known to be in place of B[i], and without stores to B",
     because="a load gives what was stored there, and nothing else looks at the buffer",
-    settles=lambda stmt, new: not _chooses(new) or _locals(stmt) > MAX_CHOICES,
+    settles=lambda stmt, new, instructs: not (instructs or _chooses(new)) or _locals(stmt) > MAX_CHOICES,
 )
 def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Forward what is stored in a local buffer to all that load it (store-to-load forwarding; array contraction)."""

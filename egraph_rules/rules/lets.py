@@ -69,7 +69,7 @@ def inline(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     law="let v = e: s  =  s with e for v   where e is an integer or a truth that reads nothing, and cannot fault",
     because="v is e wherever s uses it",
     family="let",
-    settles=lambda stmt, _: isinstance(stmt, Let) and isinstance(stmt.value, (Var, Const)),
+    settles=lambda stmt, _new, _instructs: isinstance(stmt, Let) and isinstance(stmt.value, (Var, Const)),
 )
 def inline_index(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """As `inline`, for what indices and conditions are made of: names for other work are worth their place."""

@@ -9,12 +9,12 @@ the answers to the questions its conditions, loads and stores raise.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar, assert_never, cast
 
 from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
-from egraph_rules.authoring.rule import Number, Rule, instantiate
+from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.values import MAX_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
@@ -273,7 +273,7 @@ class Expander:
     _rule_questions: set[tuple[object, ...]] = field(default_factory=lambda: set[tuple[object, ...]]())
     _parts: dict[int, Part] = field(default_factory=lambda: dict[int, Part]())
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
-    _settling: dict[str, Callable[[Stmt, Stmt], bool]] = field(init=False)
+    _settling: dict[str, Settles] = field(init=False)
     _speculating: frozenset[str] = field(init=False)
     _instructs: bool = field(init=False)  # whether rules propose instances of instructions
     _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
@@ -284,7 +284,7 @@ class Expander:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
         self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
         self._speculating = frozenset(r.name for r in self.rules if r.speculates)
-        self._instructs = any(r.nests for r in self.rules)
+        self._instructs = any(r.instruction is not None for r in self.rules)
         self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
@@ -421,7 +421,7 @@ class Expander:
                         self._take_arms(facts, part, other, permissions)
                     self.expand(facts, other, permissions)
                     settled |= other.number == 0  # nothing is better than nothing
-                    settled |= name in self._settling and self._settling[name](part.stmt, other.stmt)
+                    settled |= name in self._settling and self._settling[name](part.stmt, other.stmt, self._instructs)
         return settled
 
     def _said(self, name: str, propose: Proposal, stmt: Stmt, here: Here) -> Iterator[Stmt]:

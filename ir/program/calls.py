@@ -247,9 +247,14 @@ def _steady(expr: Expr) -> bool:
     return not any(isinstance(e, (Load, Undef)) for e in walk_expr(expr))
 
 
+def _shifted(start: Expr, axis: tuple[Expr, Expr | None]) -> tuple[Expr, Expr | None]:
+    """The axis of a section of a section, which starts at `start`."""
+    return plus(start, of_dtype(axis[0], start.dtype)), axis[1]
+
+
 @dataclass(slots=True)
 class Copy:
-    """A copy of a body without calls: `name` gives new names for bound ones, those of parameters stand for others."""
+    """A copy of a body: `name` gives new names for bound ones, those of parameters stand for others."""
 
     name: Callable[[str], str]
     values: dict[Var, Expr]
@@ -283,6 +288,10 @@ class Copy:
                 return replace(stmt, cond=self.expr(stmt.cond))
             case Evaluate() as stmt:
                 return replace(stmt, value=self.expr(stmt.value))
+            case CallStmt(args=args) as stmt:
+                return replace(
+                    stmt, args=tuple(self._section(a) if isinstance(a, Section) else self.expr(a) for a in args)
+                )
             case other:
                 assert_never(other)
 
@@ -324,6 +333,16 @@ class Copy:
             reads=None,  # notes, of a buffer that may be another one now
             writes=None,
         )
+
+    def _section(self, section: Section) -> Section:
+        """A section of one of the callee's buffers, in the buffer where that lies."""
+        ranges = [(self.expr(s), None if n is None else self.expr(n)) for s, n in section.ranges]
+        outer, own = self.sections.get(section.buffer.name), iter(ranges)
+        if outer is None:
+            buffer = self.buffers.get(section.buffer.name, section.buffer)
+            return replace(section, buffer=buffer, ranges=tuple(ranges))
+        parts = tuple((start, None) if n is None else _shifted(start, next(own)) for start, n in outer.ranges)
+        return replace(section, buffer=outer.buffer, ranges=parts)
 
     def _place(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
         """Where an element of one of the callee's buffers lies."""

@@ -23,7 +23,12 @@ class Canonical:
     def back(self, func: PrimFunc, name: str) -> PrimFunc:
         """A function that was made of the canonical one, under the names of the one that it stands for."""
         taken: set[str] = set()
-        return _renamed(func, name, lambda old: fresh(self.names.get(old, "i"), taken))
+        return _renamed(func, name, lambda old: fresh(self._named(old), taken))
+
+    def _named(self, name: str) -> str:
+        """What a canonical name stood for; one that was made since, as `v0_tiles`, keeps what it says."""
+        word, *rest = name.split("_")
+        return "_".join([self.names.get(word, word), *rest])
 
 
 def canonical(func: PrimFunc) -> Canonical:

@@ -414,6 +414,21 @@ def tails(stmt: Stmt, instruction: PrimFunc) -> Iterator[Mapping[Var, int]]:
             yield sizes
 
 
+def covered(stmt: Stmt, instruction: PrimFunc) -> Iterator[tuple[Mapping[Var, int], Stmt]]:
+    """What a nest would be as instances on whole tiles, however many, with the sizes of these along its loops.
+
+    It is what that costs, not what it does.
+    """
+    for pairs in _assignments(stmt, instruction):
+        sizes = {v.var: int(u.extent.value) for u, v in pairs if isinstance(u.extent, Const)}
+        loops, store = perfect_nest(stmt)
+        counts = [(o, -(-int(o.extent.value) // sizes.get(o.var, 1))) for o in loops if isinstance(o.extent, Const)]
+        yield (
+            sizes,
+            nest([replace(o, extent=const(n, o.extent.dtype)) for o, n in counts], instance(instruction, store)),
+        )
+
+
 def distributed(stmt: Stmt, domain: isl.Set, *, reassociate: bool) -> Stmt | None:
     """A nest of loops around several statements as one nest for each, where no dependence is against it."""
     loops, body = perfect_nest(stmt)

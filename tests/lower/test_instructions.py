@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 import loopsat
 from egraph_rules import optimize, register, unregister
 from ir import LoopsatError, PrimFunc, interpret, parse, to_script, verify
+from ir.dtypes import DType
 from ir.errors import DifferenceError, LowerError, ParseError, ScheduleError, VerifyError
 from ir.instructions import instructions_in
-from ir.nodes import Load
+from ir.nodes import Expr, Load, const
 from ir.program.calls import without_calls
 from ir.schedule import Schedule, Trace
 from ir.traverse import map_expr, map_stmt
@@ -477,6 +478,7 @@ def test_a_nest_becomes_calls_on_tiles(tile: PrimFunc, body: str) -> None:
     result = optimize(func)
     assert instructions_in(result.best) == (tile,)
     assert "instructions.tile" in [step.rule for step in result.derivation()]
+    assert any(d.rule == "instructions.tile" and d.saved > 0 for d in result.report.decisions)
     inputs = numbers(func)
     for step in result.derivation():
         for found, wanted in zip(interpret(step.after, **inputs), interpret(func, **inputs), strict=True):
@@ -509,9 +511,58 @@ def test_what_is_kept_on_disk_is_of_one_text(call: bool, tmp_path: Path, monkeyp
         assert f'jax="{jax}"' in to_script(loopsat.optimize(func, whole=None).best) or not call
 
 
-def test_tiles_that_do_not_divide_a_loop_are_no_calls(tile: PrimFunc) -> None:
+def test_tiles_that_do_not_divide_a_loop_go_beyond_it_where_nobody_reads(tile: PrimFunc) -> None:
     body = "for i, j, k in T.grid(8, 11, 6):\n        C[i, j] = C[i, j] + A[i, k] * B[k, j]"
-    assert not instructions_in(optimize(parse(PRODUCT.replace("BODY", body))["f"]).best)
+    func = parse(PRODUCT.replace("BODY", body))["f"]
+    best = optimize(func).best
+    assert instructions_in(best) == (tile,)
+    assert_agrees(func, compile(best), numbers(func))
+
+
+CHAIN = """
+@T.prim_func
+def scaled(A: T.Buffer((14, 10), "float32"), H: T.Buffer((14, 10), "float32")):
+    for i, j in T.grid(14, 10):
+        H[i, j] = A[i, j] * 2.0
+
+@T.prim_func
+def product(H: T.Buffer((14, 10), "float32"), W: T.Buffer((10, 11), "float32"), O: T.Buffer((14, 11), "float32")):
+    for i, j, k in T.grid(14, 11, 10):
+        O[i, j] = O[i, j] + H[i, k] * W[k, j]
+
+@T.prim_func
+def main(A: T.Buffer((14, 10), "float32"), W: T.Buffer((10, 11), "float32"), O: T.Buffer((14, 11), "float32")):
+    H = T.alloc_buffer((14, 10), "float32")
+    scaled(A, H)
+    product(H, W, O)
+"""
+
+
+def test_a_local_buffer_is_kept_where_tiles_are_made_of_it(tile: PrimFunc) -> None:
+    func = without_calls(parse(CHAIN)["main"])
+    best = optimize(func).best
+    assert instructions_in(best) == (tile,)
+    assert "H_tiles" in str(best) and "* 2.0 * W" not in str(best)
+    assert_agrees(func, compile(best), numbers(func))
+
+
+def shape(*extents: int) -> tuple[Expr, ...]:
+    return tuple(const(n, DType.INT32) for n in extents)
+
+
+def test_layouts_between_functions_make_room_for_tiles() -> None:
+    module = parse(PRODUCT.split("@T.prim_func")[0] + CHAIN)
+    result = optimize(module, free=("W",))
+    assert result.layouts["W"].storage.physical_shape == shape(10, 12)
+    assert result.layouts["H"].storage.physical_shape == shape(16, 10)
+    called = next(f for f in result.best.funcs if f.name == "product")
+    assert "O_tiles" in str(called) and "H_tiles" not in str(called) and "W_tiles" not in str(called)
+    inputs = numbers(module["main"])
+    wanted = interpret(module["main"], **inputs)
+    packed = inputs | {"W": result.layouts["W"].pack(inputs["W"])}
+    assert_agrees(result.best["main"], compile(result.best), packed)
+    for found, expected in zip(interpret(result.best["main"], **packed), wanted, strict=True):
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_a_dependence_keeps_loops_from_becoming_tiles(tile: PrimFunc) -> None:
