@@ -86,7 +86,7 @@ def _tidied(expr: Expr) -> Expr:
 def _counted(f: Facts, loop: For, now: Expr, defined: Collection[Buffer]) -> Contents:
     """Between which numbers elements are that started at one, when the variable of the loop has come to `now`."""
     dtype, count = loop.var.dtype, pb.affine(now - loop.start)
-    started = [(b, int(v.value), r) for (b, v), r in f.known.items() if isinstance(v, Const) and b.dtype is dtype]
+    started = [(b, int(v.value), r) for b, v, r in held.constants(f.known) if b.dtype is dtype]
     if not started or count is None or not dtype.is_signed:
         return {}
     out: Contents = {}

@@ -360,6 +360,11 @@ NOT_HANDED = {
         "for i in range(8):\n    D[i] = T.if_then_else(C[0] == i, 1, 2)\n    C[i % 2] = C[i % 2] + 1",
         params='C: T.Buffer((2,), "int32"), D: T.Buffer((8,), "int32")',
     ),
+    "a defined number, and not 1": program(
+        'C = T.alloc_buffer((1,), "int32")', "C[0] = A[0]",
+        "for i in range(8):\n    D[i] = T.if_then_else(C[0] == i + 1, 1, 2)\n    C[0] = C[0] + 1",
+        params='A: T.Buffer((4,), "int32"), D: T.Buffer((8,), "int32")',
+    ),
     "a loop that may not run": program(
         "C[0] = 5", "for i in range(n - 3):\n    C[0] = C[0] + 1", "D[0] = T.if_then_else(C[0] == n + 2, 1, 2)",
         params='n: T.int32, C: T.Buffer((1,), "int32"), D: T.Buffer((1,), "int32")',
