@@ -22,7 +22,7 @@ import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
-from egraph_rules.contexts.elements import elements, told
+from egraph_rules.contexts.elements import elements, place, told
 from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
@@ -517,7 +517,7 @@ class Contexts:
             return None
 
         def prove() -> Expr | None:
-            spot = f.spot(indices)
+            spot = place(f, indices)
             constants_first = sorted(candidates, key=lambda pair: held.is_function(pair[0]))
             values = (v for v, r in constants_first if spot is not None and spot.is_subset(r))
             found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
@@ -545,15 +545,11 @@ class Contexts:
     def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Whether an access stays inside its buffer."""
 
-        f, on_data = self._facts[facts], any(map(has_loads, indices))
-
         def prove() -> bool:
-            known = elements(f, indices) if on_data else None
-            spot = pb.point(indices if known is None else map(known.named, indices))
-            values = f.domain if known is None else f.domain.intersect(known.values)
-            return spot is not None and spot.intersect_params(values).is_subset(pb.box(buffer.shape))
+            spot = place(self._facts[facts], indices)
+            return spot is not None and spot.is_subset(pb.box(buffer.shape))
 
-        where = ("data", facts) if on_data else self.place(facts)
+        where = ("data", facts) if any(map(has_loads, indices)) else self.place(facts)
         return bool(self.ask(("bounds", where, buffer, indices), prove, False))
 
     def is_defined(self, facts: int, load: Load) -> bool:

@@ -19,6 +19,7 @@ from ir.traverse import all_exprs, walk
 TILES = 'A: T.Buffer((4, 4), "float32"), S: T.Buffer((1,), "float32")'
 ROWS = 'A: T.Buffer((6, 4, 4), "float32"), M: T.Buffer((6,), "float32")'
 LINES = 'A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32'
+LOOKUP = 'V: T.Buffer((8,), "float32"), J: T.Buffer((8,), "int32"), x: T.Buffer((10,), "float32"), y: T.Buffer((1,), "float32")'
 THREE = 'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), n: T.int32'
 ZERO = """
     for i, j in T.grid(4, 4):
@@ -311,6 +312,38 @@ CASES = {
             Y[o] = Y[o] + X[o, k] * W[o]
         Y[o] = T.max(Y[o], 0.0)""",
     ),
+    "a place that data name is the one where zeros are": Case(
+        'V: T.Buffer((8, 4), "float32"), J: T.Buffer((8, 4), "int32"), x: T.Buffer((9,), "float32"), '
+        'y: T.Buffer((8,), "float32")',
+        """
+    for i, k in T.grid(8, 4):
+        T.assume(J[i, k] >= 0 and J[i, k] <= 8)
+    T.assume(x[8] == 0.0)
+    for i in range(8):
+        y[i] = 0.0
+        for k in range(4):
+            if J[i, k] < 8:
+                y[i] = y[i] + V[i, k] * x[J[i, k]]""",
+        """
+    for i in T.serial(8):
+        y[i] = 0.0
+        for k in T.serial(4):
+            y[i] = y[i] + V[i, k] * x[J[i, k]]""",
+    ),
+    "places that data name, in a layout whose padding is zero": Case(
+        'A: T.Buffer((4, 4), "float32"), p: T.Buffer((16,), "int32"), B: T.Buffer((16,), "float32")',
+        f"""{ZERO}
+    for i in range(16):
+        T.assume(0 <= p[i] and p[i] < 16)
+    for i in range(16):
+        if p[i] < 14:
+            B[i] = A[p[i] // 4, p[i] % 4]
+        else:
+            B[i] = 0.0""",
+        """
+    for i in T.serial(16):
+        B[i] = A[p[i] // 4, p[i] % 4]""",
+    ),
     "iterations that somebody needs are every fourth": Case(
         'A: T.Buffer((32, 8), "float32"), W: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")',
         """
@@ -364,6 +397,33 @@ TRAPS = {
         v = A[i, j]
         if 4 * i + j < 14:
             S[0] = S[0] + v""",
+        1,
+    ),
+    "places that data name, one of which holds no zero": (
+        LOOKUP,
+        """
+    for i in range(8):
+        T.assume(J[i] >= 0 and J[i] <= 9)
+    T.assume(x[8] == 0.0)
+    y[0] = 0.0
+    for i in range(8):
+        if J[i] < 8:
+            y[0] = y[0] + V[i] * x[J[i]]""",
+        1,
+    ),
+    "data that are written before they name a place": (
+        LOOKUP,
+        """
+    for i in range(8):
+        T.assume(J[i] >= 0 and J[i] <= 8)
+    T.assume(x[8] == 0.0)
+    y[0] = 0.0
+    for i in range(8):
+        if J[i] < 8:
+            J[i] = J[i] // 2
+            y[0] = y[0] + V[i] * x[J[i]]
+        else:
+            J[i] = J[i] // 2""",
         1,
     ),
     "padding above the start of a maximum": (
