@@ -19,7 +19,7 @@ from ir.traverse import all_exprs, walk
 TILES = 'A: T.Buffer((4, 4), "float32"), S: T.Buffer((1,), "float32")'
 ROWS = 'A: T.Buffer((6, 4, 4), "float32"), M: T.Buffer((6,), "float32")'
 LINES = 'A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32'
-LOOKUP = 'V: T.Buffer((8,), "float32"), J: T.Buffer((8,), "int32"), x: T.Buffer((10,), "float32"), y: T.Buffer((1,), "float32")'
+LOOKUP = 'J: T.Buffer((8,), "int32"), x: T.Buffer((10,), "float32"), y: T.Buffer((1,), "float32")'
 THREE = 'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), n: T.int32'
 ZERO = """
     for i, j in T.grid(4, 4):
@@ -408,7 +408,7 @@ TRAPS = {
     y[0] = 0.0
     for i in range(8):
         if J[i] < 8:
-            y[0] = y[0] + V[i] * x[J[i]]""",
+            y[0] = y[0] + x[J[i]]""",
         1,
     ),
     "data that are written before they name a place": (
@@ -421,7 +421,7 @@ TRAPS = {
     for i in range(8):
         if J[i] < 8:
             J[i] = J[i] // 2
-            y[0] = y[0] + V[i] * x[J[i]]
+            y[0] = y[0] + x[J[i]]
         else:
             J[i] = J[i] // 2""",
         1,
