@@ -30,6 +30,7 @@ from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
+from egraph_rules.contexts.regular import Regular, computed
 from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.truths import Prover, Truths
 from egraph_rules.contexts.values import Value, Values
@@ -92,6 +93,7 @@ class Contexts:
         self.floats = floats
         self._values = Values(self, floats)
         self._ranges = Ranges(self, floats)
+        self._regular = Regular(self, self._ranges)
         self._faults = Faults(self, self._values)
         self._truths = Truths(self, self._values, self._ranges)
         self.prover = prover
@@ -332,6 +334,8 @@ class Contexts:
         if defined and self._defines(f, loop.body, domain):
             known = held.joined(known, defined)
         conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
+        if Floats.FINITE in self.floats:
+            conditions += tuple((cond, True) for cond in computed(self, facts, loop))
         live = of_use(self._live_after_iteration(sets, permissions, loop), loop.body, domain)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
 
@@ -627,6 +631,10 @@ class Contexts:
     def defined(self, facts: int, expr: Expr) -> bool:
         """Whether an expression is not arbitrary, as far as it does not fault."""
         return self._values.defined(facts, expr)
+
+    def regular(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression is a finite number if all that it reads is, as far as it does not overflow."""
+        return self._regular.of(facts, expr)
 
     def total(self, facts: int, expr: Expr) -> bool:
         """Whether evaluating an expression cannot fault."""
