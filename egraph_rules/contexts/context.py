@@ -328,7 +328,7 @@ class Contexts:
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
             still_held(self, f, loop.body, domain),
-            handed(f, loop, body, self._defined),
+            handed(f, loop, self.effects, self._defined),
         )
         defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
         if defined and self._defines(f, loop.body, domain):
