@@ -54,8 +54,10 @@ class Writer:
     def _loop(self) -> list[str]:
         start, count = self.rng.choice(("0", "0", "0", "1", "n")), self.rng.choice(("6", "6", "n", "n - 1", "(m - n)"))
         self.looping = True
-        body = self._turns() if self._one_in(0.6) else []
-        for _ in range(self.rng.randint(0 if body else 2, 1 if body else 4)):
+        body = self._turns() if self._one_in(0.5) else []
+        if self._one_in(0.5):
+            body += self._tally()
+        for _ in range(self.rng.choice((0, 0, 1)) if body else 3):
             statement = self._statement(2)
             body = [*body, *statement] if self._one_in(0.5) else [*statement, *body]
         self.looping = False
@@ -77,8 +79,17 @@ class Writer:
         if self._one_in(0.15):
             moves = [f"if {self._condition()}:", *_indented(moves)]
         use = [f"{'D' if self.dtype == 'int32' else 'B'}[i] = {' - '.join(f'R[{p}]' for p in places)}"]
-        written = [f"{self.source}[{self._place()}] = {self._value(1)}"] if self._one_in(0.2) else []
+        near = self.rng.choice(("i", "i + 1", "i + 2", f"i + {last}"))
+        written = [f"{self.source}[{near}] = {self._value(1)}"] if self._one_in(0.3) else []
         return [*use, *written, *moves] if self._one_in(0.7) else [*moves, *written, *use]
+
+    def _tally(self) -> list[str]:
+        """A count of something, and a question how far it has come."""
+        step = [self._counting("0")]
+        if self._one_in(0.4):
+            step = [f"if {self._condition()}:", *_indented(step)]
+        asked = [f"D[i] = T.if_then_else({self._on_count()}, 1, 2)"]
+        return [*asked, *step] if self._one_in(0.5) else [*step, *asked]
 
     def _number(self) -> str:
         return {"float32": ("0.0", "1.0", "-1.0"), "uint8": ("0", "1", "3")}.get(self.dtype, ("0", "1", "-1"))[
@@ -99,7 +110,7 @@ class Writer:
         return element if self.counter == "int32" else f'T.cast({element}, "int32")'
 
     def _on_count(self) -> str:
-        numbers = ("5", "n", "0", "6", "m", "n - 1", "12")
+        numbers = ("5", "n", "0", "6", "m", "n - 1", "12", "2 * n", "-6", "7")
         inside = ("i", "2 * i", "i + 1", "i + 2", "3 - i", "i * 2 + 1", "5", "n")
         other = self.rng.choice(inside if self.looping else numbers)
         return f"{self._count()} {self.rng.choice(('<', '<=', '==', '>=', '>'))} {other}"
@@ -120,8 +131,8 @@ class Writer:
         forms = (f"({a} + {b})", f"({a} - {b})", f"T.max({a}, {b})", f"T.if_then_else({self._condition()}, {a}, {b})")
         return self.rng.choice(forms)
 
-    def _counting(self) -> str:
-        dtype, place = self.counter, self.rng.choice(("0", "0", "0", "1", "i % 2"))
+    def _counting(self, place: str = "") -> str:
+        dtype, place = self.counter, place or self.rng.choice(("0", "0", "1", "i % 2"))
         amounts = ("1", "1", "1", "2", "0", f'T.cast(i, "{dtype}")', f'T.cast(idx[i] % 3, "{dtype}")')
         amounts += (
             f'T.cast(A[i] > B[i], "{dtype}")',
