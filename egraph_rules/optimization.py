@@ -462,27 +462,29 @@ class _Session:
         for root in self.roots:
             inside = Inside(root, {}) if search.block is None else self._block(root, search.block)
             found += [(choice, inside) for choice in extractor.choices(classes[inside.place])]
+        if not found:  # assumptions contradict each other, and any two statements are equal
+            return [(self.original_cost(), self.body)]
         found.sort(key=lambda pair: (round(pair[0].cost, 6), pair[0].size))
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
-            choice = self._guarded(classes[self.roots[0]], tables)
-            kept.append((choice, self.roots[0], rebuilder.build(choice)))
-            search.guarded.append(kept[-1][2])
+            for choice in self._guarded(classes[self.roots[0]], tables):
+                kept.append((choice, self.roots[0], rebuilder.build(choice)))
+                search.guarded.append(kept[-1][2])
         edges = self.expander.applied
         rules, before = search.rules, self.unfilled
         trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, rules, before)
         search.report.traces.append(trace)
         return _distinct(programs, search.keep)
 
-    def _guarded(self, at: ClassId, tables: dict[str, list[Row]]) -> Choice:
+    def _guarded(self, at: ClassId, tables: dict[str, list[Row]]) -> list[Choice]:
         """The best way where guards cost next to nothing.
 
         To run a statement everywhere may cost less than a guard, and more than the shorter loop that a guard becomes in
         the next search.
         """
         prices = replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
-        return Extractor(tables, self.numbering, prices, 1, self.contexts.trips).choices(at)[0]
+        return Extractor(tables, self.numbering, prices, 1, self.contexts.trips).choices(at)
 
     def _block(self, root: Place, name: str) -> Inside:
         """Where the block that may change stands, under the facts of a root."""

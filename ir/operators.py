@@ -22,6 +22,7 @@ Role = Literal["neutral", "absorbing"]
 Side = Literal["left", "right"]
 _BOTH: tuple[Side, ...] = ("right", "left")
 _RIGHT: tuple[Side, ...] = ("right",)
+_LEFT: tuple[Side, ...] = ("left",)
 
 
 def number(name: Named, dtype: DType) -> Scalar:
@@ -57,7 +58,8 @@ class Special:
     """A number that decides what an operator gives, over operands of some kinds, on some sides.
 
     With the neutral one the result is the other operand, with the absorbing one it is the number itself. `floats` are
-    the freedoms that this takes where operands are floats. `annihilates`: an undef operand is absorbed too.
+    the freedoms that this takes where operands are floats. `annihilates`: an undef operand is absorbed too. `partial`:
+    this holds where the operation has a result, which takes a proof.
     """
 
     op: BinaryOp
@@ -68,6 +70,7 @@ class Special:
     sides: tuple[Side, ...] = _BOTH
     floats: Floats = Floats.STRICT
     annihilates: bool = False
+    partial: bool = False
 
 
 _INTEGERS = (Kind.INT, Kind.UINT)
@@ -102,6 +105,20 @@ SPECIAL: tuple[Special, ...] = (
         annihilates=True,
     ),
     Special("div", "neutral", "one", _FLOATS, "one is neutral", _RIGHT),
+    Special(
+        "div",
+        "absorbing",
+        "zero",
+        _FLOATS,
+        "zero divided by what is no zero",
+        _LEFT,
+        floats=Floats.FINITE | _ZEROS,
+        partial=True,
+    ),
+    Special("floordiv", "absorbing", "zero", _INTEGERS, "zero divided by what is no zero", _LEFT, partial=True),
+    Special("floormod", "absorbing", "zero", _INTEGERS, "zero divided by what is no zero", _LEFT, partial=True),
+    Special("truncdiv", "absorbing", "zero", _INTEGERS, "zero divided by what is no zero", _LEFT, partial=True),
+    Special("truncmod", "absorbing", "zero", _INTEGERS, "zero divided by what is no zero", _LEFT, partial=True),
     Special("floordiv", "neutral", "one", _INTEGERS, "every value is a multiple of one", _RIGHT),
     Special("truncdiv", "neutral", "one", _INTEGERS, "every value is a multiple of one", _RIGHT),
     Special("pow", "neutral", "one", _INTEGERS, "the first power", _RIGHT),
@@ -179,6 +196,18 @@ VANISHES: dict[str, Named] = {"exp": "lowest"}
 
 # Functions whose results may differ from the interpreter's in the last bit, wherever they are computed.
 LIBRARY = frozenset((*FLOAT_FUNCTIONS, "pow"))
+
+
+# Operators and functions without a finite result for some operands, or for some that are no larger than 100.
+SINGULAR = frozenset((
+    "div", "pow", "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "tan", "sinh", "cosh", "asin",
+    "acos",
+))  # fmt: skip
+
+
+def is_singular(op: str, dtype: DType) -> bool:
+    """Whether finite operands of a dtype may leave an operator or function without a finite result."""
+    return op in SINGULAR and dtype.is_float
 
 
 def is_library(op: str, dtype: DType) -> bool:

@@ -25,15 +25,30 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import reduce
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number, operand_dtype
 from ir.dtypes import DType, Kind
 from ir.errors import RuleError, VerifyError
 from ir.floats import Floats
-from ir.nodes import Binary, Call, Const, Expr, Operand, PrimFunc, Select, Stmt, Unary, Var, as_expr, const
-from ir.operators import OWN, Named, number
+from ir.nodes import (
+    Binary,
+    BinaryOp,
+    Call,
+    Const,
+    Expr,
+    Operand,
+    PrimFunc,
+    Select,
+    Stmt,
+    Unary,
+    UnaryOp,
+    Var,
+    as_expr,
+    const,
+)
+from ir.operators import OWN, Named, is_singular, number
 from ir.page import Section
 from ir.shown import Shown
 from ir.traverse import children, walk_expr, with_children
@@ -491,6 +506,13 @@ def kind_rows() -> list[tuple[str, str]]:
     """Rows of the table `kind`."""
     names = {Kind.BOOL: "bool", Kind.INT: "int", Kind.UINT: "uint", Kind.FLOAT: "float"}
     return [(d.value, names[d.kind]) for d in DType]
+
+
+def regular_rows() -> Iterator[tuple[str, str]]:
+    """Rows of the table `regular`: operators and functions that have a finite result for all finite operands."""
+    for op, dtype in product((*get_args(BinaryOp), *get_args(UnaryOp)), DType):
+        if not is_singular(op, dtype):
+            yield op, dtype.value
 
 
 def own_rows() -> dict[str, list[tuple[Cell, ...]]]:

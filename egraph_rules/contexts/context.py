@@ -22,7 +22,7 @@ import islpy as isl
 
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
-from egraph_rules.contexts.elements import elements, told
+from egraph_rules.contexts.elements import elements, place, told
 from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
@@ -30,6 +30,7 @@ from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
+from egraph_rules.contexts.regular import Regular, computed
 from egraph_rules.contexts.spoiling import few, less, of_use, relied, same_regions, there, told_of
 from egraph_rules.contexts.truths import Prover, Truths
 from egraph_rules.contexts.values import Value, Values
@@ -92,6 +93,7 @@ class Contexts:
         self.floats = floats
         self._values = Values(self, floats)
         self._ranges = Ranges(self, floats)
+        self._regular = Regular(self, self._ranges)
         self._faults = Faults(self, self._values)
         self._truths = Truths(self, self._values, self._ranges)
         self.prover = prover
@@ -331,12 +333,14 @@ class Contexts:
             held.without(f.known, changed),
             self.effects.bounded(f.known, loop.body, f.domain),
             still_held(self, f, loop.body, domain),
-            handed(f, loop, body, self._defined),
+            handed(f, loop, self.effects, self._defined),
         )
         defined = {(b, v): r for (b, v), r in f.known.items() if b in body.may and held.says_defined(b, v)}
         if defined and self._defines(f, loop.body, domain):
             known = held.joined(known, defined)
         conditions = tuple((c, v) for c, v in f.conditions if not reads_any(c, body.may))
+        if Floats.FINITE in self.floats:
+            conditions += tuple((cond, True) for cond in computed(self, facts, loop))
         live = of_use(self._live_after_iteration(sets, permissions, loop), loop.body, domain)
         inside = replace(f.entering(loop), domain=domain, known=known, conditions=conditions)
 
@@ -522,7 +526,7 @@ class Contexts:
             return None
 
         def prove() -> Expr | None:
-            spot = f.spot(indices)
+            spot = place(f, indices)
             constants_first = sorted(candidates, key=lambda pair: held.is_function(pair[0]))
             values = (v for v, r in constants_first if spot is not None and spot.is_subset(r))
             found = (self._told(facts, held.at(v, indices), Load(buffer, indices)) for v in values)
@@ -550,15 +554,11 @@ class Contexts:
     def in_bounds(self, facts: int, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
         """Whether an access stays inside its buffer."""
 
-        f, on_data = self._facts[facts], any(map(has_loads, indices))
-
         def prove() -> bool:
-            known = elements(f, indices) if on_data else None
-            spot = pb.point(indices if known is None else map(known.named, indices))
-            values = f.domain if known is None else f.domain.intersect(known.values)
-            return spot is not None and spot.intersect_params(values).is_subset(pb.box(buffer.shape))
+            spot = place(self._facts[facts], indices)
+            return spot is not None and spot.is_subset(pb.box(buffer.shape))
 
-        where = ("data", facts) if on_data else self.place(facts)
+        where = ("data", facts) if any(map(has_loads, indices)) else self.place(facts)
         return bool(self.ask(("bounds", where, buffer, indices), prove, False))
 
     def is_defined(self, facts: int, load: Load) -> bool:
@@ -636,6 +636,10 @@ class Contexts:
     def defined(self, facts: int, expr: Expr) -> bool:
         """Whether an expression is not arbitrary, as far as it does not fault."""
         return self._values.defined(facts, expr)
+
+    def regular(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression is a finite number if all that it reads is, as far as it does not overflow."""
+        return self._regular.of(facts, expr)
 
     def total(self, facts: int, expr: Expr) -> bool:
         """Whether evaluating an expression cannot fault."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+import islpy as isl
+
 from ir.analysis import contents as held
 from ir.dtypes import DType
 from ir.nodes import COMPARE_OPS, Binary, Const, Expr, Load, Var
@@ -54,6 +56,15 @@ def elements(facts: Facts, exprs: Iterable[Expr]) -> Elements | None:
     return Elements(known) if known else None
 
 
+def place(facts: Facts, indices: tuple[Expr, ...]) -> isl.Set | None:
+    """The elements that indices may name, by what is known of the data that they read; None if that is not said."""
+    known = elements(facts, indices) if any(map(has_loads, indices)) else None
+    if known is None:
+        return facts.spot(indices)
+    spot = pb.point(map(known.named, indices))
+    return None if spot is None else spot.intersect_params(facts.domain.intersect(known.values))
+
+
 def assured(facts: Facts, cond: Expr) -> bool:
     """Whether a condition is known of an element that it reads, word for word or with a number further off."""
     return any(_implies(known, cond) for load in loads(cond) for known in told(facts, load))
@@ -62,7 +73,7 @@ def assured(facts: Facts, cond: Expr) -> bool:
 def told(facts: Facts, load: Load) -> Iterator[Expr]:
     """The conditions that are known to hold of an element."""
     known = facts.conditions_on(load.buffer)
-    spot = facts.spot(load.indices) if known else None
+    spot = place(facts, load.indices) if known else None
     for cond, region in known:
         here = held.at(cond, load.indices)
         if spot is not None and here is not None and spot.is_subset(region):

@@ -8,6 +8,7 @@ others is, by induction, between as many times these as there were iterations.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TypeGuard
 
 import islpy as isl
@@ -15,11 +16,12 @@ import islpy as isl
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.facts import Facts
 from ir.analysis import contents as held
+from ir.analysis import effects as fx
 from ir.analysis.contents import Contents
 from ir.analysis.definedness import is_defined
-from ir.analysis.effects import Effects, LoopSets
+from ir.analysis.effects import EffectAnalysis, Effects, LoopSets, before
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Stmt, Store, Undef, const
+from ir.nodes import Binary, Buffer, Const, Expr, For, If, Load, Select, Seq, Stmt, Store, Undef, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.intervals import Range, combined
@@ -35,14 +37,57 @@ from ir.traverse import (
 )
 
 _NONE: Range = (0, 0)
+_MOST_BACK = 4  # iterations: what is in use longer than that is no register
 
 
-def handed(f: Facts, loop: For, body: Effects, defined: Collection[Buffer]) -> Contents:
+def handed(f: Facts, loop: For, effects: EffectAnalysis, defined: Collection[Buffer]) -> Contents:
     """What is known at the start of an iteration of what it reads and writes; `f` holds before the loop.
 
     `defined` are the buffers that hold nothing arbitrary.
     """
-    return held.joined(_left_before(f, loop, body), _counted(f, loop, loop.var, defined))
+    body = effects.of(loop.body)
+    known = _left_before(f, loop, body, body.established)
+    domain = f.domain.intersect(LoopSets.of(loop).may)
+    for _ in range(_MOST_BACK if known and _moves(loop.body, body) else 0):
+        left = _moved(known, loop.body, effects, domain)
+        new = _left_before(f, loop, body, {key: r for key, r in left.items() if key[0] in body.may})
+        if all(key in known and r.is_subset(known[key]) for key, r in new.items()):
+            break
+        known = held.joined(known, new)
+    return held.joined(known, _counted(f, loop, loop.var, defined))
+
+
+def _moves(stmt: Stmt, body: Effects) -> bool:
+    """Whether a statement copies an element that iterations hand on to another one."""
+    parts = stmt_children(stmt) if isinstance(stmt, Seq) else (stmt,)
+    return any(
+        _moves(part, body)
+        if isinstance(part, Seq)
+        else isinstance(part, Store) and isinstance(part.value, Load) and part.value.buffer in body.may
+        for part in parts
+    )
+
+
+def _moved(known: Contents, stmt: Stmt, effects: EffectAnalysis, domain: isl.Set) -> Contents:
+    """What is known after a statement, copies of elements included of which it is known what they hold."""
+    match stmt:
+        case Seq(stmts=stmts):
+            for part in stmts:
+                known = _moved(known, part, effects, domain)
+            return known
+        case Store(value=Load(buffer=source, indices=indices)):
+            spots = pb.point(indices), pb.point(stmt.indices)
+            after = fx.after(known, effects.of(stmt))
+            if spots[0] is None or spots[1] is None:
+                return after
+            read = spots[0].intersect_params(domain)
+            told = [
+                v for (b, v), r in known.items() if b == source and not held.is_condition(b, v) and read.is_subset(r)
+            ]
+            here = (v for v in (held.at(v, indices) for v in told) if v is not None)
+            return held.joined(after, *(held.of_store(replace(stmt, value=v), spots[1]) for v in here if v is not None))
+        case _:
+            return fx.after(known, effects.of(stmt))
 
 
 def counted(f: Facts, stmt: Stmt, defined: Collection[Buffer]) -> Contents:
@@ -54,29 +99,54 @@ def counted(f: Facts, stmt: Stmt, defined: Collection[Buffer]) -> Contents:
     return _counted(f, stmt, stmt.start + stmt.extent, defined) if runs else {}
 
 
-def _left_before(f: Facts, loop: For, body: Effects) -> Contents:
-    """What the iteration before left of what this one reads, and in the first one what was there."""
-    sets, previous = LoopSets.of(loop), f"{loop.var.name}'"
-    order = pb.symbol(sets.name).eq_set(pb.symbol(previous).add(pb.number(1)))
-    start = pb.affine(loop.start)
+def _left_before(f: Facts, loop: For, body: Effects, established: Contents) -> Contents:
+    """What is read and was left by one of the last iterations, and before there were as many by the program before.
+
+    Of the elements that an iteration reads, fewer and fewer were left further back.
+    """
+    sets, order = LoopSets.of(loop), before(f"{loop.var.name}'", loop.var.name)
+    read = {b: r.intersect_params(sets.may) for b, r in body.reads.items() if b in body.may}
+    left = {b: r.intersect(sets.other(body.may[b], order, sets.may, f"{loop.var.name}'")) for b, r in read.items()}
+    told = [
+        (b, v, r)
+        for (b, v), r in established.items()
+        if b in left and not isinstance(v, Undef) and not held.is_condition(b, v)
+    ]
     out: list[Contents] = []
-    for (buffer, value), region in body.established.items():
-        if buffer not in body.reads or buffer not in body.may or isinstance(value, Undef):
-            continue
-        if held.is_condition(buffer, value):
-            continue
-        here = body.reads[buffer].intersect_params(f.domain).intersect_params(sets.may)
-        there = sets.other(region, order, sets.must, previous).intersect(here).coalesce()
-        if there.is_empty():
-            continue
-        left = _tidied(substitute_expr(value, {loop.var: loop.var - const(1, loop.var.dtype)}))
-        out.append({(buffer, left): there})
-        if start is not None:
-            first, before = pb.symbol(sets.name).eq_set(start), substitute_expr(left, {loop.var: loop.start})
-            held_first = ((v, r) for (b, v), r in f.known.items() if b == buffer and not held.is_condition(b, v))
-            same = [r for v, r in held_first if _tidied(v).same(_tidied(before))]
-            out += ({(buffer, left): r.intersect_params(first)} for r in same)
+    for back in range(1, _MOST_BACK + 1):
+        told = [(b, v, r) for b, v, r in told if not left[b].is_empty()]
+        if not told:
+            break
+        out += (_left(f, loop, body, (b, v, r), back, read[b]) for b, v, r in told)
+        left = {b: r.subtract(_at(sets, body.must.get(b, r), back, sets.must)) for b, r in left.items()}
     return held.joined(*out)
+
+
+def _left(f: Facts, loop: For, body: Effects, told: tuple[Buffer, Expr, isl.Set], back: int, read: isl.Set) -> Contents:
+    """Where elements hold what an iteration left so many before, or what it would have if there was none yet."""
+    buffer, value, region = told
+    sets, start, dtype = LoopSets.of(loop), pb.affine(loop.start), loop.var.dtype
+    left = _tidied(substitute_expr(value, {loop.var: loop.var - const(back, dtype)}))
+    known: Contents = {(buffer, left): _at(sets, region, back, sets.must).intersect(read)}
+    for between in range(1, back):
+        known = held.without(known, {b: _at(sets, r, between, sets.may) for b, r in body.may.items()})
+    if start is None:
+        return known
+    earlier = sets.others(body.may, before(f"{sets.name}'", sets.name), sets.may, f"{sets.name}'")
+    for number in range(back):
+        now = pb.symbol(sets.name).eq_set(start.add(pb.number(number)))
+        here = _tidied(substitute_expr(left, {loop.var: loop.start + const(number, dtype)}))
+        given = ((v, r) for (b, v), r in f.known.items() if b == buffer and not held.is_condition(b, v))
+        same = [r.intersect_params(now).intersect(read) for v, r in given if _tidied(v).same(here)]
+        known = held.joined(known, *(held.without({(buffer, left): r}, earlier) for r in same))
+    return known
+
+
+def _at(sets: LoopSets, region: isl.Set, back: int, domain: isl.Set) -> isl.Set:
+    """A region of the iteration so many before this one."""
+    previous = f"{sets.name}'"
+    order = pb.symbol(sets.name).eq_set(pb.symbol(previous).add(pb.number(back)))
+    return sets.other(region, order, domain, previous)
 
 
 def _tidied(expr: Expr) -> Expr:
@@ -92,7 +162,7 @@ def _tidied(expr: Expr) -> Expr:
 def _counted(f: Facts, loop: For, now: Expr, defined: Collection[Buffer]) -> Contents:
     """Between which numbers elements are that started at one, when the variable of the loop has come to `now`."""
     dtype, count = loop.var.dtype, pb.affine(now - loop.start)
-    started = [(b, int(v.value), r) for (b, v), r in f.known.items() if isinstance(v, Const) and b.dtype is dtype]
+    started = [(b, int(v.value), r) for b, v, r in held.constants(f.known) if b.dtype is dtype]
     if not started or count is None or not dtype.is_signed:
         return {}
     out: Contents = {}

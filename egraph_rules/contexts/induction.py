@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 
 def still_held(contexts: Contexts, f: Facts, stmt: Stmt, domain: isl.Set) -> Contents:
     """What is known of elements that a statement stores to, and still holds after it; variables are in `domain`."""
-    numbers = {b for b, v in f.known if isinstance(v, Const)}
+    constants = list(held.constants(f.known))
+    numbers = {b for b, _, _ in constants}
     written = buffers_written(stmt) if len(numbers) > 1 else set[Buffer]()
     out: Contents = {}
-    for (buffer, value), region in f.known.items():
-        if not isinstance(value, Const) or buffer not in written or held.is_condition(buffer, value):
-            continue
-        if _combines(stmt, buffer, numbers - written):
+    for buffer, value, region in constants:
+        if buffer in written and _combines(stmt, buffer, numbers - written):
             rest = f.untouched(written)
             here = contexts.add_facts(replace(rest, domain=domain, known=rest.known | {(buffer, value): region}))
             if _keeps(contexts, here, stmt, buffer, value, region):

@@ -61,7 +61,7 @@ class Ranges:
         return known if known is not None and is_plain(low, expr.dtype) and self._defined(facts, expr) else None
 
     def _defined(self, facts: int, *exprs: Expr) -> bool:
-        return all(self._contexts.defined(facts, e) for e in exprs)
+        return all(self._contexts.defined(facts, e) and self._contexts.regular(facts, e) for e in exprs)
 
     def of(self, facts: int, expr: Expr) -> Ends:
         """The least and the greatest number that a float can be, infinite where there is none."""

@@ -112,12 +112,19 @@ class Values:
             return self.computed(replace(expr, lhs=a, rhs=b))
         for law, number in self.special(expr, operands):
             other = expr.lhs if number is b else expr.rhs
-            if law.role == "absorbing" and (law.annihilates or self.defined(facts, other)):
+            decides = law.role == "absorbing" and (law.annihilates or self.defined(facts, other))
+            if decides and self._has_result(facts, expr if law.partial else other, law):
                 return number
         undef = isinstance(a, Undef) or isinstance(b, Undef)
         # An unknown factor may be zero, which annihilates undef.
         strict = undef and (expr.op != "mul" or (a is not None and b is not None))
         return Undef(expr.dtype) if strict else None
+
+    def _has_result(self, facts: int, expr: Expr, law: Special) -> bool:
+        """Whether what an absorbing number decides about has a result: a law about finite numbers is about no other."""
+        if Floats.FINITE in law.floats:
+            return self._contexts.regular(facts, expr)
+        return not law.partial or self._contexts.truth(facts, cast(Binary, expr).rhs != 0) is True
 
     def _value_of_arm(self, facts: int, cond: Expr, then: Expr, other: Expr) -> Value | None:
         """The value of the arm that is chosen, or of both; a condition that is undef is a fault."""

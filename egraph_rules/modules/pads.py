@@ -104,7 +104,7 @@ def _before(expr: Expr, param: Buffer, value: Const) -> Const | None:
         case Binary(op=op, lhs=a, rhs=b):
             for law, number in special(op, expr.dtype):  # what decides, whatever the other operand is
                 if law.role == "absorbing" and value.same(const(number, expr.dtype)):
-                    return _first(_before(e, param, value) for e in (a, b))
+                    return _first(_before(a if side == "left" else b, param, value) for side in law.sides)
             return _before(a, param, value) if op in ("max", "min") and isinstance(b, Const) else None
         case _:
             return None

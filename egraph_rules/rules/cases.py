@@ -12,6 +12,7 @@ from dataclasses import replace
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite
+from ir.analysis import contents as held
 from ir.analysis.effects import clash, meeting
 from ir.dtypes import DType
 from ir.nodes import (
@@ -358,8 +359,8 @@ def known_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Where all that a statement reads from one of its inputs is known to be one value, such as zeros in padding."""
     if isinstance(stmt, (Store, For, Seq)):
         effects = here.effects(stmt)
-        for (buffer, value), region in here.known.items():
-            if isinstance(value, Const) and buffer in effects.reads and buffer not in effects.may:
+        for buffer, _, region in held.constants(here.known):
+            if buffer in effects.reads and buffer not in effects.may:
                 yield from _where(stmt, here, effects.reads[buffer].subtract(region).params())
 
 
@@ -373,8 +374,8 @@ def neutral_region(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, Store) or not isinstance(stmt.value, Binary) or not here.in_loop:
         return
     reads = here.effects(stmt).reads
-    for (buffer, value), region in here.known.items():
-        if not isinstance(value, Const) or buffer not in reads or buffer == stmt.buffer:
+    for buffer, _, region in held.constants(here.known):
+        if buffer not in reads or buffer == stmt.buffer:
             continue
         for case in _where(stmt, here, reads[buffer].subtract(region).params()):
             assert isinstance(case, If)

@@ -75,7 +75,7 @@ def _commutative(law: Commutative) -> Rule:
 
 def _rules() -> Iterator[Rule]:
     yield from map(_commutative, COMMUTATIVE)
-    for law in SPECIAL:
+    for law in (law for law in SPECIAL if not law.partial):
         commutes = any(c.op == law.op and c.kinds == law.kinds and c.floats in law.floats for c in COMMUTATIVE)
         for side in law.sides:
             if side == "right" or not commutes:  # the other side follows where operands change places

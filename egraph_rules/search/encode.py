@@ -53,6 +53,7 @@ from ir.nodes import (
     Var,
     const,
 )
+from ir.operators import is_singular
 from ir.transform.tensorize import true_instances
 from ir.traverse import all_exprs, free_vars, substitute, substitute_expr, walk_expr
 
@@ -544,6 +545,8 @@ class Expander:
         if not isinstance(expr, (Const, Undef)) and self.contexts.total(facts, expr):
             self.tables["total_"].append((facts, number))
         self._known(facts, number, expr)
+        if _may_fail(expr) and self.contexts.regular(facts, expr):
+            self.tables["is_regular"].append((facts, number))
         match cast(AnyExpr, expr):
             case Load(buffer=buffer, indices=indices) as load:
                 self._exprs(facts, *indices)
@@ -624,6 +627,11 @@ def _is_in_range(expr: Expr) -> bool:
 def _may_have_one_value(expr: Expr) -> bool:
     """Whether sets are asked for the one value of an expression whose operands have several."""
     return isinstance(expr, (Call, Var)) or (isinstance(expr, Binary) and expr.op in _ASK_CONSTANT)
+
+
+def _may_fail(expr: Expr) -> bool:
+    """Whether an expression may have no finite result although its operands have."""
+    return isinstance(expr, Call) or (isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype))
 
 
 def _operation(table: str, cells: tuple[Cell, ...]) -> Expr:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from egraph_rules.authoring.rule import Rule, bound_rows, kind_rows, own_rows
+from egraph_rules.authoring.rule import Rule, bound_rows, kind_rows, own_rows, regular_rows
 from egraph_rules.engine.engine import Engine, kept, scratch_folder
 from egraph_rules.engine.rounds import Program
 
@@ -115,6 +115,7 @@ ANSWER_TABLES = """
 (relation cast_flt_flt (String f64 String f64))
 (relation total_ (i64 i64))
 (relation is_defined (i64 i64))
+(relation is_regular (i64 i64))
 (relation kind (String String))
 (relation bounds (String i64 i64))
 (relation own_int (String String i64))
@@ -122,6 +123,7 @@ ANSWER_TABLES = """
 (relation noop (P))
 (relation defined (E))
 (relation defined_all (L))
+(relation regular (String String))
 """
 
 
@@ -212,13 +214,19 @@ PUSH = "\n".join(
         _push("known float", "(= x (Ate f e)) (k_flt f e v)", "(set (fval x) v) (defined x)"),
         _push("variable", "(= x (Ate f e)) (e_var e)", "(defined x)"),
         _push("element", "(= x (Ate f e)) (is_defined f e)", "(defined x)"),
-        _push("defined unary", "(= x (Un o t a)) (defined a)", "(defined x)"),
-        _push("defined binary", "(= x (Bin o t a b)) (defined a) (defined b)", "(defined x)"),
+        _push("defined unary", "(= x (Un o t a)) (regular o t) (defined a)", "(defined x)"),
+        _push("defined binary", "(= x (Bin o t a b)) (regular o t) (defined a) (defined b)", "(defined x)"),
+        _push("regular unary", "(= x (Ate f e)) (is_regular f e) (= x (Un o t a)) (defined a)", "(defined x)"),
+        _push(
+            "regular binary",
+            "(= x (Ate f e)) (is_regular f e) (= x (Bin o t a b)) (defined a) (defined b)",
+            "(defined x)",
+        ),
         _push("defined cast", "(= x (Cast t a)) (defined a)", "(defined x)"),
         _push("defined select", "(= x (Select t c a b)) (defined c) (defined a) (defined b)", "(defined x)"),
         _push("defined none", "(= x (Nil))", "(defined_all x)"),
         _push("defined list", "(= x (Cons e r)) (defined e) (defined_all r)", "(defined_all x)"),
-        _push("defined call", "(= x (Call k l)) (defined_all l)", "(defined x)"),
+        _push("regular call", "(= x (Ate f e)) (is_regular f e) (= x (Call k l)) (defined_all l)", "(defined x)"),
         _push("call", "(= x (Ate f e)) (e_call e k l)", "(union x (Call k (Atl f l)))"),
         _push("load", "(= x (Ate f e)) (e_load e b i)", "(union x (Load f b (Atl f i)))"),
         _push("unary", "(= x (Ate f e)) (e_un e o t a)", "(union x (Un o t (Ate f a)))"),
@@ -294,7 +302,10 @@ def _engine_of(rules: tuple[Rule, ...]) -> Engine:
     program = Program.of((SORTS, PROGRAM_TABLES, ANSWER_TABLES, PUSH), (r.program for r in rules))
     engine = Engine(program.texts, program.growth)
     with scratch_folder() as folder:
-        engine.insert({"kind": list(kind_rows()), "bounds": list(bound_rows()), **own_rows()}, folder)
+        engine.insert(
+            {"kind": list(kind_rows()), "regular": list(regular_rows()), "bounds": list(bound_rows()), **own_rows()},
+            folder,
+        )
     return engine
 
 

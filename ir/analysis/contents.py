@@ -68,6 +68,13 @@ def is_idle(buffer: Buffer, value: Value) -> bool:
     return isinstance(value, Undef) or says_defined(buffer, value)
 
 
+def constants(contents: Contents) -> Iterator[tuple[Buffer, Const, isl.Set]]:
+    """The elements that are known to hold a number or a truth, and which."""
+    for (buffer, value), region in contents.items():
+        if isinstance(value, Const) and not is_condition(buffer, value):
+            yield buffer, value, region
+
+
 def says_defined(buffer: Buffer, value: Value) -> bool:
     """Whether a value is none, but the condition that elements are not arbitrary; of truths it is the value `True`."""
     return buffer.dtype is not DType.BOOL and value.same(TRUE)

@@ -316,6 +316,16 @@ HANDED = {
         local("R", shape="(1,)"), "R[0] = A[0]", "for i in range(15):\n    D[i] = R[0] + A[i + 1]\n    R[0] = A[i + 1]",
         params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
     ),
+    "registers that take turns": program(
+        local("R", shape="(2,)"), "R[0] = A[0]", "R[1] = A[1]",
+        "for i in range(14):\n    D[i] = R[0] + R[1] + A[i + 2]\n    R[0] = R[1]\n    R[1] = A[i + 2]",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "a ring of three": program(
+        local("R", shape="(3,)"), "R[0] = A[0]", "R[1] = A[1]",
+        "for i in range(14):\n    R[(i + 2) % 3] = A[i + 2]\n    D[i] = R[i % 3] + R[(i + 1) % 3] + R[(i + 2) % 3]",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
     "a counter": program(
         "C[0] = 3", "for i in range(16):\n    D[i] = T.if_then_else(C[0] == 2 * i + 3, 1, 2)\n    C[0] = C[0] + 2",
         params='C: T.Buffer((1,), "int32"), D: T.Buffer((16,), "int32")',
@@ -340,6 +350,18 @@ NOT_HANDED = {
         local("R", shape="(1,)"), "R[0] = A[1]", "for i in range(15):\n    D[i] = R[0] + A[i + 1]\n    R[0] = A[i + 1]",
         params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
     ),
+    "registers that take turns in some iterations": program(
+        local("R", shape="(2,)"), "R[0] = A[0]", "R[1] = A[1]",
+        "for i in range(14):\n    D[i] = R[0] + R[1] + A[i + 2]\n    if i % 3 > 0:\n        R[0] = R[1]\n"
+        "    R[1] = A[i + 2]",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
+    "a ring of two that is read three back": program(
+        local("R", shape="(2,)"), "R[0] = A[0]", "R[1] = A[1]",
+        "for i in range(14):\n    R[i % 2] = A[i + 2]\n    D[i] = R[(i + 2) % 2] + R[(i + 1) % 2]\n"
+        "    A[i + 1] = 2.0",
+        params='A: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")',
+    ),
     "what it reads is written": program(
         local("R", shape="(1,)"), "R[0] = A[0]",
         "for i in range(15):\n    A[i] = R[0] + 1.0\n    R[0] = A[i + 1]\n    A[i + 1] = 2.0",
@@ -359,6 +381,11 @@ NOT_HANDED = {
         "C[0] = 0", "C[1] = 0",
         "for i in range(8):\n    D[i] = T.if_then_else(C[0] == i, 1, 2)\n    C[i % 2] = C[i % 2] + 1",
         params='C: T.Buffer((2,), "int32"), D: T.Buffer((8,), "int32")',
+    ),
+    "a defined number, and not 1": program(
+        'C = T.alloc_buffer((1,), "int32")', "C[0] = A[0]",
+        "for i in range(8):\n    D[i] = T.if_then_else(C[0] == i + 1, 1, 2)\n    C[0] = C[0] + 1",
+        params='A: T.Buffer((4,), "int32"), D: T.Buffer((8,), "int32")',
     ),
     "a loop that may not run": program(
         "C[0] = 5", "for i in range(n - 3):\n    C[0] = C[0] + 1", "D[0] = T.if_then_else(C[0] == n + 2, 1, 2)",

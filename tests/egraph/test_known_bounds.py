@@ -19,6 +19,9 @@ from ir.traverse import all_exprs, walk
 TILES = 'A: T.Buffer((4, 4), "float32"), S: T.Buffer((1,), "float32")'
 ROWS = 'A: T.Buffer((6, 4, 4), "float32"), M: T.Buffer((6,), "float32")'
 LINES = 'A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32"), n: T.int32'
+X_AND_Y = 'X: T.Buffer((4, 64), "float32"), Y: T.Buffer((4, 64), "float32")'
+RAGGED = f'{X_AND_Y}, Z: T.Buffer((4,), "float32"), lens: T.Buffer((4,), "int32")'
+LOOKUP = 'J: T.Buffer((8,), "int32"), x: T.Buffer((10,), "float32"), y: T.Buffer((1,), "float32")'
 THREE = 'A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), n: T.int32'
 ZERO = """
     for i, j in T.grid(4, 4):
@@ -311,6 +314,77 @@ CASES = {
             Y[o] = Y[o] + X[o, k] * W[o]
         Y[o] = T.max(Y[o], 0.0)""",
     ),
+    "a place that data name is the one where zeros are": Case(
+        'V: T.Buffer((8, 4), "float32"), J: T.Buffer((8, 4), "int32"), x: T.Buffer((9,), "float32"), '
+        'y: T.Buffer((8,), "float32")',
+        """
+    for i, k in T.grid(8, 4):
+        T.assume(J[i, k] >= 0 and J[i, k] <= 8)
+    T.assume(x[8] == 0.0)
+    for i in range(8):
+        y[i] = 0.0
+        for k in range(4):
+            if J[i, k] < 8:
+                y[i] = y[i] + V[i, k] * x[J[i, k]]""",
+        """
+    for i in T.serial(8):
+        y[i] = 0.0
+        for k in T.serial(4):
+            y[i] = y[i] + V[i, k] * x[J[i, k]]""",
+    ),
+    "places that data name, in a layout whose padding is zero": Case(
+        'A: T.Buffer((4, 4), "float32"), p: T.Buffer((16,), "int32"), B: T.Buffer((16,), "float32")',
+        f"""{ZERO}
+    for i in range(16):
+        T.assume(0 <= p[i] and p[i] < 16)
+    for i in range(16):
+        if p[i] < 14:
+            B[i] = A[p[i] // 4, p[i] % 4]
+        else:
+            B[i] = 0.0""",
+        """
+    for i in T.serial(16):
+        B[i] = A[p[i] // 4, p[i] % 4]""",
+    ),
+    "zeros divided by what a condition says is none": Case(
+        'A: T.Buffer((4, 16), "float32"), N: T.Buffer((4,), "float32"), Y: T.Buffer((4, 16), "float32")',
+        """
+    for i, j in T.grid(4, 16):
+        T.assume(j < 13 or A[i, j] == 0.0)
+    for i, j in T.grid(4, 16):
+        if j < 13:
+            if N[i] > 0.0:
+                Y[i, j] = A[i, j] / N[i]
+            else:
+                Y[i, j] = 0.0
+        else:
+            Y[i, j] = 0.0""",
+        """
+    for i in T.serial(4):
+        if N[i] > 0.0:
+            for j in T.serial(16):
+                Y[i, j] = A[i, j] / N[i]
+        else:
+            for j in T.serial(16):
+                Y[i, j] = 0.0""",
+    ),
+    "a product of padding with a quotient by what the program divides by": Case(
+        'X: T.Buffer((4, 64), "float32"), V: T.Buffer((4, 64), "float32"), G: T.Buffer((64,), "float32"), '
+        'lens: T.Buffer((4,), "int32"), Y: T.Buffer((4, 64), "float32")',
+        """
+    for r in range(4):
+        T.assume(lens[r] >= 1)
+    for r, k in T.grid(4, 64):
+        T.assume(k < lens[r] or X[r, k] == 0.0)
+    for r, k in T.grid(4, 64):
+        if k < lens[r]:
+            Y[r, k] = X[r, k] * (G[k] / T.sqrt(V[r, 0] + 1.0))
+        else:
+            Y[r, k] = 0.0""",
+        """
+    for r, k in T.grid(4, 64):
+        Y[r, k] = X[r, k] * (G[k] / T.sqrt(V[r, 0] + 1.0))""",
+    ),
     "iterations that somebody needs are every fourth": Case(
         'A: T.Buffer((32, 8), "float32"), W: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")',
         """
@@ -364,6 +438,67 @@ TRAPS = {
         v = A[i, j]
         if 4 * i + j < 14:
             S[0] = S[0] + v""",
+        1,
+    ),
+    "a quotient that the guard keeps from being infinite": (
+        THREE,
+        """
+    for i in range(16):
+        T.assume(A[i] != 0.0 or B[i] == 0.0)
+    C[0] = 0.0
+    for i in range(16):
+        if A[i] != 0.0:
+            C[0] = C[0] + B[i] * (1.0 / A[i])""",
+        1,
+    ),
+    "a root of what is negative in padding": (
+        THREE,
+        """
+    for i in range(16):
+        T.assume(A[i] >= 0.0 or B[i] == 0.0)
+    C[0] = 0.0
+    for i in range(16):
+        if A[i] >= 0.0:
+            C[0] = C[0] + B[i] * T.sqrt(A[i])""",
+        1,
+    ),
+    "rows that may be empty are divided by nothing": (
+        RAGGED,
+        """
+    for r, k in T.grid(4, 64):
+        T.assume(k < lens[r] or X[r, k] == 0.0)
+    for r, k in T.grid(4, 64):
+        if k < lens[r]:
+            Y[r, k] = X[r, k] / Z[r]
+        else:
+            Y[r, k] = 0.0""",
+        1,
+    ),
+    "places that data name, one of which holds no zero": (
+        LOOKUP,
+        """
+    for i in range(8):
+        T.assume(J[i] >= 0 and J[i] <= 9)
+    T.assume(x[8] == 0.0)
+    y[0] = 0.0
+    for i in range(8):
+        if J[i] < 8:
+            y[0] = y[0] + x[J[i]]""",
+        1,
+    ),
+    "data that are written before they name a place": (
+        LOOKUP,
+        """
+    for i in range(8):
+        T.assume(J[i] >= 0 and J[i] <= 8)
+    T.assume(x[8] == 0.0)
+    y[0] = 0.0
+    for i in range(8):
+        if J[i] < 8:
+            J[i] = J[i] // 2
+            y[0] = y[0] + x[J[i]]
+        else:
+            J[i] = J[i] // 2""",
         1,
     ),
     "padding above the start of a maximum": (

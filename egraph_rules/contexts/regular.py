@@ -1,0 +1,135 @@
+"""Where float expressions have a finite result.
+
+The freedom `finite` is about what the program computes. Where it divides only under a guard, nobody has promised that
+the quotient is a number elsewhere, and zero times it need not be zero. Sums and products that overflow do not count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING
+
+from egraph_rules.contexts.ids import IMPOSSIBLE
+from egraph_rules.contexts.ranges import Ranges
+from ir.functions import inlined
+from ir.nodes import Binary, Buffer, Call, Compare, Const, Expr, For, If, Select, Seq, Stmt, Store, Unary, Var, const
+from ir.operators import is_singular
+from ir.traverse import all_exprs, buffers_written, children, has_loads, has_undef, loads, substitute_expr
+
+if TYPE_CHECKING:
+    from egraph_rules.contexts.context import Contexts
+
+# The operands for which a function has a result: comparisons with numbers that all have to hold.
+_DOMAINS: dict[str, tuple[tuple[Compare, float], ...]] = {
+    "sqrt": (("ge", 0.0),), "rsqrt": (("gt", 0.0),), "log": (("gt", 0.0),), "log2": (("gt", 0.0),),
+    "log10": (("gt", 0.0),), "log1p": (("gt", -1.0),), "asin": (("ge", -1.0), ("le", 1.0)),
+    "acos": (("ge", -1.0), ("le", 1.0)),
+}  # fmt: skip
+
+
+class Regular:
+    """Answers for all contexts of one search."""
+
+    def __init__(self, contexts: Contexts, ranges: Ranges) -> None:
+        self._contexts = contexts
+        self._ranges = ranges
+
+    def of(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression has a finite result if all that it reads is finite."""
+        if expr.dtype.is_float and self._is_known(facts, expr):
+            return True
+        match expr:
+            case Call():
+                return all(self.of(facts, a) for a in expr.args) and self.of(facts, inlined(expr))
+            case Select(cond=cond, then=then, other=other):
+                arms = (
+                    (self._contexts.assume(facts, cond, truth), arm) for truth, arm in ((True, then), (False, other))
+                )
+                return self.of(facts, cond) and all(at == IMPOSSIBLE or self.of(at, arm) for at, arm in arms)
+            case _:
+                return all(self.of(facts, part) for part in children(expr)) and self._operation(facts, expr)
+
+    def _operation(self, facts: int, expr: Expr) -> bool:
+        match expr:
+            case Binary(op="div", rhs=divisor) if expr.dtype.is_float:
+                return self._holds(facts, "ne", divisor, 0.0)
+            case Unary(op=op, operand=a) if op in _DOMAINS:
+                return all(self._holds(facts, relation, a, number) for relation, number in _DOMAINS[op])
+            case Unary(op=op) | Binary(op=op) if is_singular(op, expr.dtype):
+                return all(map(math.isfinite, self._ranges.of(facts, expr)))
+            case _:
+                return True
+
+    def _is_known(self, facts: int, expr: Expr) -> bool:
+        return any(truth and known.same(_is_finite(expr)) for known, truth in self._contexts.facts(facts).conditions)
+
+    def _holds(self, facts: int, relation: Compare, expr: Expr, number: float) -> bool:
+        """Whether a comparison with a number is known to hold."""
+        asked: tuple[Compare, ...] = ("ne", "gt", "lt") if relation == "ne" else (relation,)
+        return any(self._contexts.truth(facts, Binary(op, expr, const(number, expr.dtype))) is True for op in asked)
+
+
+def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
+    """What a loop computes in its first iterations and does not change is finite, and no zero where it divides by it.
+
+    `facts` hold before the loop, the conditions in all iterations. Loops within are in their first iterations too.
+    """
+    if any(_may_fail(e) for e in all_exprs(loop.body)):
+        written = buffers_written(loop.body)
+        for expr in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
+            if has_loads(expr) and _may_fail(expr) and _steady(expr, written):
+                yield _is_finite(expr)
+            if isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs) and _steady(expr.rhs, written):
+                yield Binary("ne", expr.rhs, const(0.0, expr.dtype))
+
+
+def _is_finite(expr: Expr) -> Expr:
+    return Binary("lt", Unary("abs", expr), Const(math.inf, expr.dtype))
+
+
+def _may_fail(expr: Expr) -> bool:
+    return isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype)
+
+
+def _computed(
+    contexts: Contexts, facts: int, stmt: Stmt, first: dict[Var, Expr], written: Collection[Buffer]
+) -> Iterator[Expr]:
+    """The values that a statement certainly computes, where loops that are under way have their `first` values."""
+    match stmt:
+        case For(var=var, start=start, extent=extent, body=body):
+            runs = substitute_expr(extent, first) > const(0, extent.dtype)
+            if _steady(runs, written) and contexts.truth(facts, runs) is True:
+                yield from _computed(contexts, facts, body, {**first, var: substitute_expr(start, first)}, written)
+        case If(cond=cond, then=then, other=other):
+            here = substitute_expr(cond, first)
+            truth = contexts.truth(facts, here) if _steady(here, written) else None
+            if truth is not None:
+                yield from _computed(contexts, facts, then if truth else other, first, written)
+        case Seq(stmts=stmts):
+            for part in stmts:
+                yield from _computed(contexts, facts, part, first, written)
+        case Store(value=value):
+            for part in _parts(contexts, facts, substitute_expr(value, first), written):
+                yield part
+        case _:
+            pass
+
+
+def _steady(expr: Expr, written: Collection[Buffer]) -> bool:
+    return not has_undef(expr) and all(load.buffer not in written for load in loads(expr))
+
+
+def _parts(contexts: Contexts, facts: int, expr: Expr, written: Collection[Buffer]) -> Iterator[Expr]:
+    """The operations that are computed whenever an expression is."""
+    yield expr
+    match expr:
+        case Select(cond=cond, then=then, other=other):
+            truth = contexts.truth(facts, cond) if _steady(cond, written) else None
+            inner = (cond,) if truth is None else (then if truth else other,)
+        case Binary(op="and" | "or", lhs=a):
+            inner = (a,)
+        case _:
+            inner = children(expr)
+    for part in inner:
+        yield from _parts(contexts, facts, part, written)
