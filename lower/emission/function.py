@@ -17,7 +17,7 @@ from ir.presburger.sets import exclusive
 from ir.traverse import all_exprs, free_vars, has_loads, loads, shape_vars
 from lower.analysis.freedoms import HIGHEST, Policy, Precision
 from lower.analysis.linear_forms import linear, number, to_expr
-from lower.array.access import Bounds
+from lower.array.access import ZERO, Bounds
 from lower.array.exact_values import ExactTranslator
 from lower.array.finiteness import Finite, outside_unless
 from lower.array.integer_facts import Facts
@@ -375,7 +375,8 @@ class _Emitter:
         return call("jnp.zeros", self._shape(buffer), dtype_code(buffer.dtype))
 
     def _shape(self, buffer: Buffer) -> tuple[Arg, ...]:
-        return tuple(int(d.value) if isinstance(d, Const) else self._scalar(d) for d in buffer.shape)
+        sizes = map(linear, buffer.shape)
+        return tuple(n.const if n.is_const else self._scalar(to_expr(n, ZERO)) for n in sizes)
 
     def _scalar(self, expr: Expr, scope: Scope | None = None) -> JaxExpr:
         """An expression without array axes."""

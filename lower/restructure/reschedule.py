@@ -299,7 +299,8 @@ class _Builder:
         """The statement over what is left of its loops, with their bounds as guards where they are no box."""
         statement, values = part.statement, dict(part.values)
         guards = [*statement.guards, *part.guards]
-        axes = [loop for loop in part.time if loop in self.pending]
+        pending = [loop for loop in part.time if loop in self.pending]
+        axes: list[Loop] = []
         for loop in part.open:
             box, axis = self.boxes[loop], loop
             if not box.exact:
@@ -310,8 +311,7 @@ class _Builder:
         moved = mapped(replace(statement, guards=tuple(guards)), partial(substitute_expr, values=values))
         if part.inner:
             moved = replace(moved, guards=tuple(map(tidy, moved.guards)))
-        loops = (*(loop for loop in part.time if loop not in self.pending), *axes)
-        return ArrayStatement(replace(moved, loops=loops), tuple(axes))
+        return ArrayStatement(replace(moved, loops=(*part.time, *axes)), (*pending, *axes))
 
 
 def necessary(statement: Statement) -> Statement:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
+from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
 
 from egraph_rules.cost.target import CPU, Target
 from ir import parse
 from ir.semantics.interpret import interpret_with_undef
 from lower.emission.function import emit_function
+from lower.emission.in_place_conditional import BETWEEN, GIVEN
 from lower.runtime.kernel import Kernel
 from profiles import some
 
@@ -93,3 +98,23 @@ def test_bounds_from_narrow_numbers_are_as_wide_as_they_are_written(head: str) -
     kernel = Kernel(emit_function(func), jax.devices()[0])
     ((values, _),) = interpret_with_undef(func, **inputs)
     np.testing.assert_array_equal(np.asarray(kernel(**inputs)[0]), values, err_msg=kernel.source)
+
+
+def test_positions_of_a_loop_between_others_take_the_dtype_that_they_meet() -> None:
+    """Positions are weak, as those of `fori_loop` are, also where derivatives run over all that they can be."""
+    names: dict[str, Any] = {"jax": jax, "jnp": jnp, "lax": lax, "functools": functools}
+    exec(GIVEN + BETWEEN, names)
+    x = jnp.arange(6, dtype=jnp.float32)
+
+    def total(x: jax.Array) -> jax.Array:
+        def step(i: jax.Array, state: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            last, s = state
+            return jnp.where(x[i] < 3, i, last), s + x[i] * last
+
+        def rows(j: jax.Array, s: jax.Array) -> jax.Array:
+            return names["loop_between"](0, j, (0, 6), step, (jnp.int8(1), s))[1]
+
+        return lax.fori_loop(1, 6, rows, jnp.float32(0))
+
+    np.testing.assert_array_equal(total(x), np.float32(26))
+    np.testing.assert_array_equal(jax.grad(total)(x), [5, 0, 3, 4, 2, 0])

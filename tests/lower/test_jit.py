@@ -162,6 +162,22 @@ def test_one_program_for_all_sizes() -> None:
     assert product.specialize(np.ones((3, 4)), np.ones((4, 5))) is product.specialize(np.ones((6, 2)), np.ones((2, 7)))
 
 
+def test_rows_of_open_tables_have_sizes_of_python() -> None:
+    @loopsat.jit(sizes="open")
+    def warped(x, y):
+        D = np.full((len(x) + 1, len(y) + 1), np.inf)
+        D[0, 0] = 0
+        for i in range(1, len(x) + 1):
+            for j in range(1, len(y) + 1):
+                D[i, j] = abs(x[i - 1] - y[j - 1]) + min(D[i - 1, j], D[i, j - 1], D[i - 1, j - 1])
+        return D[len(x), len(y)]
+
+    rng = np.random.default_rng(0)
+    for n, m in ((6, 6), (5, 8)):
+        x, y = rng.random(n), rng.random(m)
+        assert_same(warped(x, y), expected(warped.__wrapped__, (x, y)))
+
+
 def test_arrays_may_be_given_away() -> None:
     @loopsat.jit(donate="A")
     def shifted(A, by):

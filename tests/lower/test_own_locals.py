@@ -52,6 +52,28 @@ for j in T.serial(8):
         at[0] = Q[j]
     X[j] = X[j] - best[0] + at[0]
 """,
+    "a window that each of the iterations sorts": """
+window = T.alloc_buffer((5,), "int32")
+for i in T.serial(4):
+    for j in T.serial(5):
+        window[j] = X[i + j]
+    for j in T.serial(1, 5):
+        k = T.alloc_buffer((), "int32")
+        stopped = T.alloc_buffer((), "bool")
+        item = window[j]
+        k[()] = j - 1
+        stopped[()] = False
+        for l in T.serial(j):
+            if not stopped[()]:
+                if not window[j - 1 - l] > item:
+                    k[()] = j - 1 - l
+                    stopped[()] = True
+                else:
+                    window[j - l] = window[j - 1 - l]
+                    k[()] = j - l - 2
+        window[k[()] + 1] = item
+    Y[i] = window[2]
+""",
     "ranges that end with a count": """
 s = T.alloc_buffer((1,), "int32")
 s[0] = 0
