@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Const, Expr, Var, const
+from ir.nodes import Buffer, Expr, Var, const
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
+from lower.array.borders import ZEROS, insides
 from lower.array.values import Translator, Value, aligned, ordered, union
 from lower.array.views import Axis, Group, groups, in_blocks, overhang, reads_data, split_terms
 from lower.nest.nodes import Box, extreme
@@ -18,7 +18,6 @@ from lower.program.nodes import JaxExpr, Literal, Name, Subscript
 ZERO = const(0, DType.INT32)
 Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
 AxisPads = dict[Var, tuple[int, int]]
-EDGE, WRAP, ZEROS = "edge", "wrap", "constant"  # what a buffer is padded with: its borders, its other end, one value
 DEFAULT_SIZE = 256  # of a dimension whose size is symbolic
 # A slice may be padded by this many times its own size before a gather is cheaper.
 MAX_PADDING = 2
@@ -153,6 +152,8 @@ class Accessor:
     def _wide(self, name: str, code: JaxExpr, pads: Pads, mode: str, view: Sequence[Group]) -> JaxExpr:
         """A padded buffer; it is named where several accesses read it."""
         widths = [(max(low, 0), max(high, 0)) for low, high in pads]
+        if not _leaves(widths):
+            return self._cropped(code, pads, view)
         whole = self._pad(self._cropped(code, pads, view), widths, mode)
         reads = self.reads.get((code, mode), 1)
         elements = 1.0
@@ -180,6 +181,11 @@ class Accessor:
         view = self.view(shape, indices)
         pads = None if view is None else self._overhangs(view)
         return None if view is None or pads is None or not _leaves(pads) else (view, pads)
+
+    def is_padded(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
+        """Whether an access is a view that leaves its buffer, or would if its indices were not kept inside."""
+        bordered = self.borders(shape, indices)
+        return _leaves(bordered[1]) if bordered is not None else self.leaving(shape, indices) is not None
 
     def separable(self, view: Sequence[Group], pads: Pads) -> bool:
         """Whether a view is part of its buffer with just these pads around it, at places known while tracing."""
@@ -260,7 +266,7 @@ class Accessor:
     def borders(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads, str] | None:
         """The view that clamped or wrapped indices are, by how much it leaves the buffer, and what is found there; None
         if they are not kept inside so."""
-        for mode, inside in _insides(self.order).items():
+        for mode, inside in insides(self.order).items():
             inner = [inside(i, size, self.bounds) for i, size in zip(indices, shape, strict=True)]
             found = self._bordered_view(shape, inner)
             if found is not None:
@@ -487,46 +493,11 @@ def unbordered_view(
     shape: Sequence[Linear], indices: Sequence[Expr], axes: Sequence[Axis], bounds: Bounds
 ) -> list[Group] | None:
     """Read an access as a view, of a buffer that goes on beyond its borders where indices are clamped or wrapped."""
-    for inside in _insides(axes).values():
+    for inside in insides(axes).values():
         inner = [inside(i, size, bounds) for i, size in zip(indices, shape, strict=True)]
         if any(low or high for _, low, high in inner):
             return find_view(shape, [e for e, _, _ in inner], axes, bounds)
     return find_view(shape, indices, axes, bounds)
-
-
-def _insides(axes: Sequence[Axis]) -> dict[str, Callable[[Expr, Linear, Bounds], tuple[Expr, bool, bool]]]:
-    """Ways to keep an index inside of its dimension, by what a buffer is padded with for it: each tells what the index
-    is before that, and at which ends it is kept."""
-    return {EDGE: _unclamped, WRAP: partial(_unwrapped, axes=axes)}
-
-
-def _unclamped(index: Expr, size: Linear, bounds: Bounds) -> tuple[Expr, bool, bool]:
-    """What an index is before it is clamped to its dimension, and at which ends it is."""
-    low = high = False
-    while isinstance(index, Binary) and index.op in ("min", "max"):
-        bound = bounds.linear(index.rhs)
-        if index.op == "max" and bound.equals(0) and not low:
-            low = True
-        elif index.op == "min" and bound.equals(size - 1) and not high:
-            high = True
-        else:
-            break
-        index = index.lhs
-    return index, low, high
-
-
-def _unwrapped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> tuple[Expr, bool, bool]:
-    """What an index along axes is before its rest by the size of its dimension is taken, about the dimension."""
-    match index:
-        case Binary(op="floormod", lhs=inner, rhs=Const(value=n)) if n > 0 and size.equals(int(n)):
-            form = bounds.linear(inner)
-            low, high = bounds.at_least(form), bounds.at_most(form)
-            if low is None or high is None or 2 * (high - low) >= 3 * int(n) or not form.vars() & {a.var for a in axes}:
-                return index, False, False  # what goes round more often is an array repeated
-            times = (low + high + 1) // (2 * int(n))  # as near to the middle of the dimension as may be
-            return to_expr(form - times * int(n), inner), True, True
-        case _:
-            return index, False, False
 
 
 def indexed(code: JaxExpr, marks: Sequence[JaxExpr]) -> JaxExpr:

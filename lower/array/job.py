@@ -12,9 +12,10 @@ from itertools import combinations, pairwise, product
 from math import prod
 
 from ir.analysis.dependence import UpdateOp
+from ir.fold import computed
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import children, free_vars, loads, substitute_expr
+from ir.traverse import children, free_vars, loads, map_expr, substitute_expr
 from lower.analysis.linear_forms import Linear, atom, number, to_expr
 from lower.array.access import Bounds, unbordered_view
 from lower.array.finiteness import positions
@@ -391,7 +392,13 @@ def unrolled(job: Job, chosen: Sequence[Axis]) -> Iterator[Job]:
         piece = job
         for axis, value in zip(chosen, point, strict=True):
             piece = piece.substitute(axis.var, const(value, axis.var.dtype))
-        yield piece
+        yield piece if piece is job else replace(piece, value=map_expr(piece.value, _number))
+
+
+def _number(expr: Expr) -> Expr:
+    """What one operation on numbers gives, or the expression as it is."""
+    found = computed(expr, library=False)
+    return expr if found is None else found
 
 
 def outer_steps(chosen: Sequence[Axis], limit: int) -> tuple[tuple[Axis, ...], tuple[Axis, ...]]:

@@ -143,7 +143,7 @@ class ValueWriter:
             if work and reads > 1 and buffer != self.job.buffer and is_kept(work, reads, elements, self.target):
                 found.add(buffer)
         for load in (load for e in self.job.exprs() for load in loads(e) if load.buffer in found):
-            if self.accessor.leaving(buffer_shape(load.buffer, self.bounds), load.indices) is not None:
+            if self.accessor.is_padded(buffer_shape(load.buffer, self.bounds), load.indices):
                 found.discard(load.buffer)  # it is padded for all reads, and kept so
         return found
 

@@ -173,6 +173,7 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
     body = _without_loads_of_nothing(lower_blocks(func, instances=True).body)
     _Builder(program, checks).visit(body, (), (), {}, {})
     _drop_single_positions(program)
+    _split_at_numbers(program)
     while policy.takes(PRIVATIZATION):  # a copy for each iteration may have several lives in it
         before = dict(program.depth)
         _split_lifetimes(program)
@@ -503,6 +504,43 @@ def _drop_single_positions(program: Program) -> None:
             else s
             for s in program.statements
         ]
+
+
+def _split_at_numbers(program: Program) -> None:
+    """A buffer of its own for each number at which all accesses to a local have one dimension: registers, by name."""
+    fixed = read_by_bounds(program.statements)
+    waiting = [(buffer, d) for buffer in program.depth if buffer not in fixed for d in range(len(buffer.shape))]
+    while waiting:
+        buffer, d = waiting.pop()
+        numbers = {_number(indices[d]) for s in program.statements for indices in s.places(buffer)}
+        if buffer not in program.depth or None in numbers or not numbers:
+            continue
+        depth = program.depth.pop(buffer)
+        for number in sorted(n for n in numbers if n is not None):
+            shape = (*buffer.shape[:d], *buffer.shape[d + 1 :])
+            own = replace(buffer, name=program.fresh(f"{buffer.name}_{number}"), shape=shape)
+            program.depth[own] = depth
+            program.statements[:] = [_at_number(s, buffer, own, d, number) for s in program.statements]
+            waiting += [(own, e) for e in range(len(shape))]
+
+
+def _number(index: Expr) -> int | None:
+    return int(index.value) if isinstance(index, Const) else None
+
+
+def _at_number(statement: Statement, old: Buffer, new: Buffer, d: int, number: int) -> Statement:
+    """The statement with a buffer of its own for one position of a dimension of another."""
+
+    def one(e: Expr) -> Expr:
+        if not (isinstance(e, Load) and e.buffer == old and _number(e.indices[d]) == number):
+            return e
+        return Load(new, (*e.indices[:d], *e.indices[d + 1 :]), e.span)
+
+    changed = mapped(statement, lambda e: map_expr(e, one))
+    place = one(Load(changed.store.buffer, changed.store.indices))
+    if not isinstance(place, Load) or place.buffer != new:
+        return changed
+    return replace(changed, store=Store(new, place.indices, changed.store.value, changed.store.span))
 
 
 def _split_lifetimes(program: Program) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -53,7 +53,7 @@ def where(condition: Array, x: Array, y: Array) -> Array:
 def pad(array: Array, pad_width: Any, mode: str = "constant", constant_values: Array = 0) -> Array:
     if mode == "constant":
         return np.pad(array, pad_width, constant_values=constant_values)
-    return np.pad(array, pad_width, "edge" if mode == "edge" else "wrap")
+    return np.pad(array, pad_width, cast("Any", mode))
 
 
 def flip(m: Array, axis: Any = None) -> Array:

@@ -6,7 +6,7 @@ the dimension goes last that array statements run along, where that makes up for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -91,14 +91,17 @@ def _uses(
     ranks = {v: k for k, v in enumerate(dict.fromkeys([*leading, *axes]))} if leading else dict.fromkeys(axes, 0)
     steps = prod(extent(boxes.get(o), target) for o in statement.loops if o not in node.axes)
     sizes = {loop.var: extent(boxes.get(loop), target) for loop in node.axes}
-    for places, used in (_places(indices, ranks) for indices in dict.fromkeys(found)):
+    kept = {v for i in store.indices for v in free_vars(i)}
+    for places, used in (_places(indices, ranks, kept) for indices in dict.fromkeys(found)):
         if used:
             yield places, steps * prod(sizes[v] for v in used)
 
 
-def _places(indices: Iterable[Expr], ranks: Mapping[Var, int]) -> tuple[_Places, frozenset[Var]]:
+def _places(indices: Iterable[Expr], ranks: Mapping[Var, int], kept: Collection[Var]) -> tuple[_Places, frozenset[Var]]:
+    """Which axes dimensions have: of a window the one along which it is moved, which the result keeps."""
     along = [[v for v in free_vars(i) if v in ranks] for i in indices]
-    return tuple(max((ranks[v] for v in names), default=-1) for names in along), frozenset(v for n in along for v in n)
+    moved = [[v for v in names if v in kept] or names for names in along]
+    return tuple(max((ranks[v] for v in names), default=-1) for names in moved), frozenset(v for n in along for v in n)
 
 
 def _apart(places: _Places, order: Sequence[int]) -> float:

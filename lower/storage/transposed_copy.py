@@ -126,7 +126,7 @@ class _Turner:
         if lone is not None:
             loops = (node.loop, *lone.writer.axes)
             back = prod(extent(self.boxes.get(o), self.target) for o in loops)
-            return [back] if lone.past else [whole, back]
+            return [whole, back] if lone.past is None else [back]
         stored = any(n.statement.buffer == buffer for n in inner_statements(node.body))
         return [whole, whole] if stored else [whole]
 

@@ -196,6 +196,16 @@ def test_a_loop_over_columns_works_on_rows() -> None:
     assert "A[:, j" not in kernel.source
 
 
+def test_columns_that_a_loop_only_writes_are_rows_of_a_copy_that_starts_from_nothing() -> None:
+    body = (
+        "for r in range(40):\n    x = T.alloc_buffer((1,), 'float32')\n    x[0] = 0.0\n    for j in T.serial(60):\n"
+        "        x[0] = T.max(0.9 * x[0], A[r, j] - x[0] * x[0])\n        B[r, j] = x[0]"
+    )
+    kernel = check(read(TABLES, body))
+    assert "B_transposed = jnp.zeros((60, 40), jnp.float32)" in kernel.source
+    assert "B = B_transposed.T" in kernel.source
+
+
 COLUMNS = {
     "in place": "for j in T.serial(2, 60):\n    for r in range(40):\n        B[r, j] = 0.3 * B[r, j] + 0.1 * B[r, j - 1] * A[r, j - 1] + 0.2 * B[r, j - 2]",
     "two stores": "for j in T.serial(1, 60):\n    for r in range(40):\n        B[r, j] = 0.3 * B[r, j - 1] * A[r, j - 1]\n"

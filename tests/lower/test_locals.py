@@ -59,6 +59,26 @@ SAME = {
 }  # fmt: skip
 
 
+REGISTERS = {
+    "one dimension": "r = T.alloc_buffer((3,), 'float32')\nfor i in range(5):\n    r[0] = 0.0\n    r[2] = 1.0\n    for j in range(6):\n        r[2] = T.min(r[2] * 0.5 + r[0], 4.0)\n        r[0] = T.max(r[0] - A[i, j], r[2])\n        B[i, j] = r[0]",
+    "two dimensions": "r = T.alloc_buffer((2, 2), 'float32')\nfor i, j in T.grid(5, 6):\n    r[0, 0] = A[i, j]\n    r[0, 1] = 2.0\n    r[1, 0] = r[0, 0] * r[0, 1]\n    r[1, 1] = r[1, 0] - r[0, 1]\n    B[i, j] = r[1, 1] * r[0, 0]",
+    "one of two dimensions": "r = T.alloc_buffer((6, 2), 'float32')\nfor i in range(5):\n    for j in range(6):\n        r[j, 0] = A[i, j]\n        r[j, 1] = A[4 - i, j] + r[j, 0]\n    for j in range(6):\n        B[i, j] = r[5 - j, 0] * r[j, 1]",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("body", REGISTERS.values(), ids=REGISTERS.keys())
+def test_elements_that_are_only_accessed_by_number_are_locals_of_their_own(body: str) -> None:
+    func = read(body)
+    assert not {"r", "p"} & set(shapes(func))
+    check(func)
+
+
+def test_elements_that_are_accessed_otherwise_too_stay_together() -> None:
+    func = read("r = T.alloc_buffer((6,), 'float32')\nfor i in range(5):\n    for j in range(6):\n        r[j] = A[i, j]\n    B[i, 0] = r[0] - r[5]")  # fmt: skip
+    assert "r" in shapes(func)
+    check(func)
+
+
 @pytest.mark.parametrize("body", SAME.values(), ids=SAME.keys())
 def test_rows_that_are_all_alike_are_one_row(body: str) -> None:
     func = read(body)
@@ -148,3 +168,11 @@ def test_locals_lie_as_steps_take_them(readers: str, form: str) -> None:
     source = check(parse(f"@T.prim_func\ndef f({tables}):\n    {text}\n").funcs[0])
     (store,) = (line for line in unwrapped(source).split("\n") if "A[:, j]" in line)
     assert form in store and ").reshape(1, 12), (j, 0))" in store, source
+
+
+def test_a_window_along_columns_leaves_a_local_as_its_rows_lie() -> None:
+    body = TABLE + (
+        "for i, j in T.grid(5, 6):\n    p[i, j] = A[i, j] * 2.0\n"
+        "for i, j in T.grid(3, 6):\n    B[i, j] = 0.0\n    for t in range(3):\n        B[i, j] += p[i + t, j] * A[t, t]"
+    )
+    assert ".T" not in check(read(body))

@@ -1,0 +1,137 @@
+"""Indices that are kept inside of their dimension, by what an array would have to be padded with to do without that.
+
+`jax.numpy.pad` repeats an array's borders, mirrors it, with or without its border, or goes on with its other end. Which
+of these an index is, however it is written, is asked of isl: it is compared with the formula of each mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial, reduce
+from typing import TYPE_CHECKING
+
+from ir.nodes import Binary, Const, Expr, Select, Unary, Var, const
+from ir.presburger import sets as pb
+from ir.traverse import children, free_vars, has_loads, walk_expr
+from lower.analysis.linear_forms import Linear, to_expr
+from lower.array.views import Axis
+
+if TYPE_CHECKING:
+    from lower.array.access import Bounds
+
+ZEROS, EDGE, WRAP, REFLECT, SYMMETRIC = "constant", "edge", "wrap", "reflect", "symmetric"  # modes of `jnp.pad`
+Inside = tuple[Expr, bool, bool]  # what an index is before it is kept inside, and at which ends it is
+_LARGEST = 40  # nodes of an index that may be one of few cases
+
+
+def insides(axes: Sequence[Axis]) -> dict[str, Callable[[Expr, Linear, Bounds], Inside]]:
+    """Ways to keep an index inside of its dimension, by what a buffer is padded with for it."""
+    return {
+        EDGE: _unclamped,
+        WRAP: partial(_unwrapped, axes=axes),
+        REFLECT: partial(_turned_back, mode=REFLECT, axes=axes),
+        SYMMETRIC: partial(_turned_back, mode=SYMMETRIC, axes=axes),
+    }
+
+
+def _unclamped(index: Expr, size: Linear, bounds: Bounds) -> Inside:
+    """What an index is before it is clamped to its dimension, and at which ends it is."""
+    low = high = False
+    while isinstance(index, Binary) and index.op in ("min", "max"):
+        given, inner = (index.rhs, index.lhs) if isinstance(index.rhs, Const) else (index.lhs, index.rhs)
+        bound = bounds.linear(given)
+        if index.op == "max" and bound.equals(0) and not low:
+            low = True
+        elif index.op == "min" and bound.equals(size - 1) and not high:
+            high = True
+        else:
+            break
+        index = inner
+    return index, low, high
+
+
+def _unwrapped(index: Expr, size: Linear, bounds: Bounds, axes: Sequence[Axis]) -> Inside:
+    """What an index along axes is before its rest by the size of its dimension is taken, about the dimension."""
+    match index:
+        case Binary(op="floormod", lhs=inner, rhs=Const(value=n)) if n > 0 and size.equals(int(n)):
+            form = bounds.linear(inner)
+            low, high = bounds.at_least(form), bounds.at_most(form)
+            if low is None or high is None or 2 * (high - low) >= 3 * int(n) or not form.vars() & {a.var for a in axes}:
+                return index, False, False  # what goes round more often is an array repeated
+            times = (low + high + 1) // (2 * int(n))  # as near to the middle of the dimension as may be
+            return to_expr(form - times * int(n), inner), True, True
+        case _:
+            return _turned_back(index, size, bounds, WRAP, axes)
+
+
+def _turned_back(index: Expr, size: Linear, bounds: Bounds, mode: str, axes: Sequence[Axis]) -> Inside:
+    """What an index of several cases is where it needs not be kept inside, if it is kept so in a mode."""
+    if size.is_const and isinstance(index, (Select, Binary, Unary)) and _has_cases(index):
+        spans = _spans(index, bounds)
+        for case in _cases(index, size, bounds, {a.var for a in axes}):
+            if _is_equal(index, _kept(case, const(size.const, index.dtype), mode), spans):
+                return case, True, True
+    return index, False, False
+
+
+def _has_cases(index: Expr) -> bool:
+    nodes = list(walk_expr(index))
+    decides = any(isinstance(e, Select) or (isinstance(e, Unary) and e.op == "abs") for e in nodes)
+    return decides and len(nodes) <= _LARGEST and not has_loads(index)
+
+
+_Spans = tuple[tuple[Var, Expr, Expr], ...]  # variables, from where on, and how many values
+
+
+def _spans(index: Expr, bounds: Bounds) -> _Spans:
+    boxes = ((v, bounds.boxes[v]) for v in sorted(free_vars(index), key=str) if v in bounds.boxes)
+    return tuple((v, to_expr(box.low, v), to_expr(box.extent, v)) for v, box in boxes)
+
+
+@lru_cache(maxsize=4096)
+def _is_equal(index: Expr, other: Expr, spans: _Spans) -> bool:
+    """Whether two indices are equal for all values of their variables."""
+
+    def never_differ() -> bool:
+        differ = pb.condition(Binary("ne", index, other)).may
+        return reduce(lambda left, span: left.intersect(pb.loop_domain(*span).may), spans, differ).is_empty()
+
+    return pb.within_budget(never_differ, False)
+
+
+def _cases(index: Expr, size: Linear, bounds: Bounds, axes: set[Var]) -> list[Expr]:
+    """Sums of multiples of variables among which an index chooses, those first that rise."""
+    found: list[Linear] = []
+    for value in _values(index):
+        form = bounds.linear(value)
+        if form.vars() & axes and all(isinstance(term, Var) for term in form.terms):
+            found += [form, size - 1 - form]
+    rising = sorted(found, key=lambda form: sum(c < 0 for c in form.terms.values()))
+    return list(dict.fromkeys(to_expr(form, Const(0, index.dtype)) for form in rising))
+
+
+def _values(index: Expr) -> Iterator[Expr]:
+    """Parts of an index that it may be made of."""
+    match index:
+        case Select(then=then, other=other):
+            parts: tuple[Expr, ...] = (then, other)
+        case _:
+            yield index
+            parts = children(index)
+    for part in parts:
+        yield from _values(part)
+
+
+def _kept(index: Expr, size: Const, mode: str) -> Expr:
+    """An index kept inside of a dimension, up to one size beyond either end."""
+    last, zero = Binary("sub", size, const(1, index.dtype)), const(0, index.dtype)
+    match mode:
+        case "reflect":
+            below, above = Binary("sub", zero, index), Binary("sub", Binary("add", last, last), index)
+        case "symmetric":
+            below = Binary("sub", const(-1, index.dtype), index)
+            above = Binary("sub", Binary("add", last, size), index)
+        case _:
+            below, above = Binary("add", index, size), Binary("sub", index, size)
+    inside = Select(Binary("gt", index, last), above, index)
+    return Select(Binary("lt", index, zero), below, inside)
