@@ -182,11 +182,6 @@ class Accessor:
         pads = None if view is None else self._overhangs(view)
         return None if view is None or pads is None or not _leaves(pads) else (view, pads)
 
-    def is_padded(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> bool:
-        """Whether an access is a view that leaves its buffer, or would if its indices were not kept inside."""
-        bordered = self.borders(shape, indices)
-        return _leaves(bordered[1]) if bordered is not None else self.leaving(shape, indices) is not None
-
     def separable(self, view: Sequence[Group], pads: Pads) -> bool:
         """Whether a view is part of its buffer with just these pads around it, at places known while tracing."""
         for g, (low, high) in zip(view, pads, strict=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ir.nodes import Binary, Const, Expr, Select, Unary, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import children, free_vars, has_loads, walk_expr
-from lower.analysis.linear_forms import Linear, to_expr
+from lower.analysis.linear_forms import Linear, number, to_expr
 from lower.array.views import Axis
 
 if TYPE_CHECKING:
@@ -38,15 +38,11 @@ def _unclamped(index: Expr, size: Linear, bounds: Bounds) -> Inside:
     """What an index is before it is clamped to its dimension, and at which ends it is."""
     low = high = False
     while isinstance(index, Binary) and index.op in ("min", "max"):
-        given, inner = (index.rhs, index.lhs) if isinstance(index.rhs, Const) else (index.lhs, index.rhs)
-        bound = bounds.linear(given)
-        if index.op == "max" and bound.equals(0) and not low:
-            low = True
-        elif index.op == "min" and bound.equals(size - 1) and not high:
-            high = True
-        else:
+        bound, is_low = (number(0), True) if index.op == "max" else (size - 1, False)
+        found = [e for e, end in ((index.lhs, index.rhs), (index.rhs, index.lhs)) if bounds.linear(end).equals(bound)]
+        if not found or (low if is_low else high):
             break
-        index = inner
+        low, high, index = low or is_low, high or not is_low, found[0]
     return index, low, high
 
 

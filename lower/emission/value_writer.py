@@ -126,12 +126,12 @@ class ValueWriter:
 
     def _survey(self, chosen: Sequence[Axis]) -> None:
         """How far accesses of this statement leave each buffer, so that it is padded once for all."""
+        self.again = self._read_again(chosen)
         for load in dict.fromkeys(load for e in self.job.exprs() for load in loads(e)):
             times = prod(a.extent.const for a in chosen if a.var in free_vars(load))
             shape = buffer_shape(load.buffer, self.bounds)
-            self.accessor.survey(self.names.of(load.buffer), shape, load.indices, times)
+            self.accessor.survey(self._source(load.buffer), shape, load.indices, times)
         self.accessor.alone = self._padded_alone(chosen)
-        self.again = self._read_again(chosen)
 
     def _read_again(self, chosen: Sequence[Axis]) -> set[Buffer]:
         """Buffers that another statement computes, and this one reads so often that it rather does so from memory."""
@@ -143,9 +143,14 @@ class ValueWriter:
             if work and reads > 1 and buffer != self.job.buffer and is_kept(work, reads, elements, self.target):
                 found.add(buffer)
         for load in (load for e in self.job.exprs() for load in loads(e) if load.buffer in found):
-            if self.accessor.is_padded(buffer_shape(load.buffer, self.bounds), load.indices):
+            if self.accessor.leaving(buffer_shape(load.buffer, self.bounds), load.indices) is not None:
                 found.discard(load.buffer)  # it is padded for all reads, and kept so
         return found
+
+    def _source(self, buffer: Buffer) -> str:
+        """What a buffer is read from: its name, or that of what is kept of it in memory."""
+        name = self.names.of(buffer)
+        return self._kept(name) if buffer in self.again else name
 
     def _kept(self, name: str) -> str:
         """A name for what a buffer holds, in memory."""
@@ -227,8 +232,7 @@ class ValueWriter:
         if first:
             self.scope.current(load.buffer)
         shape = buffer_shape(load.buffer, self.bounds)
-        name = self.names.of(load.buffer)
-        value = self.accessor.load(self._kept(name) if load.buffer in self.again else name, shape, load.indices)
+        value = self.accessor.load(self._source(load.buffer), shape, load.indices)
         if not self.pinned or value.plain is None:
             return value
         return Value(call(BARRIER, value.code), value.axes)
