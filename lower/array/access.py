@@ -10,10 +10,10 @@ from ir.nodes import Buffer, Expr, Var, const
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
 from lower.array.borders import ZEROS, insides
 from lower.array.values import Translator, Value, aligned, ordered, union
-from lower.array.views import Axis, Group, groups, in_blocks, overhang, reads_data, split_terms
+from lower.array.views import Axis, Group, groups, in_blocks, overhang, split_terms
 from lower.nest.nodes import Box, extreme
 from lower.program.build import ALL, Arg, as_expr, between, call, method, subscript, text
-from lower.program.nodes import JaxExpr, Literal, Name, Subscript
+from lower.program.nodes import JaxExpr, Name, Subscript
 
 ZERO = const(0, DType.INT32)
 Pads = list[tuple[int, int]]  # by dimension; where negative, so many elements are left out
@@ -440,14 +440,8 @@ class Accessor:
     def scatter_index(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None
     ) -> tuple[list[JaxExpr], tuple[Axis, ...]]:
-        """Index list of a store and its axes; where `mask` is false or data leaves the buffer: past the end."""
+        """Index list of a store and its axes; where `mask` is false: past the end."""
         values = [self.translator.expr(i) for i in indices]
-        for d, (index, size) in enumerate(zip(indices, shape, strict=True)):
-            if reads_data(index) and index.dtype.is_signed:
-                # A negative index would count from the end; past the end it is dropped.
-                inside = self.translator.binary("ge", values[d], Value(Literal(0), static=True, weak=True), index.dtype)
-                end = Value(self.size(size), static=True, weak=True)
-                values[d] = self.translator.select(inside, values[d], end, DType.INT32)
         if mask is not None:
             end = Value(self.size(shape[0]), static=True, weak=True)
             values[0] = self.translator.select(mask, values[0], end, DType.INT32)

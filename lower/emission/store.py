@@ -391,7 +391,8 @@ class StoreWriter(ValueWriter):
         return call("jnp.full", shape, value.code, dtype)
 
     def _scatter(self, value: Value, guards: Sequence[Expr]) -> None:
-        """Store through index arrays. A masked-out position points past the end, where the store is dropped."""
+        """Store through index arrays. A masked-out position points past the end, where the store is dropped, as it is
+        where data point outside, also by negative numbers."""
         op, buffer = self.job.op, self.job.buffer
         self.scope.current(buffer)
         self.scope.starts.pop(buffer, None)
@@ -417,7 +418,10 @@ class StoreWriter(ValueWriter):
                 single.append(Value(place, along))
             spread = call("jnp.broadcast_to", aligned(single[0], over).code, self._extents(over))
             index = [spread, *(aligned(v, over).code for v in single[1:])]
-        drop = {"mode": text("drop")} if mask is not None or any(reads_data(i) for i in indices) else {}
+        by_data = [i for i in indices if reads_data(i)]
+        drop: dict[str, Arg] = {"mode": text("drop")} if mask is not None or by_data else {}
+        if any(i.dtype.is_signed for i in by_data):
+            drop["wrap_negative_indices"] = False
         stored = updated(base, tuple(index), "set" if op is None else _METHODS[op], code, **drop)
         self.scope.assign(self.name, stored if self.shape else method(stored, "reshape", ()))
         self._note("element" if not over else f"scatter over {axis_names(over)}")

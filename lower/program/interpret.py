@@ -258,7 +258,7 @@ class _Place:
     def get(self, mode: str, wrap_negative_indices: bool) -> Any:
         return self.array[_inside(self.array.shape, self.items, wrap_negative_indices)]
 
-    def _updated(self, values: Any, combine: np.ufunc | None) -> Any:
+    def _updated(self, values: Any, combine: np.ufunc | None, wrap: bool) -> Any:
         """The array with elements combined, or set, one after the other; those outside are dropped."""
         shape = self.array.shape
         numbers = np.full([n + 1 for n in shape], -1)  # of elements; one beyond the end of each dimension is none
@@ -268,7 +268,7 @@ class _Place:
             if isinstance(item, slice):
                 return slice(*item.indices(size))
             item = np.asarray(item)
-            item = np.where(item < 0, item + size, item)
+            item = np.where((item < 0) & wrap, item + size, item)
             return np.where((item < 0) | (item >= size), size, item)
 
         rest = tuple(slice(n) for n in shape[sum(i is not None for i in self.items) :])
@@ -282,17 +282,17 @@ class _Place:
             combine.at(flat, places[here], given)
         return flat.reshape(shape)
 
-    def set(self, values: Any, mode: str = "drop") -> Any:
-        return self._updated(values, None)
+    def set(self, values: Any, mode: str = "drop", wrap_negative_indices: bool = True) -> Any:
+        return self._updated(values, None, wrap_negative_indices)
 
-    def add(self, values: Any, mode: str = "drop") -> Any:
-        return self._updated(values, np.add)
+    def add(self, values: Any, mode: str = "drop", wrap_negative_indices: bool = True) -> Any:
+        return self._updated(values, np.add, wrap_negative_indices)
 
-    def multiply(self, values: Any, mode: str = "drop") -> Any:
-        return self._updated(values, np.multiply)
+    def multiply(self, values: Any, mode: str = "drop", wrap_negative_indices: bool = True) -> Any:
+        return self._updated(values, np.multiply, wrap_negative_indices)
 
-    def min(self, values: Any, mode: str = "drop") -> Any:
-        return self._updated(values, np.minimum)
+    def min(self, values: Any, mode: str = "drop", wrap_negative_indices: bool = True) -> Any:
+        return self._updated(values, np.minimum, wrap_negative_indices)
 
-    def max(self, values: Any, mode: str = "drop") -> Any:
-        return self._updated(values, np.maximum)
+    def max(self, values: Any, mode: str = "drop", wrap_negative_indices: bool = True) -> Any:
+        return self._updated(values, np.maximum, wrap_negative_indices)
