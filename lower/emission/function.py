@@ -242,7 +242,7 @@ class _Emitter:
         for buffer in results:
             scope.current(buffer)
         scope.add(Return(Tuple(tuple(map(self._handed_back, results)))))
-        body = DEAD_CODE.run(scope.stmts)
+        body = DEAD_CODE.run(scope.body())
         return Piece(
             own,
             tuple(self.parameter_names().values()),

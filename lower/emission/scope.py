@@ -14,6 +14,7 @@ from lower.array.exact_values import EXACT_HELPERS
 from lower.array.job import Job
 from lower.array.reduction_start import Start
 from lower.array.values import Value
+from lower.emission.joined_parts import Part, joined
 from lower.nest.nodes import ArrayStatement, Box
 from lower.program.build import assign
 from lower.program.nodes import Assign, JaxExpr, JaxStmt, Name, names_bound, names_read
@@ -167,6 +168,9 @@ class Scope:
     wide: dict[JaxExpr, tuple[str, str]] = field(default_factory=dict[JaxExpr, tuple[str, str]])
     whole: dict[str, tuple[JaxExpr, frozenset[str]]] = field(default_factory=dict[str, tuple[JaxExpr, frozenset[str]]])
     work: dict[str, float] = field(default_factory=dict[str, float])  # of an element, where readers compute it anew
+    parts: dict[JaxStmt, Part] = field(
+        default_factory=dict[JaxStmt, Part]
+    )  # of arrays, by the statements that store them
     count: int = 0
 
     def child(self) -> Scope:
@@ -215,7 +219,7 @@ class Scope:
 
     def body(self) -> list[JaxStmt]:
         """All statements. A name that changes here is this function's own from its first one on."""
-        return [*(assign(name, code) for name, code in self.outer.items()), *self.stmts]
+        return [*(assign(name, code) for name, code in self.outer.items()), *joined(self.stmts, self.parts)]
 
     def hold(self, buffer: Buffer, fill: Fill) -> None:
         """Keep a fill back until its buffer is read or stored to."""

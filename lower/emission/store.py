@@ -15,6 +15,7 @@ from lower.array.access import find_view, without_trailing
 from lower.array.reduce import neutral
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, in_blocks, overhang, reads_data
+from lower.emission.joined_parts import Part, Span
 from lower.emission.scope import Fill, Held, Region
 from lower.emission.value_writer import ValueWriter, axis_names, update_class
 from lower.nest.nodes import ArrayStatement
@@ -296,9 +297,36 @@ class StoreWriter(ValueWriter):
         if mask is None and self._in_one_pass(place, value):
             return self._one_pass(place, value)
         if place.marks:
-            return self._set(place, value, "set")
+            stmt = self._set(place, value, "set")
+            part = self._part_of(place, value) if mask is None else None
+            if part is not None:
+                self.scope.parts[stmt] = part
+            return stmt
         value = typed(value, self.job.buffer.dtype) if value.axes or not self.shape else value
         return assign(self.name, self._laid_out(place, value, fill=True) if self.shape else value.code)
+
+    def _part_of(self, place: Place, value: Value) -> Part | None:
+        """What a store to a part of a buffer stores, where its extents are numbers; None where they are not."""
+        spans: list[Span] = []
+        for g in place.view:
+            if g.dims > 1 or len(g.axes) > 1 or g.step != 1 or not (g.size.is_const and g.start.is_const):
+                return None
+            stop = g.start + (g.span if g.axes else 1)
+            if not stop.is_const:
+                return None
+            spans.append(Span(g.start.const, stop.const, g.size.const, not g.axes))
+        if not place.axes or place.starts:
+            return None
+        viewed = self.accessor.merged(self.name, place.view) != Name(self.name)
+        shape = tuple(map(self.accessor.size, self.shape)) if viewed else ()
+        new = typed(value, self.job.buffer.dtype)
+        if not value.axes and isinstance(value.code, Literal):
+            full = call("jnp.full", self._extents(place.axes), value.code, dtype_code(self.job.buffer.dtype))
+            return Part(tuple(spans), full, value.code, shape)
+        code = self._laid_out(place, new, fill=False)
+        if len(new.axes) < len(place.axes):
+            code = call("jnp.broadcast_to", code, self._extents(place.axes))
+        return Part(tuple(spans), code, None, shape)
 
     def _in_one_pass(self, place: Place, value: Value) -> bool:
         """Whether a store to almost all of an array in a loop goes through all of it, with a choice for each element.

@@ -1,0 +1,96 @@
+"""Stores that make up an array together are one: its parts side by side, padded, or stacked."""
+
+# ruff: noqa: E501, ISC004
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lower import compile
+from lowered import assert_agrees, read, small_numbers, unwrapped
+
+PARAMS = 'A: T.Buffer((8, 12), "float32"), B: T.Buffer((8, 12), "float32"), C: T.Buffer((12,), "float32"), N: T.Buffer((8, 12), "int32")'
+
+
+def source(body: str) -> str:
+    """The source, after a comparison with the interpreter."""
+    func = read(PARAMS, body)
+    kernel = compile(func)
+    assert_agrees(func, kernel, small_numbers(func, 0))
+    return unwrapped(kernel.source)
+
+
+JOINED = {
+    "halves": ("for i, j in T.grid(8, 6):\n    B[i, j] = A[i, 2 * j] + 1.0\n    B[i, j + 6] = A[i, 2 * j + 1] - 1.0", "jnp.concatenate(("),
+    "rows first": ("for j in range(12):\n    B[7, j] = A[0, j]\nfor i, j in T.grid(7, 12):\n    B[i, j] = A[i + 1, j] * 2.0", "jnp.concatenate(("),
+    "columns": ("for i in range(8):\n" + "\n".join(f"    B[i, {k}] = A[i, {(5 * k) % 12}] * {k}.0 + A[i, 0]" for k in range(12)), "jnp.stack(("),
+    "in turn": ("for i, j in T.grid(8, 6):\n    B[i, 2 * j] = A[i, j] + 1.0\n    B[i, 2 * j + 1] = A[i, j + 6]", ".reshape(8, 12)"),
+    "borders": (
+        "for j in range(12):\n    B[0, j] = C[j]\n    B[7, j] = C[11 - j]\nfor i in range(6):\n    B[i + 1, 0] = 2.0\n    B[i + 1, 11] = A[i, 1]\n"
+        "for i, j in T.grid(6, 10):\n    B[i + 1, j + 1] = A[i, j] + A[i + 2, j + 2]",
+        "jnp.concatenate((",
+    ),
+    "padded": ("for i, j in T.grid(5, 12):\n    B[i + 1, j] = A[i, j] * A[i, j]\nfor j in range(12):\n    B[0, j] = 0.0\n    B[6, j] = 0.0\n    B[7, j] = 0.0", "jnp.pad("),
+    "padded by a number": ("for i, j in T.grid(8, 9):\n    B[i, j] = A[i, j] * A[i, j]\nfor i, j in T.grid(8, 3):\n    B[i, j + 9] = 7.0", "constant_values=7.0"),
+    "one row for all": ("for i, j in T.grid(5, 12):\n    B[i, j] = C[j]\nfor i, j in T.grid(3, 12):\n    B[i + 5, j] = A[i, j]", "jnp.broadcast_to(C"),
+    "of another dtype": ("for i, j in T.grid(8, 6):\n    N[i, j] = T.cast(A[i, j] * 3.0, 'int32')\n    N[i, j + 6] = j", "jnp.concatenate(("),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_parts_of_an_array_are_joined(name: str) -> None:
+    body, form = JOINED[name]
+    text = source(body)
+    assert form in text and ".at[" not in text
+
+
+APART = {
+    "one missing": "for i, j in T.grid(8, 5):\n    B[i, j] = A[i, 2 * j]\n    B[i, j + 6] = A[i, 2 * j + 1]",
+    "one twice": "for i, j in T.grid(8, 7):\n    B[i, j] = A[i, j] + 1.0\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j]",
+    "read before the last": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j] + 1.0\nfor j in range(12):\n    C[j] = B[7, j]\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j]",
+    "made of the others": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j] + 1.0\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = B[i, 11 - j] + B[i, j]",
+    "of what changes": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j + 6]\nfor i, j in T.grid(8, 12):\n    A[i, j] = A[i, j] * 2.0\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j]",
+    "in a loop": "for t in range(3):\n    for j in range(12):\n        B[0, j] = A[t, j]\n    for i, j in T.grid(7, 12):\n        B[i + 1, j] = B[i, j] * 0.5 + A[i, j]\n    for i, j in T.grid(8, 12):\n        A[i, j] = B[7 - i, j]",
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_others_stay_right(name: str) -> None:
+    assert "def f(" in source(APART[name])
+
+
+@st.composite
+def cuts(draw: st.DrawFn, size: int) -> list[tuple[int, int]]:
+    """A dimension in parts."""
+    ends = sorted(draw(st.sets(st.integers(1, size - 1), max_size=3)))
+    return list(zip([0, *ends], [*ends, size], strict=True))
+
+
+@st.composite
+def stores(draw: st.DrawFn) -> str:
+    """Nests that store the parts of B, of which some may be missing, cut again, or read what others stored."""
+    first = draw(st.booleans())
+    boxes: list[tuple[tuple[int, int], tuple[int, int]]] = []
+    for part in draw(cuts(8 if first else 12)):
+        boxes += [(part, other) if first else (other, part) for other in draw(cuts(12 if first else 8))]
+    lines: list[str] = []
+    for (a, b), (c, d) in draw(st.permutations(boxes))[: draw(st.sampled_from([len(boxes)] * 4 + [1]))]:
+        value = draw(st.sampled_from(["A[i, j]", "A[7 - i, j] * 2.0 + A[i, j]", "C[j]", "1.5", "0.0", "0.0", "A[i, 0]", "B[i, j] + 1.0", "B[7 - i, 11 - j]"]))  # fmt: skip
+        lines += [f"for i in T.serial({a}, {b}):", f"    for j in T.serial({c}, {d}):", f"        B[i, j] = {value}"]
+        if draw(st.integers(0, 7)) == 0:
+            lines += [f"for j in range(12):\n    C[j] = {draw(st.sampled_from(['B[3, j]', 'A[2, j]', 'C[j] * 2.0']))}"]
+    return "\n".join(lines)
+
+
+@settings(max_examples=25)
+@given(stores())
+def test_random_parts_hold_what_is_stored(body: str) -> None:
+    source(body)
+
+
+@pytest.mark.fuzz
+@settings(max_examples=2000)
+@given(stores())
+def test_many_random_parts_hold_what_is_stored(body: str) -> None:
+    source(body)
