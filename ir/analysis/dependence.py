@@ -19,9 +19,9 @@ from typing import Literal
 import islpy as isl
 
 from ir.analysis.steady_elements import SteadyElements
-from ir.nodes import Binary, Buffer, Expr, For, Load, PrimFunc, Store, Var, const
+from ir.nodes import Binary, Buffer, Expr, For, Load, PrimFunc, Select, Store, Var, const
 from ir.presburger import sets as presburger
-from ir.traverse import loads, substitute_expr
+from ir.traverse import children, loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
@@ -510,11 +510,11 @@ def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
         found = presburger.nothing(len(buffer.shape))
         writers = [s for s in statements if s.buffer == buffer]
         for reader in statements:
-            for load in reader.reads():
+            for load, where in _evaluated_loads(reader):
                 place = presburger.point(load.indices) if load.buffer == buffer else None
                 if place is None:
                     continue
-                early = _domain(reader, {}, must=True)
+                early = _domain(reader, {}, must=True).intersect(where)
                 for writer in writers:
                     early = early.subtract(_written_before(reader, load, writer))
                 names = [loop.var.name for loop in reader.loops]
@@ -522,6 +522,28 @@ def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
         return found
 
     return presburger.within_budget(question, presburger.nothing(len(buffer.shape)))
+
+
+def _evaluated_loads(statement: Statement) -> Iterator[tuple[Load, isl.Set]]:
+    """Loads of a statement, each with the instances that evaluate it: of a choice, one arm is."""
+    for expr in statement.exprs():
+        yield from _evaluated(expr, presburger.always())
+
+
+def _evaluated(expr: Expr, where: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
+    match expr:
+        case Select(cond=cond, then=then, other=other):
+            holds = presburger.condition(cond)
+            parts = [(cond, where), (then, where.intersect(holds.must)), (other, where.intersect(holds.negated().must))]
+        case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+            decided = presburger.condition(a)
+            parts = [(a, where), (b, where.intersect((decided if op == "and" else decided.negated()).must))]
+        case _:
+            if isinstance(expr, Load):
+                yield expr, where
+            parts = [(e, where) for e in children(expr)]
+    for part, at in parts:
+        yield from _evaluated(part, at)
 
 
 def _written_before(reader: Statement, load: Load, writer: Statement) -> isl.Set:

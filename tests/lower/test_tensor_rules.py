@@ -24,10 +24,11 @@ from egraph_rules.rules.tensor import TENSOR_RULES
 from ir import parse
 from ir.errors import RuleError
 from ir.floats import DEFAULT_FLOATS
+from ir.semantics.inputs import random_inputs
 from lower import compile, emit
 from lower.tensor.search import Facts, cheapest
 from lower.tensor.terms import Term
-from lowered import read
+from lowered import assert_agrees, read
 
 
 @pytest.mark.parametrize("rule", TENSOR_RULES, ids=lambda r: r.name)
@@ -157,3 +158,31 @@ def f(A: T.Buffer((64, 512), "float32"), x: T.Buffer((512,), "float32"), B: T.Bu
     a[:, 467:] = np.nan
     x[467:] = np.inf
     np.testing.assert_allclose(compile(func)(a, x)[0], want, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "T.if_then_else(16 * o + i < 60, A[r, o, i] * 2.0, 0.0)",
+        "T.if_then_else(16 * o + i >= 60, 0.0, A[r, o, i] * 2.0)",
+        "T.if_then_else(16 * o + i < 60 and A[r, o, i] > 0.5, 1.0, 0.0)",
+        "T.if_then_else(16 * o + i >= 60 or A[r, o, i] > 0.5, 1.0, 0.0)",
+    ],
+)
+def test_what_a_choice_does_not_read_may_hold_anything(later: str) -> None:
+    text = f"""
+@T.prim_func
+def f(A: T.Buffer((64, 4, 16), "float32"), S: T.Buffer((64,), "float32"), B: T.Buffer((64, 4, 16), "float32")):
+    for r in range(64):
+        S[r] = 0.0
+        for o, i in T.grid(4, 16):
+            if 16 * o + i < 60:
+                S[r] += A[r, o, i]
+        for o, i in T.grid(4, 16):
+            B[r, o, i] = {later}
+"""
+    (func,) = parse(text).funcs
+    inputs = random_inputs(func, np.random.default_rng(0))
+    inputs["A"][:, 3, 12:] = np.nan
+    for form in (func, optimize(func).best):
+        assert_agrees(func, compile(form), inputs, 1e-5)
