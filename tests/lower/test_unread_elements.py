@@ -1,0 +1,83 @@
+"""What a program never reads may hold anything: masks are no factors, nor do sums go over padding that is unknown."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from egraph_rules import optimize
+from ir import PrimFunc, parse
+from ir.semantics.inputs import random_inputs
+from lower import compile
+from lowered import assert_agrees
+from unread import with_nan_where_unread
+
+HEAD = """@T.prim_func
+def f(A: T.Buffer((6, 3, 4), "float32"), B: T.Buffer((3, 4), "float32"), C: T.Buffer((6, 12), "float32"),
+      S: T.Buffer((6,), "float32"), Y: T.Buffer((6, 3, 4), "float32")):
+"""
+GUARDS = ("4 * o + i < 10", "4 * o + i >= 2 and 4 * o + i < 11", "i < 3", "r + i < 7", "o > 0 or i > 1", "S[r] > 0.0")
+READS = (
+    "A[r, o, i]",
+    "A[r, 2 - o, i]",
+    "B[o, i]",
+    "C[r, 4 * o + i]",
+    "A[r, o, i] * B[o, i]",
+    "C[5 - r, 4 * o + i] * C[r, 4 * o + i]",
+    "(A[r, o, i] - S[r])",
+    "2.0",
+    "T.exp(B[o, i])",
+    "Y[r, o, i]",
+)
+SUMS = ("{s} + {v}", "{s} + {v}", "{s} - {v}", "T.max({s}, {v})", "T.min({s}, {v})", "{s} * {v}")
+
+
+def body(rng: random.Random) -> list[str]:
+    """A few nests that reduce along rows, or store elements, under guards or choices."""
+    lines: list[str] = []
+    for _ in range(rng.randint(2, 4)):
+        guard, value = rng.choice(GUARDS), rng.choice(READS)
+        if rng.random() < 0.4:
+            value = f"{value} {rng.choice('+*-')} {rng.choice(READS)}"
+        if rng.random() < 0.4:
+            other = rng.choice(("0.0", "1.0", rng.choice(READS)))
+            arms = (value, other) if rng.random() < 0.5 else (other, value)
+            value, guard = f"T.if_then_else({guard}, {arms[0]}, {arms[1]})", "" if rng.random() < 0.7 else guard
+        head = f"for r, o, i in T.grid({rng.choice((6, 5))}, 3, 4):"
+        if rng.random() < 0.5:
+            combined = rng.choice(SUMS).format(s="S[r]", v=value)
+            lines += ["for r in range(6):", f"    S[r] = {rng.choice(('0.0', '0.0', '1.0', 'B[0, 0]'))}", head]
+            store = f"S[r] = {combined}"
+        else:
+            lines.append(head)
+            store = f"Y[r, o, i] = {value}"
+        lines += [f"    if {guard}:", f"        {store}"] if guard else [f"    {store}"]
+        if guard and rng.random() < 0.3 and store.startswith("Y"):
+            lines += ["    else:", f"        Y[r, o, i] = {rng.choice(('0.0', 'B[o, i]'))}"]
+    return lines
+
+
+def program(seed: int) -> PrimFunc:
+    return parse(HEAD + "\n".join(f"    {line}" for line in body(random.Random(seed)))).funcs[0]
+
+
+def check(seed: int) -> None:
+    """Kernels of a program and of what a search makes of it agree with the interpreter where nothing is NaN but what is
+    never read."""
+    func = program(seed)
+    inputs = with_nan_where_unread(func, random_inputs(func, np.random.default_rng(seed)))
+    for form in (func, optimize(func).best):
+        assert_agrees(func, compile(form), inputs, 2e-4)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_programs_do_not_show_what_they_never_read(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", range(20, 600))
+def test_many_programs_do_not_show_what_they_never_read(seed: int) -> None:
+    check(seed)
