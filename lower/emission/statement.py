@@ -154,7 +154,7 @@ class StatementWriter(StoreWriter):
             self._use(replace(job, op=None, axes=tuple(kept)))
         place = self._place(kept)
         if place is None:
-            self._scatter(value, outer)
+            self._store_elements(value, kept, outer)
         else:
             known = None if outer or len(self.results) != 1 else self._as_known(place)
             self._store(value, place, self._mask(outer), steady=not any(reads_data(g) for g in outer))
@@ -369,13 +369,6 @@ class StatementWriter(StoreWriter):
         """Whether sums of integers are exact in float32, which has fast products, and many enough."""
         long = axis.extent.is_const and axis.extent.const >= LONG
         return scan.op == "add" and innermost and long and counts_exactly(scan.term, axis.extent.const)
-
-    def _spread(self, value: Value, axes: tuple[Axis, ...]) -> JaxExpr:
-        """A value over all of these axes."""
-        code = aligned(typed(value, self.job.buffer.dtype), axes).code
-        if value.axes == axes:
-            return code
-        return call("jnp.broadcast_to", code, self._extents(axes))
 
     def _extent(self, axes: Sequence[Axis], along: int) -> Extent:
         sizes = [float(a.extent.const) if a.extent.is_const else self.target.default_extent for a in axes]

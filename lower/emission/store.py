@@ -11,7 +11,8 @@ from ir.dtypes import DType
 from ir.nodes import Expr, Load, Var, const
 from ir.traverse import loads
 from lower.analysis.linear_forms import Linear, number
-from lower.array.access import find_view, without_trailing
+from lower.array.access import find_view, indexed, without_trailing
+from lower.array.finiteness import outside_unless
 from lower.array.reduce import neutral
 from lower.array.values import Value, aligned, dtype_code, ordered, typed, union
 from lower.array.views import Axis, Group, in_blocks, overhang, reads_data
@@ -19,7 +20,7 @@ from lower.emission.joined_parts import Part, Span
 from lower.emission.scope import Fill, Held, Region
 from lower.emission.value_writer import ValueWriter, axis_names, update_class
 from lower.nest.nodes import ArrayStatement
-from lower.program.build import ALL, Arg, assign, call, every, infix, method, text
+from lower.program.build import ALL, Arg, assign, between, call, every, infix, method, text
 from lower.program.build import code as template
 from lower.program.nodes import Assign, Attribute, JaxExpr, Literal, Name, Subscript
 
@@ -75,9 +76,40 @@ class StoreWriter(ValueWriter):
         """Store a value to the place of the job, along all of its axes, where guards hold."""
         place = self._place(self.job.axes)
         if place is None:
-            self._scatter(value, guards)
+            self._store_elements(value, self.job.axes, guards)
         else:
             self._store(value, place, self._mask(guards), steady=not any(map(reads_data, guards)))
+
+    def _store_elements(self, value: Value, kept: Sequence[Axis], guards: Sequence[Expr]) -> None:
+        """Store a value along axes whose places are no slice of the buffer: cut off, or scattered."""
+        view = self._leaving(kept, guards)
+        if view is None:
+            self._scatter(value, guards)
+            return
+        whole = [Axis(Var(f"{self.name}_{d}", DType.INT32), number(0), g.size) for d, g in enumerate(view)]
+        groups = [Group(1, g.size, number(0), (a,), (1,), (False,)) for g, a in zip(view, whole, strict=True)]
+        if value.axes:
+            place = Place((), tuple(view))
+            laid = self._laid_out(place, Value(self._spread(value, place.axes), place.axes), fill=False)
+            marks = [ALL if g.span.equals(g.size) else between(None, self.accessor.size(g.size)) for g in view]
+            value = Value(indexed(laid, marks), tuple(whole))
+        self._use(replace(self.job, axes=tuple(whole), indices=tuple(a.var for a in whole), guards=()))
+        self._store(value, Place((), tuple(groups)), None, steady=True)
+
+    def _leaving(self, kept: Sequence[Axis], guards: Sequence[Expr]) -> list[Group] | None:
+        """The places of a store as a view that begins with the buffer and leaves it just where guards do not hold, as
+        that of tiles of which the last ones are not whole; None if it is no such."""
+        view = find_view(self.shape, self.job.indices, kept, self.bounds)
+        if view is None or not guards or sum(len(g.axes) for g in view) != len(kept) or in_blocks(view) is not None:
+            return None
+        for g in view:
+            known = g.size.is_const and g.span.is_const and g.start.equals(0) and g.dims == 1
+            if not (known and g.axes and g.step == 1 and g.span.const >= g.size.const):
+                return None
+            if any(a.var in self.bounds.cut for a in g.axes):
+                return None
+        load = Load(self.job.buffer, self.job.indices)
+        return view if outside_unless(guards, load, kept, self.around.boxes) else None
 
     def _place(self, kept: Sequence[Axis]) -> Place | None:
         """The slice that the kept axes cover, or None when it takes index arrays."""
@@ -273,6 +305,13 @@ class StoreWriter(ValueWriter):
         else:
             self.scope.flush(buffer)
         return None
+
+    def _spread(self, value: Value, axes: tuple[Axis, ...]) -> JaxExpr:
+        """A value over all of these axes."""
+        code = aligned(typed(value, self.job.buffer.dtype), axes).code
+        if value.axes == axes:
+            return code
+        return call("jnp.broadcast_to", code, self._extents(axes))
 
     def _negated(self, value: Value) -> Value:
         return self.translator.negated(typed(value, self.job.buffer.dtype), self.job.buffer.dtype)
