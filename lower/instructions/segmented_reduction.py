@@ -265,7 +265,11 @@ def bounded(
         as_mask = target.launch * len(inside) + rows * length * (work + target.mask)
         found = span(inside[0], loop, boxes, depth) if loop in over else None
         as_ranges = inf if found is None else range_price(length, rows, 1.0, work, target, found.by_row)
-        prices = {"loop": as_loop, "ranges": as_ranges, "mask": as_mask, "one": flat.get(loop, inf)}
+        in_one = flat.get(loop, inf)
+        if not free_vars(loop.start) & deciding and rows > 1:  # all ranges begin at one place, so none are apart
+            as_ranges = as_loop if found is not None and found.by_row else as_ranges
+            in_one = inf
+        prices = {"loop": as_loop, "ranges": as_ranges, "mask": as_mask, "one": in_one}
         choice = cheapest("ranges", prices)
         if choice != "ranges":
             over.pop(loop, None)
