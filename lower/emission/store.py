@@ -165,7 +165,7 @@ class StoreWriter(ValueWriter):
                 value = self._negated(value)
             elif start.code != neutral(op, buffer.dtype).code:
                 value = self._combine(op, start, value)
-        elif self._in_place(place) and mask is None:
+        elif self._in_place(place) and mask is None and not self._starts(place):
             self._current(beside)
             value, method = self._negated(value) if op == "sub" else value, _METHODS[op]
         else:
