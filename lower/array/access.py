@@ -80,7 +80,7 @@ class Accessor:
         self.reads: dict[tuple[JaxExpr, str], int] = {}
         self.alone: set[JaxExpr] = set()  # buffers of which each read is padded by itself, by their code
         self.fill: JaxExpr | None = None  # what stands outside of buffers, where that is not zero
-        self.named: Callable[[str, JaxExpr, int, float], JaxExpr] = lambda name, code, reads, elements: code
+        self.named: Callable[[str, JaxExpr, int, Sequence[float]], JaxExpr] = lambda name, code, reads, extents: code
 
     def view(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> list[Group] | None:
         """The access as a view whose leaving of the buffer is known, or None."""
@@ -156,10 +156,8 @@ class Accessor:
             return self._cropped(code, pads, view)
         whole = self._pad(self._cropped(code, pads, view), widths, mode)
         reads = self.reads.get((code, mode), 1)
-        elements = 1.0
-        for g in view:
-            elements *= g.size.const if g.size.is_const else DEFAULT_SIZE
-        return whole if reads < 2 and mode == ZEROS else self.named(name, whole, reads, elements)
+        extents = [float(g.size.const if g.size.is_const else DEFAULT_SIZE) for g in view]
+        return whole if reads < 2 and mode == ZEROS else self.named(name, whole, reads, extents)
 
     def _pad(self, code: JaxExpr, widths: Pads, mode: str) -> JaxExpr:
         options: dict[str, Arg] = {} if self.fill is None else {"constant_values": self.fill}
