@@ -249,6 +249,7 @@ def _divisors(job: Job, axis: Axis, bounds: Bounds) -> set[int]:
                     isinstance(a, Binary)
                     and a.op == "floordiv"
                     and isinstance(a.rhs, Const)
+                    and a.rhs.value > 0
                     and axis.var in free_vars(a)
                 ):
                     found.add(int(a.rhs.value))

@@ -36,8 +36,12 @@ class Smaller:
     def prices(self, target: Target) -> Target:
         """Prices under which the small program gets the forms of the large one: what is paid once shrinks with it."""
         once = {name: getattr(target, name) * self.part for name in _ONCE}
-        least = {name: type(getattr(target, name))(getattr(target, name) * self.part) for name in _FROM}
+        least = {name: self._scaled(getattr(target, name)) for name in _FROM}
         return replace(target, **once, **least)
+
+    def _scaled(self, limit: float) -> float:
+        """A limit in proportion; a number of something is one at least."""
+        return max(1, int(limit * self.part)) if isinstance(limit, int) else limit * self.part
 
 
 def smaller(func: PrimFunc, inputs: Inputs, steps: float) -> Smaller | None:
@@ -93,4 +97,5 @@ def _shrunk(func: PrimFunc, limit: int, divisor: int) -> PrimFunc:
 def _scaled(value: int, divisor: int) -> int:
     quotient = (value + divisor // 2) // divisor
     rest = value - quotient * divisor
-    return quotient + (rest if abs(rest) <= _REST else value % _REST)
+    found = quotient + (rest if abs(rest) <= _REST else value % _REST)
+    return max(1, found) if value > 0 else found  # extents and divisors

@@ -50,7 +50,7 @@ def _quotients(shape: Sequence[Expr], indices: Sequence[Expr]) -> Iterator[tuple
     """Dimensions of an access with a quotient of a position, each with the one that has its remainder."""
     for d, index in enumerate(indices):
         match index:
-            case Binary(op="floordiv" | "truncdiv" as op, lhs=position, rhs=Const(value=count) as size):
+            case Binary(op="floordiv" | "truncdiv" as op, lhs=position, rhs=Const(value=count) as size) if count > 0:
                 rest = Binary("floormod" if op == "floordiv" else "truncmod", position, size)
                 found = [k for k, i in enumerate(indices) if i.same(rest) and _is(shape[k], int(count))]
                 if len(found) == 1:

@@ -19,7 +19,7 @@ from ir.semantics.retype import in_float64
 from ir.semantics.steps import estimated_steps
 from ir.testing.inputs import inputs
 from ir.testing.programs import programs
-from lower import compile
+from lower import compile, emit
 from lower.check.kernels import Checked, check_optimized, written
 from lower.check.sequential import run_sequentially
 from lower.check.smaller import smaller
@@ -129,6 +129,28 @@ def test_tiles_and_tails_stay_where_sizes_shrink() -> None:
     assert "A: T.Buffer((64, 4, 4)" in text
     assert "4 * jo + ji < 14 or A[i, jo, ji] == 0.0" in text
     assert small.prices(CPU).launch == pytest.approx(CPU.launch * small.part)
+
+
+@pytest.mark.parametrize("index", ["i // 0", "i % 0", "i // -2", "i - i // 0 * 2"])
+def test_indices_that_have_no_value_are_lowered_all_the_same(index: str) -> None:
+    text = '@T.prim_func\ndef f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n    for i in range(4):\n'
+    assert "def f(" in emit(parse(f"{text}        if A[0] > 5.0:\n            B[i] = A[{index}]\n")["f"], verify=False)
+
+
+def test_limits_of_the_prices_of_small_programs_are_one_at_least() -> None:
+    text = """
+@T.prim_func
+def f(X: T.Buffer((400, 64), "float32"), S: T.Buffer((400, 400), "float32")):
+    for i, j in T.grid(400, 400):
+        S[i, j] = 0.0
+        for d in range(64):
+            S[i, j] += X[i, d] * X[j, d]
+"""
+    func = parse(text)["f"]
+    small = smaller(func, random_inputs(func, np.random.default_rng(0)), 10_000)
+    assert small is not None and small.part < 1e-3
+    assert small.prices(CPU).tile_rows == 1 and small.prices(CPU).kernel < CPU.kernel
+    emit(small.func, target=small.prices(CPU))
 
 
 def test_nothing_smaller_is_said_to_be_so() -> None:
