@@ -432,6 +432,184 @@ def nn_distance_matrix(X, Y):
     return ((X[:, None] - Y) ** 2).sum(-1).min(1)
 
 
+def sliding_distance(x, q):
+    return ((jnp.stack([x[j : j + 8129] for j in range(64)], 1) - q) ** 2).sum(1)
+
+
+def instance_norm(X):
+    z = (X - X.mean((1, 2), keepdims=True)) * lax.rsqrt(X.var((1, 2), keepdims=True) + 1e-5)
+    return jnp.maximum(z, 0.1 * z)
+
+
+def jacobi_3d(A, B):
+    def sweep(_, A):
+        sides = A[:-2, 1:-1, 1:-1] + A[2:, 1:-1, 1:-1] + A[1:-1, :-2, 1:-1] + A[1:-1, 2:, 1:-1]
+        return A.at[1:-1, 1:-1, 1:-1].set((sides + A[1:-1, 1:-1, :-2] + A[1:-1, 1:-1, 2:]) * 0.1666)
+
+    A = lax.fori_loop(0, 10, sweep, A)
+    return A, B.at[1:-1, 1:-1, 1:-1].set(A[1:-1, 1:-1, 1:-1])
+
+
+def gqa_scores(Q, Km, n, S):
+    del S  # the kernel takes it, since data decide what is written
+    j, i = jnp.arange(64), jnp.arange(64)[:, None]
+    scores = jnp.einsum("ghid,gjd->ghij", Q.reshape(2, 4, 64, 32), Km).reshape(8, 64, 64)
+    return jnp.where((j < n[0]) & (j <= i), scores, -1e9)
+
+
+def drawdown(P):
+    return jnp.maximum((jnp.maximum(lax.cummax(P, axis=1), 0) - P).max(1), 0)
+
+
+def int8_product(A, B, za, zb):
+    return (A.astype(jnp.int32) - za[0]) @ (B.astype(jnp.int32) - zb[None, :])
+
+
+def gaussian_reflect(X, w):
+    P = jnp.pad(X, ((0, 0), (2, 2)), mode="reflect")
+    H = jnp.pad(sum(w[t] * P[:, t : t + 256] for t in range(5)), ((2, 2), (0, 0)), mode="reflect")
+    return sum(w[t] * H[t : t + 256] for t in range(5))
+
+
+def first_above(X):
+    return jnp.where((X > 0.9).any(1), jnp.argmax(X > 0.9, axis=1), -1)
+
+
+def confusion(y, p):
+    return jnp.zeros(100, jnp.float32).at[y * 10 + p].add(1.0).reshape(10, 10) / 20000.0
+
+
+def kalman(Z):
+    def step(state, z):
+        x, p = state[0], state[1] + 0.01
+        g = p / (p + 0.1)
+        x = x + g * (z - x)
+        return (x, (1 - g) * p), x
+
+    return lax.scan(step, (jnp.zeros(256), jnp.ones(256)), Z.T)[1].T
+
+
+def conv_nhwc(X, W, b):
+    return jnp.maximum(
+        lax.conv_general_dilated(X, W, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")) + b, 0
+    )
+
+
+def red_black(U, F):
+    colour = (jnp.arange(128)[:, None] + jnp.arange(128)) % 2
+
+    def half(t, U):
+        new = 0.25 * (U[:-2, 1:-1] + U[2:, 1:-1] + U[1:-1, :-2] + U[1:-1, 2:] - F[1:-1, 1:-1])
+        return U.at[1:-1, 1:-1].set(jnp.where(colour == t % 2, new, U[1:-1, 1:-1]))
+
+    return lax.fori_loop(0, 20, half, U)
+
+
+def mean_pool(X, n):
+    X = jnp.where((jnp.arange(128) < n[:, None])[:, :, None], X, 0.0)  # what is behind the end may be anything
+    return X.sum(1) / n[:, None]
+
+
+def rolling_hash(s):
+    return lax.fori_loop(0, 1000, lambda i, h: h * jnp.uint32(31) + s[:, i], jnp.zeros(128, jnp.uint32))
+
+
+def bilateral(X):
+    total, weights = 0.0, 0.0
+    for u in range(5):
+        for v in range(5):
+            part = X[u : u + 128, v : v + 128]
+            w = jnp.exp(-((part - X[2:130, 2:130]) ** 2) - 0.1 * ((u - 2) ** 2 + (v - 2) ** 2))
+            total, weights = total + w * part, weights + w
+    return total / weights
+
+
+def haar(X):
+    return jnp.concatenate([(X[:, ::2] + X[:, 1::2]) * 0.5, (X[:, ::2] - X[:, 1::2]) * 0.5], 1)
+
+
+def batched_cross(A, B):
+    return jnp.cross(A, B)
+
+
+def quat_rotate(q, v):
+    t = 2 * jnp.cross(q[:, 1:], v)
+    return v + q[:, :1] * t + jnp.cross(q[:, 1:], t)
+
+
+def histogram_equalise(X):
+    counts = jnp.zeros(256, jnp.int32).at[X.reshape(-1).astype(jnp.int32)].add(1)
+    return jnp.cumsum(counts)[X.astype(jnp.int32)].astype(jnp.float32) / 65536.0
+
+
+def givens_rotations(A, c, s):
+    def rotate(above, given):
+        below, c, s = given
+        return c * below - s * above, c * above + s * below
+
+    last, rows = lax.scan(rotate, A[0], (A[1:], c, s))
+    return jnp.concatenate([rows, last[None]])
+
+
+def ssm_scan(U, A, Bm, Cm):
+    def step(h, given):
+        u, b, c = given
+        h = jnp.exp(-A) * h + u[:, None] * b
+        return h, h @ c
+
+    return lax.scan(step, jnp.zeros((64, 16)), (U, Bm, Cm))[1]
+
+
+def matmul_tails(A, B):
+    return A @ B
+
+
+def ragged_softmax(X, n):
+    inside = jnp.arange(100) < n[:, None]
+    return jnp.where(inside, jax.nn.softmax(jnp.where(inside, X, -jnp.inf), 1), 0)
+
+
+def roi_max(X, R):
+    return jax.vmap(lambda at: lax.dynamic_slice(X, (at[0], at[1]), (8, 8)).max())(R)
+
+
+def weno_flux(u):
+    w = [u[k : k + 10000] for k in range(5)]
+    smooth = [1.0833 * (w[k] - 2 * w[k + 1] + w[k + 2]) ** 2 for k in range(3)]
+    a = [share / (b + 1e-6) ** 2 for share, b in zip((0.1, 0.6, 0.3), smooth, strict=True)]
+    flux = a[0] * (2 * w[0] - 7 * w[1] + 11 * w[2]) + a[1] * (-w[1] + 5 * w[2] + 2 * w[3])
+    return (flux + a[2] * (2 * w[2] + 5 * w[3] - w[4])) / (6 * sum(a))
+
+
+def blocked_layernorm(X, g):
+    x = X.reshape(64, 64)[:, :60]
+    x = x - x.mean(1, keepdims=True)
+    y = x * lax.rsqrt((x * x).mean(1, keepdims=True) + 1e-5) * g
+    return jnp.pad(y, ((0, 0), (0, 4))).reshape(64, 4, 16)
+
+
+def masked_prefix_mean(X, M):
+    known = M > 25
+    return jnp.cumsum(jnp.where(known, X, 0), 1) / jnp.maximum(jnp.cumsum(known.astype(jnp.float32), 1), 1)
+
+
+def gram_schmidt(A):
+    q, r = jnp.linalg.qr(A)
+    return q * jnp.sign(jnp.diag(r))
+
+
+def legendre(x):
+    P = [jnp.ones_like(x), x]
+    for n in range(6):
+        P.append(((2 * n + 3) * x * P[n + 1] - (n + 1) * P[n]) / (n + 2))
+    return jnp.stack(P)
+
+
+def window_attention(Q, Km, V):
+    j, i = jnp.arange(256), jnp.arange(256)[:, None]
+    return jax.nn.softmax(jnp.where((j <= i) & (j >= i - 32), Q @ Km.T, -1e30), 1) @ V
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -530,6 +708,59 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "median3": lambda draw: {"x": draw.floats(20000)},
     "exp_moving_var": lambda draw: {"x": draw.floats(64, 1000)},
     "nn_distance_matrix": lambda draw: {"X": draw.floats(400, 16), "Y": draw.floats(300, 16)},
+    "sliding_distance": lambda draw: {"x": draw.floats(8192), "q": draw.floats(64)},
+    "instance_norm": lambda draw: {"X": draw.floats(16, 64, 64)},
+    "jacobi_3d": lambda draw: {"A": draw.floats(34, 34, 34), "B": draw.floats(34, 34, 34)},
+    "gqa_scores": lambda draw: {
+        "Q": draw.floats(8, 64, 32),
+        "Km": draw.floats(2, 64, 32),
+        "n": np.array([40], np.int32),
+        "S": draw.floats(8, 64, 64),
+    },
+    "drawdown": lambda draw: {"P": draw.unit(64, 2048)},
+    "int8_product": lambda draw: {
+        "A": draw.below(50, 256, 256).astype(np.int8),
+        "B": draw.below(50, 256, 256).astype(np.int8),
+        "za": draw.below(9, 1),
+        "zb": draw.below(9, 256),
+    },
+    "gaussian_reflect": lambda draw: {"X": draw.floats(256, 256), "w": draw.floats(5)},
+    "first_above": lambda draw: {"X": draw.unit(512, 512)},
+    "confusion": lambda draw: {"y": draw.below(10, 20000), "p": draw.below(10, 20000)},
+    "kalman": lambda draw: {"Z": draw.floats(256, 512)},
+    "conv_nhwc": lambda draw: {
+        "X": draw.floats(2, 32, 32, 16),
+        "W": draw.floats(3, 3, 16, 32),
+        "b": draw.floats(32),
+    },
+    "red_black": lambda draw: {"U": draw.floats(130, 130), "F": draw.floats(130, 130)},
+    "mean_pool": lambda draw: {"X": draw.floats(64, 128, 64), "n": 1 + draw.below(128, 64)},
+    "rolling_hash": lambda draw: {"s": draw.below(256, 128, 1000).astype(np.uint32)},
+    "bilateral": lambda draw: {"X": draw.unit(132, 132)},
+    "haar": lambda draw: {"X": draw.floats(512, 512)},
+    "batched_cross": lambda draw: {"A": draw.floats(20000, 3), "B": draw.floats(20000, 3)},
+    "quat_rotate": lambda draw: {"q": draw.floats(20000, 4), "v": draw.floats(20000, 3)},
+    "histogram_equalise": lambda draw: {"X": draw.below(256, 256, 256).astype(np.uint8)},
+    "givens_rotations": lambda draw: {"A": draw.floats(64, 64), "c": draw.unit(63), "s": draw.unit(63)},
+    "ssm_scan": lambda draw: {
+        "U": draw.floats(256, 64),
+        "A": draw.unit(64, 16),
+        "Bm": draw.floats(256, 16),
+        "Cm": draw.floats(256, 16),
+    },
+    "matmul_tails": lambda draw: {"A": draw.floats(197, 96), "B": draw.floats(96, 100)},
+    "ragged_softmax": lambda draw: {"X": draw.floats(64, 100), "n": 1 + draw.below(100, 64)},
+    "roi_max": lambda draw: {"X": draw.floats(64, 64), "R": draw.below(57, 100, 2)},
+    "weno_flux": lambda draw: {"u": draw.floats(10004)},
+    "blocked_layernorm": lambda draw: {"X": draw.floats(64, 4, 16), "g": draw.floats(60)},
+    "masked_prefix_mean": lambda draw: {"X": draw.floats(256, 512), "M": draw.below(50, 256, 512)},
+    "gram_schmidt": lambda draw: {"A": draw.floats(128, 32)},
+    "legendre": lambda draw: {"x": draw.unit(10000)},
+    "window_attention": lambda draw: {
+        "Q": draw.floats(256, 32),
+        "Km": draw.floats(256, 32),
+        "V": draw.floats(256, 32),
+    },
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -592,4 +823,34 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     median3,
     exp_moving_var,
     nn_distance_matrix,
+    sliding_distance,
+    instance_norm,
+    jacobi_3d,
+    gqa_scores,
+    drawdown,
+    int8_product,
+    gaussian_reflect,
+    first_above,
+    confusion,
+    kalman,
+    conv_nhwc,
+    red_black,
+    mean_pool,
+    rolling_hash,
+    bilateral,
+    haar,
+    batched_cross,
+    quat_rotate,
+    histogram_equalise,
+    givens_rotations,
+    ssm_scan,
+    matmul_tails,
+    ragged_softmax,
+    roi_max,
+    weno_flux,
+    blocked_layernorm,
+    masked_prefix_mean,
+    gram_schmidt,
+    legendre,
+    window_attention,
 )

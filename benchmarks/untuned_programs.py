@@ -825,3 +825,444 @@ def nn_distance_matrix(
             for d in range(16):
                 s[0] = s[0] + (X[i, d] - Y[j, d]) * (X[i, d] - Y[j, d])
             D[i] = T.min(D[i], s[0])
+
+
+@T.prim_func
+def sliding_distance(x: T.Buffer((8192,), "float32"), q: T.Buffer((64,), "float32"), D: T.Buffer((8129,), "float32")):
+    for i in range(8129):
+        D[i] = 0.0
+        for j in range(64):
+            D[i] += (x[i + j] - q[j]) * (x[i + j] - q[j])
+
+
+@T.prim_func
+def instance_norm(X: T.Buffer((16, 64, 64), "float32"), Y: T.Buffer((16, 64, 64), "float32")):
+    m = T.alloc_buffer((16,), "float32")
+    v = T.alloc_buffer((16,), "float32")
+    for c in range(16):
+        m[c] = 0.0
+        v[c] = 0.0
+        for i, j in T.grid(64, 64):
+            m[c] += X[c, i, j]
+        for i, j in T.grid(64, 64):
+            v[c] += (X[c, i, j] - m[c] / 4096.0) * (X[c, i, j] - m[c] / 4096.0)
+        for i, j in T.grid(64, 64):
+            Y[c, i, j] = T.max(
+                (X[c, i, j] - m[c] / 4096.0) * T.rsqrt(v[c] / 4096.0 + 1e-5),
+                0.1 * (X[c, i, j] - m[c] / 4096.0) * T.rsqrt(v[c] / 4096.0 + 1e-5),
+            )
+
+
+@T.prim_func
+def jacobi_3d(A: T.Buffer((34, 34, 34), "float32"), B: T.Buffer((34, 34, 34), "float32")):
+    for t in range(10):
+        for i, j, k in T.grid(32, 32, 32):
+            B[i + 1, j + 1, k + 1] = (
+                A[i, j + 1, k + 1]
+                + A[i + 2, j + 1, k + 1]
+                + A[i + 1, j, k + 1]
+                + A[i + 1, j + 2, k + 1]
+                + A[i + 1, j + 1, k]
+                + A[i + 1, j + 1, k + 2]
+            ) * 0.1666
+        for i, j, k in T.grid(32, 32, 32):
+            A[i + 1, j + 1, k + 1] = B[i + 1, j + 1, k + 1]
+
+
+@T.prim_func
+def gqa_scores(
+    Q: T.Buffer((8, 64, 32), "float32"),
+    Km: T.Buffer((2, 64, 32), "float32"),
+    n: T.Buffer((1,), "int32"),
+    S: T.Buffer((8, 64, 64), "float32"),
+):
+    for h, i, j in T.grid(8, 64, 64):
+        if j < n[0] and j <= i:
+            S[h, i, j] = 0.0
+            for d in range(32):
+                S[h, i, j] += Q[h, i, d] * Km[h // 4, j, d]
+        else:
+            S[h, i, j] = -1e9
+
+
+@T.prim_func
+def drawdown(P: T.Buffer((64, 2048), "float32"), D: T.Buffer((64,), "float32")):
+    for s in range(64):
+        peak = T.alloc_buffer((1,), "float32")
+        peak[0] = 0.0
+        D[s] = 0.0
+        for t in range(2048):
+            peak[0] = T.max(peak[0], P[s, t])
+            D[s] = T.max(D[s], peak[0] - P[s, t])
+
+
+@T.prim_func
+def int8_product(
+    A: T.Buffer((256, 256), "int8"),
+    B: T.Buffer((256, 256), "int8"),
+    za: T.Buffer((1,), "int32"),
+    zb: T.Buffer((256,), "int32"),
+    C: T.Buffer((256, 256), "int32"),
+):
+    for i, j in T.grid(256, 256):
+        C[i, j] = 0
+        for k in range(256):
+            C[i, j] += (T.cast(A[i, k], "int32") - za[0]) * (T.cast(B[k, j], "int32") - zb[j])
+
+
+@T.prim_func
+def gaussian_reflect(
+    X: T.Buffer((256, 256), "float32"), w: T.Buffer((5,), "float32"), Y: T.Buffer((256, 256), "float32")
+):
+    H = T.alloc_buffer((256, 256), "float32")
+    for i, j in T.grid(256, 256):
+        H[i, j] = 0.0
+        for t in range(5):
+            H[i, j] += (
+                w[t]
+                * X[
+                    i, T.if_then_else(j + t - 2 < 0, 2 - j - t, T.if_then_else(j + t - 2 > 255, 512 - j - t, j + t - 2))
+                ]
+            )
+    for i, j in T.grid(256, 256):
+        Y[i, j] = 0.0
+        for t in range(5):
+            Y[i, j] += (
+                w[t]
+                * H[
+                    T.if_then_else(i + t - 2 < 0, 2 - i - t, T.if_then_else(i + t - 2 > 255, 512 - i - t, i + t - 2)), j
+                ]
+            )
+
+
+@T.prim_func
+def first_above(X: T.Buffer((512, 512), "float32"), I: T.Buffer((512,), "int32")):
+    for r in range(512):
+        I[r] = -1
+        for c in range(512):
+            if I[r] < 0 and X[r, c] > 0.9:
+                I[r] = c
+
+
+@T.prim_func
+def confusion(y: T.Buffer((20000,), "int32"), p: T.Buffer((20000,), "int32"), C: T.Buffer((10, 10), "float32")):
+    for a, b in T.grid(10, 10):
+        C[a, b] = 0.0
+    for i in range(20000):
+        T.assume(0 <= y[i] and y[i] < 10 and 0 <= p[i] and p[i] < 10)
+    for i in range(20000):
+        C[y[i], p[i]] += 1.0
+    for a, b in T.grid(10, 10):
+        C[a, b] = C[a, b] / 20000.0
+
+
+@T.prim_func
+def kalman(Z: T.Buffer((256, 512), "float32"), X: T.Buffer((256, 512), "float32")):
+    for s in range(256):
+        st = T.alloc_buffer((2,), "float32")
+        st[0] = 0.0
+        st[1] = 1.0
+        for t in range(512):
+            st[1] = st[1] + 0.01
+            g = st[1] / (st[1] + 0.1)
+            st[0] = st[0] + g * (Z[s, t] - st[0])
+            st[1] = (1.0 - g) * st[1]
+            X[s, t] = st[0]
+
+
+@T.prim_func
+def conv_nhwc(
+    X: T.Buffer((2, 32, 32, 16), "float32"),
+    W: T.Buffer((3, 3, 16, 32), "float32"),
+    b: T.Buffer((32,), "float32"),
+    Y: T.Buffer((2, 32, 32, 32), "float32"),
+):
+    for n, y, x, o in T.grid(2, 32, 32, 32):
+        Y[n, y, x, o] = b[o]
+        for dy, dx, c in T.grid(3, 3, 16):
+            if 0 <= y + dy - 1 and y + dy - 1 < 32 and 0 <= x + dx - 1 and x + dx - 1 < 32:
+                Y[n, y, x, o] += X[n, y + dy - 1, x + dx - 1, c] * W[dy, dx, c, o]
+        Y[n, y, x, o] = T.max(Y[n, y, x, o], 0.0)
+
+
+@T.prim_func
+def red_black(U: T.Buffer((130, 130), "float32"), F: T.Buffer((130, 130), "float32")):
+    for t in range(10):
+        for c in range(2):
+            for i, j in T.grid(128, 128):
+                if (i + j) % 2 == c:
+                    U[i + 1, j + 1] = 0.25 * (
+                        U[i, j + 1] + U[i + 2, j + 1] + U[i + 1, j] + U[i + 1, j + 2] - F[i + 1, j + 1]
+                    )
+
+
+@T.prim_func
+def mean_pool(X: T.Buffer((64, 128, 64), "float32"), n: T.Buffer((64,), "int32"), Y: T.Buffer((64, 64), "float32")):
+    for b in range(64):
+        T.assume(1 <= n[b] and n[b] <= 128)
+    for b, d in T.grid(64, 64):
+        Y[b, d] = 0.0
+        for t in range(128):
+            if t < n[b]:
+                Y[b, d] += X[b, t, d]
+        Y[b, d] = Y[b, d] / T.cast(n[b], "float32")
+
+
+@T.prim_func
+def rolling_hash(s: T.Buffer((128, 1000), "uint32"), h: T.Buffer((128,), "uint32")):
+    for r in range(128):
+        h[r] = 0
+        for i in range(1000):
+            h[r] = h[r] * 31 + s[r, i]
+
+
+@T.prim_func
+def bilateral(X: T.Buffer((132, 132), "float32"), Y: T.Buffer((128, 128), "float32")):
+    for i, j in T.grid(128, 128):
+        a = T.alloc_buffer((2,), "float32")
+        a[0] = 0.0
+        a[1] = 0.0
+        for u, v in T.grid(5, 5):
+            w = T.exp(
+                -(X[i + u, j + v] - X[i + 2, j + 2]) * (X[i + u, j + v] - X[i + 2, j + 2])
+                - 0.1 * T.cast((u - 2) * (u - 2) + (v - 2) * (v - 2), "float32")
+            )
+            a[0] += w * X[i + u, j + v]
+            a[1] += w
+        Y[i, j] = a[0] / a[1]
+
+
+@T.prim_func
+def haar(X: T.Buffer((512, 512), "float32"), Y: T.Buffer((512, 512), "float32")):
+    for i, j in T.grid(512, 256):
+        Y[i, j] = (X[i, 2 * j] + X[i, 2 * j + 1]) * 0.5
+        Y[i, j + 256] = (X[i, 2 * j] - X[i, 2 * j + 1]) * 0.5
+
+
+@T.prim_func
+def batched_cross(
+    A: T.Buffer((20000, 3), "float32"), B: T.Buffer((20000, 3), "float32"), C: T.Buffer((20000, 3), "float32")
+):
+    for n in range(20000):
+        for d in range(3):
+            C[n, d] = A[n, (d + 1) % 3] * B[n, (d + 2) % 3] - A[n, (d + 2) % 3] * B[n, (d + 1) % 3]
+
+
+@T.prim_func
+def quat_rotate(
+    q: T.Buffer((20000, 4), "float32"), v: T.Buffer((20000, 3), "float32"), o: T.Buffer((20000, 3), "float32")
+):
+    for n in range(20000):
+        t = T.alloc_buffer((3,), "float32")
+        t[0] = 2.0 * (q[n, 2] * v[n, 2] - q[n, 3] * v[n, 1])
+        t[1] = 2.0 * (q[n, 3] * v[n, 0] - q[n, 1] * v[n, 2])
+        t[2] = 2.0 * (q[n, 1] * v[n, 1] - q[n, 2] * v[n, 0])
+        o[n, 0] = v[n, 0] + q[n, 0] * t[0] + q[n, 2] * t[2] - q[n, 3] * t[1]
+        o[n, 1] = v[n, 1] + q[n, 0] * t[1] + q[n, 3] * t[0] - q[n, 1] * t[2]
+        o[n, 2] = v[n, 2] + q[n, 0] * t[2] + q[n, 1] * t[1] - q[n, 2] * t[0]
+
+
+@T.prim_func
+def histogram_equalise(X: T.Buffer((256, 256), "uint8"), Y: T.Buffer((256, 256), "float32")):
+    h = T.alloc_buffer((256,), "int32")
+    c = T.alloc_buffer((256,), "int32")
+    for v in range(256):
+        h[v] = 0
+    for i, j in T.grid(256, 256):
+        h[T.cast(X[i, j], "int32")] += 1
+    c[0] = h[0]
+    for v in range(255):
+        c[v + 1] = c[v] + h[v + 1]
+    for i, j in T.grid(256, 256):
+        Y[i, j] = T.cast(c[T.cast(X[i, j], "int32")], "float32") / 65536.0
+
+
+@T.prim_func
+def givens_rotations(A: T.Buffer((64, 64), "float32"), c: T.Buffer((63,), "float32"), s: T.Buffer((63,), "float32")):
+    for r in range(63):
+        for j in range(64):
+            t = A[r, j]
+            A[r, j] = c[r] * t + s[r] * A[r + 1, j]
+            A[r + 1, j] = c[r] * A[r + 1, j] - s[r] * t
+
+
+@T.prim_func
+def ssm_scan(
+    U: T.Buffer((256, 64), "float32"),
+    A: T.Buffer((64, 16), "float32"),
+    Bm: T.Buffer((256, 16), "float32"),
+    Cm: T.Buffer((256, 16), "float32"),
+    Y: T.Buffer((256, 64), "float32"),
+):
+    h = T.alloc_buffer((64, 16), "float32")
+    for d, n in T.grid(64, 16):
+        h[d, n] = 0.0
+    for t in range(256):
+        for d, n in T.grid(64, 16):
+            h[d, n] = T.exp(-A[d, n]) * h[d, n] + U[t, d] * Bm[t, n]
+        for d in range(64):
+            Y[t, d] = 0.0
+            for n in range(16):
+                Y[t, d] += h[d, n] * Cm[t, n]
+
+
+@T.prim_func
+def matmul_tails(
+    A: T.Buffer((197, 96), "float32"), B: T.Buffer((96, 100), "float32"), C: T.Buffer((197, 100), "float32")
+):
+    for io, jo in T.grid(13, 7):
+        acc = T.alloc_buffer((16, 16), "float32")
+        for ii, ji in T.grid(16, 16):
+            acc[ii, ji] = 0.0
+        for k in range(96):
+            for ii, ji in T.grid(16, 16):
+                if 16 * io + ii < 197 and 16 * jo + ji < 100:
+                    acc[ii, ji] += A[16 * io + ii, k] * B[k, 16 * jo + ji]
+        for ii, ji in T.grid(16, 16):
+            if 16 * io + ii < 197 and 16 * jo + ji < 100:
+                C[16 * io + ii, 16 * jo + ji] = acc[ii, ji]
+
+
+@T.prim_func
+def ragged_softmax(X: T.Buffer((64, 100), "float32"), n: T.Buffer((64,), "int32"), Y: T.Buffer((64, 100), "float32")):
+    for b in range(64):
+        T.assume(1 <= n[b] and n[b] <= 100)
+    for b in range(64):
+        m = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        m[0] = X[b, 0]
+        s[0] = 0.0
+        for j in T.serial(n[b]):
+            m[0] = T.max(m[0], X[b, j])
+        for j in T.serial(n[b]):
+            s[0] += T.exp(X[b, j] - m[0])
+        for j in range(100):
+            Y[b, j] = 0.0
+        for j in T.serial(n[b]):
+            Y[b, j] = T.exp(X[b, j] - m[0]) / s[0]
+
+
+@T.prim_func
+def roi_max(X: T.Buffer((64, 64), "float32"), R: T.Buffer((100, 2), "int32"), Y: T.Buffer((100,), "float32")):
+    for r in range(100):
+        T.assume(0 <= R[r, 0] and R[r, 0] <= 56 and 0 <= R[r, 1] and R[r, 1] <= 56)
+    for r in range(100):
+        Y[r] = -1e30
+        for a, b in T.grid(8, 8):
+            Y[r] = T.max(Y[r], X[R[r, 0] + a, R[r, 1] + b])
+
+
+@T.prim_func
+def weno_flux(u: T.Buffer((10004,), "float32"), f: T.Buffer((10000,), "float32")):
+    for i in range(10000):
+        b0 = 1.0833 * (u[i] - 2.0 * u[i + 1] + u[i + 2]) * (u[i] - 2.0 * u[i + 1] + u[i + 2])
+        b1 = 1.0833 * (u[i + 1] - 2.0 * u[i + 2] + u[i + 3]) * (u[i + 1] - 2.0 * u[i + 2] + u[i + 3])
+        b2 = 1.0833 * (u[i + 2] - 2.0 * u[i + 3] + u[i + 4]) * (u[i + 2] - 2.0 * u[i + 3] + u[i + 4])
+        a0 = 0.1 / ((b0 + 1e-6) * (b0 + 1e-6))
+        a1 = 0.6 / ((b1 + 1e-6) * (b1 + 1e-6))
+        a2 = 0.3 / ((b2 + 1e-6) * (b2 + 1e-6))
+        f[i] = (
+            a0 * (2.0 * u[i] - 7.0 * u[i + 1] + 11.0 * u[i + 2])
+            + a1 * (-u[i + 1] + 5.0 * u[i + 2] + 2.0 * u[i + 3])
+            + a2 * (2.0 * u[i + 2] + 5.0 * u[i + 3] - u[i + 4])
+        ) / (6.0 * (a0 + a1 + a2))
+
+
+@T.prim_func
+def blocked_layernorm(
+    X: T.Buffer((64, 4, 16), "float32"), g: T.Buffer((60,), "float32"), Y: T.Buffer((64, 4, 16), "float32")
+):
+    for r in range(64):
+        s = T.alloc_buffer((2,), "float32")
+        s[0] = 0.0
+        s[1] = 0.0
+        for o, i in T.grid(4, 16):
+            if 16 * o + i < 60:
+                s[0] += X[r, o, i]
+        for o, i in T.grid(4, 16):
+            if 16 * o + i < 60:
+                s[1] += (X[r, o, i] - s[0] / 60.0) * (X[r, o, i] - s[0] / 60.0)
+        for o, i in T.grid(4, 16):
+            if 16 * o + i < 60:
+                Y[r, o, i] = (X[r, o, i] - s[0] / 60.0) * T.rsqrt(s[1] / 60.0 + 1e-5) * g[16 * o + i]
+            else:
+                Y[r, o, i] = 0.0
+
+
+@T.prim_func
+def masked_prefix_mean(
+    X: T.Buffer((256, 512), "float32"), M: T.Buffer((256, 512), "int32"), Y: T.Buffer((256, 512), "float32")
+):
+    for r in range(256):
+        s = T.alloc_buffer((1,), "float32")
+        n = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        n[0] = 0.0
+        for t in range(512):
+            if M[r, t] > 25:
+                s[0] += X[r, t]
+                n[0] += 1.0
+            Y[r, t] = s[0] / T.max(n[0], 1.0)
+
+
+@T.prim_func
+def gram_schmidt(A: T.Buffer((128, 32), "float32"), Q: T.Buffer((128, 32), "float32")):
+    for j in range(32):
+        v = T.alloc_buffer((128,), "float32")
+        n = T.alloc_buffer((1,), "float32")
+        for i in range(128):
+            v[i] = A[i, j]
+        for k in range(32):
+            if k < j:
+                d = T.alloc_buffer((1,), "float32")
+                d[0] = 0.0
+                for i in range(128):
+                    d[0] += Q[i, k] * v[i]
+                for i in range(128):
+                    v[i] = v[i] - d[0] * Q[i, k]
+        n[0] = 0.0
+        for i in range(128):
+            n[0] += v[i] * v[i]
+        for i in range(128):
+            Q[i, j] = v[i] / T.sqrt(n[0])
+
+
+@T.prim_func
+def legendre(x: T.Buffer((10000,), "float32"), P: T.Buffer((8, 10000), "float32")):
+    for i in range(10000):
+        P[0, i] = 1.0
+        P[1, i] = x[i]
+        for n in range(6):
+            P[n + 2, i] = (
+                T.cast(2 * n + 3, "float32") * x[i] * P[n + 1, i] - T.cast(n + 1, "float32") * P[n, i]
+            ) / T.cast(n + 2, "float32")
+
+
+@T.prim_func
+def window_attention(
+    Q: T.Buffer((256, 32), "float32"),
+    Km: T.Buffer((256, 32), "float32"),
+    V: T.Buffer((256, 32), "float32"),
+    O: T.Buffer((256, 32), "float32"),
+):
+    for i in range(256):
+        s = T.alloc_buffer((33,), "float32")
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = -1e30
+        for j in range(33):
+            s[j] = -1e30
+            if 0 <= i + j - 32:
+                s[j] = 0.0
+                for d in range(32):
+                    s[j] += Q[i, d] * Km[i + j - 32, d]
+            m[0] = T.max(m[0], s[j])
+        z[0] = 0.0
+        for j in range(33):
+            s[j] = T.exp(s[j] - m[0])
+            z[0] += s[j]
+        for d in range(32):
+            O[i, d] = 0.0
+            for j in range(33):
+                if 0 <= i + j - 32:
+                    O[i, d] += s[j] / z[0] * V[i + j - 32, d]
