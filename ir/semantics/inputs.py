@@ -108,6 +108,7 @@ SPREADS = {
 }
 _SCALAR_TRIES = 400
 _FILLS = 20
+_REFILLS = 5  # where all scalars are given, so that only the elements change
 _ROUNDS = 4  # later assumptions may undo earlier ones, so all are gone through again
 _BULK = range(3000, 1 << 26)  # iterations that are worth being taken at once, and fit in memory
 WORK = 10_000_000  # expressions that are evaluated in search of inputs: about half a minute
@@ -217,7 +218,8 @@ def satisfying(
             problem = error
         except MemoryError as error:
             raise _too_large(func, "more than there is") from error
-        if fills == _FILLS or names <= fixed.keys() or account.left == 0:
+        most = _REFILLS if names <= fixed.keys() else _FILLS
+        if fills >= most or (fills == 0 and names <= fixed.keys()) or account.left == 0:
             break
     assert problem is not None
     raise LoopsatError(
@@ -404,7 +406,7 @@ def _settle(machine: Satisfier, claims: tuple[Stmt, ...], work: _Work) -> None:
             return
         except InterpretError as error:
             problem = error
-        machine.tight, machine.pressing = True, False
+        machine.tight, machine.pressing, machine.backward = True, False, not machine.backward
     if problem is not None:
         raise problem
 

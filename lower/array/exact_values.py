@@ -2,9 +2,10 @@
 
 XLA contracts products and sums, divides by multiplying with reciprocals, combines constants, and drops what it takes
 for the same number (measured on XLA:CPU, also in loops; no option of its compiler keeps it from all of these). It does
-not look through a choice that depends on the number itself: each result of an operation goes through such a choice, and
-constants become known with the other operand only. Narrow types are computed in float32, which has more than twice as
-many bits (Figueroa, "When is double rounding innocuous?", 1995), and rounded by `reduce_precision`.
+not look through a choice that depends on the number itself: each result of an operation goes through such a choice,
+and so does an operand that it may know, which becomes known with the other one only. Narrow types are computed in
+float32, which has more than twice as many bits (Figueroa, "When is double rounding innocuous?", 1995), and rounded by
+`reduce_precision`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,30 @@ LATE = '''
 def late(number, x):
     """A number for an operation with x that XLA does not know before x, nor rewrites the operation for."""
     return jnp.where(x == x, jnp.asarray(number, x.dtype), jnp.nan)
+'''
+
+ADDED = '''
+def added(a, b):
+    """The sum of a and b, neither of which XLA knows before the other: it drops zeros."""
+    return late(a, b) + late(b, a)
+'''
+
+SUBTRACTED = '''
+def subtracted(a, b):
+    """The difference of a and b, neither of which XLA knows before the other: it drops zeros."""
+    return late(a, b) - late(b, a)
+'''
+
+MULTIPLIED = '''
+def multiplied(a, b):
+    """The product of a and b, one of which is known, but not before the other: XLA takes factors together."""
+    return late(a, b) * late(b, a)
+'''
+
+DIVIDED = '''
+def divided(a, b):
+    """The quotient of a and b, neither of which XLA knows before the other: it multiplies with reciprocals."""
+    return late(a, b) / late(b, a)
 '''
 
 LESSER = '''
@@ -66,6 +91,10 @@ def sticky(x, cut):
 EXACT_HELPERS = {
     "rounded": ROUNDED,
     "late": LATE,
+    "added": ADDED,
+    "subtracted": SUBTRACTED,
+    "multiplied": MULTIPLIED,
+    "divided": DIVIDED,
     "lesser": LESSER,
     "greater": GREATER,
     "as_bfloat16": AS_BFLOAT16,
@@ -75,6 +104,7 @@ EXACT_HELPERS = {
 
 _NARROW = {DType.BFLOAT16: "as_bfloat16", DType.FLOAT16: "as_float16"}
 _ARITHMETIC = frozenset(("add", "sub", "mul", "div"))
+_LATE = {"add": "added", "sub": "subtracted", "mul": "multiplied", "div": "divided"}
 _EXTREMES = {"min": "lesser", "max": "greater"}
 _WITHOUT_ROUNDING = frozenset(("neg", "abs", *ROUNDING_OPS))
 
@@ -90,7 +120,7 @@ class ExactTranslator(Translator):
                 return literal(fold_unary(op, a, expr.dtype), expr.dtype)
             case Binary(op=op, lhs=lhs, rhs=rhs) if lhs.dtype.is_float and op in _ARITHMETIC:
                 a, b = self.expr(lhs), self._harmless(rhs) if op == "div" else self.expr(rhs)
-                return self._operation(op, a, b, lhs.dtype, not has_loads(lhs), not has_loads(rhs))
+                return self._operation(op, a, b, lhs.dtype, not (has_loads(lhs) and has_loads(rhs)))
             case _:
                 return super().expr(expr)
 
@@ -102,28 +132,25 @@ class ExactTranslator(Translator):
             axes = union(self.order, a.axes, b.axes)
             return Value(call(_EXTREMES[op], *(aligned(typed(v, dtype), axes).code for v in (a, b))), axes)
         if op in _ARITHMETIC:
-            return self._operation(op, a, b, dtype, a.static, b.static)
+            return self._operation(op, a, b, dtype, a.static or b.static)
         if op == "pow":
             a, b = (self._wide(typed(v, dtype), dtype) for v in (a, b))
             return self._rounded(super().binary(op, a, b, dtype), dtype)
         return super().binary(op, a, b, dtype)
 
-    def _operation(self, op: str, a: Value, b: Value, dtype: DType, a_known: bool, b_known: bool) -> Value:
-        """`a op b`, rounded; of an operand that XLA might know, it learns only with the other one."""
-        axes = union(self.order, a.axes, b.axes)
-        number = not a.axes
-        b_known = b_known or (op == "div" and b.axes != axes)  # or XLA divides once for all, and multiplies
-        a, b = (self._wide(aligned(typed(v, dtype), axes), dtype) for v in (a, b))
-        if a_known and (number or not b_known):
-            a = self._late(a, b)
-        elif b_known:
-            b = self._late(b, a)
-        a, b = (replace(v, axes=axes, plain=None) for v in (a, b))  # they are aligned
-        return self._rounded(super().binary(op, a, b, dtype), dtype)
+    def _operation(self, op: str, a: Value, b: Value, dtype: DType, known: bool) -> Value:
+        """`a op b`, rounded, where XLA knows no operand before the other one.
 
-    def _late(self, number: Value, x: Value) -> Value:
-        self.helpers.add("late")
-        return Value(call("late", number.code, x.code))
+        It may know any array: locals hold numbers, and callers give some. Its sums with zeros and quotients by numbers
+        are not those of the interpreter, and it takes numbers together; products of arrays are as they should be.
+        """
+        axes = union(self.order, a.axes, b.axes)
+        a, b = (self._wide(aligned(typed(v, dtype), axes), dtype) for v in (a, b))
+        if op == "mul" and not known:
+            a, b = (replace(v, axes=axes, plain=None) for v in (a, b))  # they are aligned
+            return self._rounded(super().binary(op, a, b, dtype), dtype)
+        self.helpers |= {"late", _LATE[op]}
+        return self._rounded(Value(call(_LATE[op], a.code, b.code), axes), dtype)
 
     def _wide(self, value: Value, dtype: DType) -> Value:
         """A value in the type that operations of a narrow dtype are computed in."""

@@ -221,7 +221,7 @@ class StatementWriter(StoreWriter):
             term = function_of(scan.term, inside, op, (*deciding, along), self.names, self.scope, self.translator)
             axes = (along,)
             size, least = self.accessor.size(along.extent), typed(nothing, dtype).code
-            self.helpers |= {"reduce_rows", "reduce_ranges", "prefix_sums"}
+            self.helpers |= {"reduce_rows", "reduce_ranges", "prefix_sums", "with_all_given", "loop_between"}
             code = call("reduce_rows", COMBINERS[op], term, starts, stops, size, least)
         else:
             summed = {a.var for a in rest if a in job.reduced()}
@@ -229,7 +229,7 @@ class StatementWriter(StoreWriter):
             axes = (along, *(a for a in terms.axes if a is not along))
             if len(axes) > len(terms.axes):  # an axis of one position is none to expressions
                 terms = Value(call("jnp.broadcast_to", terms.code, self._extents(axes)), axes)
-            self.helpers.add("reduce_ranges")
+            self.helpers |= {"reduce_ranges", "with_all_given", "loop_between"}
             code = call("reduce_ranges", COMBINERS[op], typed(terms, dtype).code, starts, stops, nothing.code)
         value = Value(code, (*ranged, *axes[1:]))
         self._note(f"{op} over ranges of {along.var.name}")

@@ -54,7 +54,9 @@ def reduce_ranges(op, x, first, stop, nothing):
     state = lax.optimization_barrier(jnp.pad(x, pad, constant_values=nothing)), first, stop, total
     for _ in range(levels):
         state = climb(state)
-    return lax.while_loop(lambda state: jnp.any(state[1] < state[2]), climb_on, state)[3]
+    longest = jnp.maximum(jnp.max(state[2] - state[1], initial=0), 0)
+    more = jnp.iinfo(longest.dtype).bits - lax.clz(longest)  # blocks of so many doublings hold more than any range
+    return loop_between(0, more, (0, size.bit_length() - levels), lambda _, state: climb_on(state), state)[3]
 '''
 
 REDUCE_ROWS = '''
@@ -76,7 +78,7 @@ def reduce_rows(op, term, first, stop, size, nothing):
             p = first + k
             return op(total, jnp.where(p < stop, term(rows, jnp.minimum(p, size - 1)), nothing))
 
-        return lax.fori_loop(0, jnp.max(stop - first), step, total)
+        return loop_between(0, jnp.max(stop - first), (0, size), step, total)
 
     apart = jnp.all(stop[:-1] <= first[1:]) & (total.size < 2**24)  # then float32 counts the rows exactly
     return lax.cond(apart, at_once, one_by_one)

@@ -172,6 +172,7 @@ def normalize(func: PrimFunc, checks: bool = False, policy: Policy | None = None
     program = Program(func, policy, source=source)
     body = _without_loads_of_nothing(lower_blocks(func, instances=True).body)
     _Builder(program, checks).visit(body, (), (), {}, {})
+    program.names |= {loop.var.name for s in program.statements for loop in s.loops}
     _drop_single_positions(program)
     _split_at_numbers(program)
     while policy.takes(PRIVATIZATION):  # a copy for each iteration may have several lives in it

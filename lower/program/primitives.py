@@ -313,6 +313,22 @@ def late(number: Array, x: Array) -> Array:
     return np.asarray(number, np.asarray(x).dtype)
 
 
+def added(a: Array, b: Array) -> Array:
+    return late(a, b) + late(b, a)
+
+
+def subtracted(a: Array, b: Array) -> Array:
+    return late(a, b) - late(b, a)
+
+
+def multiplied(a: Array, b: Array) -> Array:
+    return late(a, b) * late(b, a)
+
+
+def divided(a: Array, b: Array) -> Array:
+    return late(a, b) / late(b, a)
+
+
 def lesser(a: Array, b: Array) -> Array:
     return np.where((a <= b) | (a != a), a, b)
 
@@ -338,7 +354,8 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
     for f in (
         truncdiv, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
         filtered_in_blocks, response, response_in_parts, windows, banded, reduce_ranges, reduce_rows, cholesky_factor,
-        loop_between, chosen, first_best, last_best, rounded, late, lesser, greater, as_bfloat16, as_float16, sticky,
+        loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied, divided, lesser,
+        greater, as_bfloat16, as_float16, sticky,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {

@@ -72,7 +72,8 @@ def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target:
     box = boxes.get(around)
     for axis in fill.axes:
         own = boxes.get(axis)
-        if box is None or own is None or not own.exact or not _alike(own, box):
+        captured = any(o.var == around.var for o in statement.loops if o is not axis)
+        if captured or box is None or own is None or not own.exact or not _alike(own, box):
             continue
         sizes = [
             linear(e) for e, i in zip(statement.buffer.shape, statement.store.indices, strict=True) if i != axis.var

@@ -12,6 +12,7 @@ from compare import assert_refines
 from egraph_rules import optimize
 from egraph_rules.search.filling import RULE, filled
 from ir import parse
+from ir.analysis.neutral import neutral_to
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import If, PrimFunc, Store
 from ir.printing.printer import to_script
@@ -206,3 +207,37 @@ def f(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32"), n: T.int32):
     func = parse(text).funcs[0]
     for floats in (DEFAULT_FLOATS, Floats.STRICT):
         assert assert_refines(func, optimize(func, floats=floats).best, np.random.default_rng(0)) > 0
+
+
+def test_a_count_that_divides_is_filled_with_an_integer() -> None:
+    func = read(
+        """
+def f(A: T.Buffer((6,), "float32"), Y: T.Buffer((6,), "float32")):
+    n = T.alloc_buffer((6,), "int32")
+    for i in T.serial(6):
+        if A[i] > 0.0:
+            n[i] = 2
+        else:
+            n[i] = T.undef("int32")
+    for i in T.serial(6):
+        if A[i] > 0.0:
+            Y[i] = Y[i] / T.cast(n[i], "float32")
+"""
+    )
+    assert "n[i] = 1\n" in str(filled(func.body, DEFAULT_FLOATS))
+    assert assert_refines(func, optimize(func).best, np.random.default_rng(0)) > 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "step", "wanted"),
+    [
+        ("float16", 'T.max(m[0], T.cast(Y[i], "float32"))', None),  # the least float32 is no float16
+        ("float32", "Y[i] / m[0]", None),  # one is neutral as a divisor only
+        ("float32", "m[0] / Y[i]", 1.0),
+    ],
+)
+def test_only_what_changes_nothing_and_the_buffer_can_hold_is_filled_in(dtype: str, step: str, wanted: object) -> None:
+    head = f'def f(Y: T.Buffer((6,), "{dtype}"), m: T.Buffer((1,), "float32")):'
+    func = read(f"{head}\n    for i in T.serial(6):\n        m[0] = {step}")
+    (store,) = (s for s in walk(func.body) if isinstance(s, Store))
+    assert [number.value for _, number in neutral_to(store, DEFAULT_FLOATS)] == ([] if wanted is None else [wanted])

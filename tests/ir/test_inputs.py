@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ir import interpret, parse
 from ir.errors import InterpretError, LoopsatError
 from ir.nodes import Assume, PrimFunc
-from ir.semantics.inputs import leading_assumptions, random_inputs
+from ir.semantics.inputs import SPREADS, Spread, leading_assumptions, random_inputs
 from ir.semantics.satisfy import Satisfier
 
 PARAMS = """
@@ -185,3 +185,15 @@ def test_the_search_for_inputs_has_a_budget_of_work(monkeypatch: pytest.MonkeyPa
         with pytest.raises(LoopsatError, match="no inputs of f were found"):
             random_inputs(func, np.random.default_rng(0), work=work)
         assert work / 400 < len(runs) < work / 20
+
+
+@pytest.mark.parametrize("spread", SPREADS.values(), ids=SPREADS.keys())
+def test_bounds_of_rows_between_two_given_ends_are_found(spread: Spread) -> None:
+    """Neighbours in order, of which the first and the last one are numbers: neither direction alone comes to rest."""
+    func = kernel(
+        "T.assume(P[0] == 0)\nT.assume(P[5] == 20)\nfor i in T.serial(5):\n    T.assume(P[i] <= P[i + 1])",
+        'P: T.Buffer((6,), "int32"), B: T.Buffer((1,), "int32")',
+    )
+    for seed in range(20):
+        rows = np.asarray(random_inputs(func, np.random.default_rng(seed), spread=spread)["P"])
+        assert rows[0] == 0 and rows[5] == 20 and np.all(np.diff(rows) >= 0)

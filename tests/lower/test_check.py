@@ -20,7 +20,7 @@ from ir.semantics.steps import estimated_steps
 from ir.testing.inputs import inputs
 from ir.testing.programs import programs
 from lower import compile, emit
-from lower.check.kernels import Checked, check_optimized, written
+from lower.check.kernels import Checked, check_optimized, compare, reference, written
 from lower.check.sequential import run_sequentially
 from lower.check.smaller import smaller
 from profiles import few, some
@@ -108,6 +108,24 @@ def test_a_nan_is_right_only_where_the_program_has_one() -> None:
         kernel = Planted(func, lambda a, b, v=values: np.array(v, "float32"))
         found = check_optimized(func, func, kernel, inputs, CPU, DEFAULT_FLOATS, given=True)  # pyright: ignore
         assert found.same is same, found
+
+
+def test_what_hangs_on_a_value_that_a_binding_froze_is_arbitrary() -> None:
+    text = """
+@T.prim_func
+def f(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    L = T.alloc_buffer((4,), "float32")
+    for i in T.serial(4):
+        x = L[i] + A[i]
+        B[i] = T.if_then_else(i < 2, x, A[i])
+"""
+    func = read(text)
+    inputs = {"A": np.arange(4, dtype="float32"), "B": np.zeros(4, "float32")}
+    found = reference(func, inputs)
+    assert found is not None
+    for values, same in (([7, 8, 2, 3], True), ([7, 8, 2, 4], False)):
+        (compared,) = compare(func, found, {"B": np.array(values, "float32")}, inputs)
+        assert compared.same is same, compared
 
 
 def test_a_kernel_is_compared_at_full_and_at_small_sizes() -> None:

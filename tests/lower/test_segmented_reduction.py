@@ -219,3 +219,35 @@ def test_prices_decide() -> None:
         Kernel(emit_function(read(params, body), target=t), jax.devices()[0]) for t in (steps_are_free, CPU)
     )
     assert has_loops(loops) and not has_loops(ranges), (loops.report, ranges.report)
+
+
+RANGED = {
+    "sums": ("0.0", "Y[i] + V[k] * X[C[k]]", "reduce_ranges"),
+    "maxima": ("-100.0", "T.max(Y[i], V[k] * X[C[k]])", "reduce_ranges"),
+    "sums of terms of their rows": ("0.0", "Y[i] + X[C[k]] * T.sin(V[k] * X[i])", "reduce_rows"),
+}
+
+
+@pytest.mark.parametrize(("start", "step", "form"), RANGED.values(), ids=RANGED.keys())
+@pytest.mark.parametrize("overlap", [0, 30])
+def test_derivatives_go_backward(start: str, step: str, form: str, overlap: int) -> None:
+    rows, length = 20, 2000
+    kernel = compiled(
+        f'P: T.Buffer(({rows},), "int32"), Q: T.Buffer(({rows},), "int32"), V: T.Buffer(({length},), "float32"), '
+        f'C: T.Buffer(({length},), "int32"), X: T.Buffer(({rows},), "float32"), Y: T.Buffer(({rows},), "float32")',
+        f"for i in T.serial({rows}):\n    Y[i] = {start}\n    for k in T.serial(P[i], Q[i]):\n        Y[i] = {step}",
+    )
+    assert f" {form}(" in kernel.source.split("@jax.jit")[1]
+    rng = np.random.default_rng(0)
+    P = np.sort(rng.integers(0, length, rows)).astype(np.int32)
+    Q = np.minimum(np.append(P[1:], length) + overlap, length).astype(np.int32)
+    C = rng.integers(0, rows, length).astype(np.int32)
+    V, X, dV, dX = (rng.normal(size=n).astype(np.float32) for n in (length, rows, length, rows))
+
+    def results(v: jax.Array, x: jax.Array) -> jax.Array:
+        return kernel(P=P, Q=Q, V=v, C=C, X=x)[0]
+
+    _, forward = jax.jvp(results, (V, X), (dV, dX))
+    of_v, of_x = jax.jacrev(results, (0, 1))(V, X)
+    np.testing.assert_allclose(of_v @ dV + of_x @ dX, forward, rtol=1e-3, atol=1e-2)
+    assert np.abs(forward).max() > 0.1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -173,6 +174,48 @@ def test_operations_that_xla_takes_together(value: str) -> None:
         assert source.count("rounded(jnp.exp(") == 4
     else:
         assert_equal_bits(func, inputs(func, np.random.default_rng(1)))
+
+
+KNOWN = {
+    "zeros": ("Z[i] = 0.0", "X[i] + Z[i]"),
+    "zeros in front": ("Z[i] = 0.0", "Z[i] + X[i]"),
+    "zeros with a sign": ("Z[i] = -0.0", "X[i] - Z[i]"),
+    "divisors": ('Z[i] = T.cast(i * 7 % 5 + 3, "float32")', "X[i] / Z[i]"),
+    "factors": ('Z[i] = T.cast(i % 5 + 1, "float32") * 0.1', "X[i] * Z[i] * Z[i]"),
+    "counts": ("Z[i] = 1.0\n    for d in T.serial(4):\n        if 0 <= i + d - 2 < 98:\n            Z[i] = Z[i] + 1.0",
+               "X[i] / Z[i]"),
+    "a sum's start": ("Z[i] = 0.0\n    for d in T.serial(1):\n        Z[i] = Z[i] + X[i]", "Z[i] * 2.0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("filled", "value"), KNOWN.values(), ids=KNOWN.keys())
+def test_arrays_that_xla_knows(filled: str, value: str) -> None:
+    """It knows what a program fills with numbers."""
+    func = read(
+        'X: T.Buffer((99,), "float32"), O: T.Buffer((99,), "float32")',
+        f'Z = T.alloc_buffer((99,), "float32")\nfor i in T.serial(99):\n    {filled}\n'
+        f"for i in T.serial(99):\n    O[i] = {value}",
+    )
+    X = np.random.default_rng(0).normal(size=99).astype(np.float32)
+    X[::3], X[1::7] = -0.0, np.inf
+    (want,) = interpret(func, X, X)
+    (have,) = compile(func, floats="strict")(X)
+    np.testing.assert_array_equal(np.asarray(have).view(np.uint32), want.view(np.uint32))
+
+
+def test_divisors_that_a_caller_has_as_constants() -> None:
+    func = read(
+        'X: T.Buffer((99,), "float32"), Z: T.Buffer((99,), "float32"), O: T.Buffer((99,), "float32")',
+        "for i in T.serial(99):\n    O[i] = X[i] / Z[i] + Z[i]",
+    )
+    X, Z = (np.random.default_rng(k).normal(size=99).astype(np.float32) for k in range(2))
+    kernel = compile(func, floats="strict")
+
+    def caller(x: jax.Array) -> jax.Array:
+        return kernel(x, Z)[0]
+
+    have = jax.jit(caller)(X)
+    np.testing.assert_array_equal(np.asarray(have), interpret(func, X, Z, X)[0])
 
 
 ULPS = {

@@ -9,6 +9,8 @@ import pytest
 from egraph_rules import optimize
 from ir.semantics.interpret import interpret_with_undef
 from lower import compile, emit
+from lower.nest.normalize import normalize
+from lower.nest.undef_products import absorb_undef
 from lowered import read
 
 PARAMS = 'A: T.Buffer((4,), "float32"), Z: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")'
@@ -66,3 +68,35 @@ def test_where_undef_is_finite_products_are_left_as_they_are() -> None:
     func = read(PARAMS, LOCAL + PROGRAMS["quotient"])
     assert "abs" in emit(func)
     assert "abs" not in emit(func, floats=["finite", "finite_undef"])
+
+
+def test_zeros_are_stored_over_loops_of_their_own() -> None:
+    program = normalize(read(PARAMS, PROGRAMS["of each iteration"].replace("    M[1] = 2.0\n", "")))
+    absorb_undef(program)
+    filled = program.statements[0]
+    assert filled.store.buffer.name == "M"
+    assert len({loop.var for loop in filled.loops}) == len(filled.loops) == 2
+
+
+def test_zeros_that_are_stored_in_a_step_of_one_of_their_loops_keep_the_other() -> None:
+    """Iterations of two loops of the same extent have zeros of their own, which the steps of one of them store."""
+    body = """
+for i in T.serial(6):
+    m = T.alloc_buffer((1,), "float32")
+    a = T.alloc_buffer((4,), "float32")
+    for j in T.serial(6):
+        if M[i, j] and i - j <= 3 and j - i <= 2:
+            s = T.alloc_buffer((n,), "float32")
+            s[0] = 0.0
+            for d in T.serial(4):
+                a[d] = a[d] * T.exp(m[0] - s[1]) + T.exp(s[0] - s[1]) * V[j, d]
+    for d in T.serial(4):
+        O[i, d] = a[d] * V[i, d]
+""".strip()
+    params = 'n: T.int32, V: T.Buffer((6, 4), "float32"), O: T.Buffer((6, 4), "float32"), M: T.Buffer((6, 6), "bool")'
+    func = read(params, body)
+    V, M = np.zeros((6, 4), np.float32), np.eye(6, dtype=bool)
+    ((want, undef),) = interpret_with_undef(func, n=2, V=V, O=V, M=M)
+    (have,) = compile(func, verify=False)(n=2, V=V, O=V, M=M)
+    np.testing.assert_array_equal(np.asarray(have)[~undef], want[~undef])
+    assert not undef.any()
