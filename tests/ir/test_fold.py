@@ -112,6 +112,8 @@ def test_special_operands_do_what_is_declared(law: Special) -> None:
                 continue
             for side in law.sides:
                 pair = (x, special) if side == "right" else (special, x)
+                if law.partial and pair[1] == 0:
+                    continue  # there is no result
                 found = fold_binary(law.op, *pair, dtype)
                 assert found == (x if law.role == "neutral" else special), (dtype, pair)
 
@@ -120,6 +122,9 @@ def test_special_operands_do_what_is_declared(law: Special) -> None:
 def test_a_side_or_freedom_that_is_not_declared_would_be_wrong(law: Special) -> None:
     for dtype in dtypes(law.kinds)[:1]:
         special = number(law.name, dtype)
+        if law.partial:
+            results = [_folded(law.op, special, x, dtype) for x in values(dtype) if x == 0]
+            assert results and special not in results
         if len(law.sides) == 1:
             turned = [(x, _folded(law.op, special, x, dtype)) for x in values(dtype)]
             assert any(found != x for x, found in turned)
