@@ -89,7 +89,7 @@ def test_a_kernel_that_sums_padding_is_found_with_one_element() -> None:
         testing.check_kernel(with_padding, ROW_SUM)
     size = re.search(
         r"n = (\d+)\n", str(found.value)
-    )  # what hypothesis shrinks to hangs on the modules that are loaded
+    )  # hypothesis also draws from loaded modules
     assert size is not None and int(size[1]) <= 2
     values = str(found.value).split("A = ")[1].split("\n")[0]
     assert sum(float(v) != 0 for v in values.replace("[", "").replace("]", "").split(",")) == 1
@@ -139,7 +139,7 @@ def test_programs_that_differ_are_told_with_small_inputs() -> None:
         testing.check_equivalent(ROW_SUM, UNGUARDED)
     size = re.search(
         r"n = (\d+)\n", str(found.value)
-    )  # what hypothesis shrinks to hangs on the modules that are loaded
+    )  # hypothesis also draws from loaded modules
     assert size is not None and int(size[1]) <= 2
     assert "B[0] differs" in str(found.value)
 
