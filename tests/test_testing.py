@@ -87,9 +87,7 @@ def without_padding(n: int, A: np.ndarray) -> np.ndarray:
 def test_a_kernel_that_sums_padding_is_found_with_one_element() -> None:
     with pytest.raises(testing.DifferenceError, match="with_padding does not compute what row_sum says") as found:
         testing.check_kernel(with_padding, ROW_SUM)
-    size = re.search(
-        r"n = (\d+)\n", str(found.value)
-    )  # hypothesis also draws from loaded modules
+    size = re.search(r"n = (\d+)\n", str(found.value))  # hypothesis also draws from loaded modules
     assert size is not None and int(size[1]) <= 2
     values = str(found.value).split("A = ")[1].split("\n")[0]
     assert sum(float(v) != 0 for v in values.replace("[", "").replace("]", "").split(",")) == 1
@@ -137,9 +135,7 @@ def test_kernels_of_another_interface_are_refused(kernel: object, message: str) 
 def test_programs_that_differ_are_told_with_small_inputs() -> None:
     with pytest.raises(testing.DifferenceError) as found:
         testing.check_equivalent(ROW_SUM, UNGUARDED)
-    size = re.search(
-        r"n = (\d+)\n", str(found.value)
-    )  # hypothesis also draws from loaded modules
+    size = re.search(r"n = (\d+)\n", str(found.value))  # hypothesis also draws from loaded modules
     assert size is not None and int(size[1]) <= 2
     assert "B[0] differs" in str(found.value)
 
