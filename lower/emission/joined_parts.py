@@ -7,9 +7,10 @@ one of 2048 x 2048 with borders 0.45.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import prod
 
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
 from lower.program.nodes import Assign, JaxExpr, JaxStmt, Literal, Name, names_bound, names_read
@@ -81,53 +82,66 @@ def _side_by_side(parts: Sequence[Part], axis: int, at: int) -> JaxExpr:
     return call("jnp.concatenate", tuple(p.wide(axis, at) for p in parts), **where)
 
 
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A part that a statement stores, by the statement's number, and the names that it is made of."""
+
+    at: int
+    part: Part
+    reads: frozenset[str]
+
+
 def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxStmt]:
     """Statements of which those that store the parts of an array, if nothing reads it in between, are one.
 
     `parts` are those that statements store.
     """
     found = list(stmts)
-    runs: dict[str, list[int]] = {}  # for each array the stores to it that nothing has looked at yet
+    runs: dict[str, list[_Stored]] = {}  # for each array the last stores to it that nothing has looked at yet
     gone: set[int] = set()
     for k, stmt in enumerate(stmts):
-        name, part = _stored(stmt, parts)
-        bound, read = names_bound(stmt), names_read(stmt) - ({name} if part is not None else set())
-        for other in [n for n in runs if n in read or (n in bound and n != name)]:
-            del runs[other]
-        if part is None:
+        name, stored = _stored(k, stmt, parts)
+        bound, read = names_bound(stmt), names_read(stmt) if stored is None else stored.reads
+        for other, run in list(runs.items()):
+            if other in read or (other in bound and other != name):
+                del runs[other]
+            else:
+                runs[other] = _as_they_were(run, bound)
+        if stored is None:
             continue
-        runs.setdefault(name, []).append(k)
-        run = [at for at in runs[name][-MOST:] if not _changed(stmts, parts, at, k)]
+        run = runs[name] = [*runs.get(name, ())[1 - MOST :], stored]
         for first in range(len(run) - 1):
-            whole = _joined([parts[stmts[at]] for at in run[first:]])
+            whole = _joined([s.part for s in run[first:]])
             if whole is not None:
-                code = whole.written()
-                found[k] = assign(name, method(code, "reshape", *part.shape) if part.shape else code)
-                gone.update(run[first:-1])
+                code, shape = whole.written(), stored.part.shape
+                found[k] = assign(name, method(code, "reshape", *shape) if shape else code)
+                gone.update(s.at for s in run[first:-1])
                 del runs[name]
                 break
     return [stmt for k, stmt in enumerate(found) if k not in gone]
 
 
-def _stored(stmt: JaxStmt, parts: Mapping[JaxStmt, Part]) -> tuple[str, Part | None]:
+def _stored(at: int, stmt: JaxStmt, parts: Mapping[JaxStmt, Part]) -> tuple[str, _Stored | None]:
     """The array that a statement stores a part to, which the part is not made of."""
     part = parts.get(stmt) if isinstance(stmt, Assign) else None
     if part is None or not isinstance(stmt, Assign) or not isinstance(stmt.target, Name) or part.code is None:
         return "", None
-    return (stmt.target.id, part) if stmt.target.id not in names_read(part.code) else ("", None)
+    name, reads = stmt.target.id, names_read(part.code)
+    return (name, _Stored(at, part, frozenset(reads))) if name not in reads else ("", None)
 
 
-def _changed(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part], at: int, now: int) -> bool:
-    """Whether what a part is made of is something else later on."""
-    code = parts[stmts[at]].code
-    read = set[str]() if code is None else names_read(code)
-    return any(names_bound(s) & read for s in stmts[at + 1 : now])
+def _as_they_were(run: Sequence[_Stored], bound: Set[str]) -> list[_Stored]:
+    """The stores behind the last one of what is something else from here on: all that may still be moved."""
+    last = max((n for n, s in enumerate(run) if s.reads & bound), default=-1)
+    return list(run[last + 1 :])
 
 
 def _joined(parts: Sequence[Part]) -> Part | None:
     """Parts as the whole array; None if they are not all of it, each element once."""
     found = list(parts)
     if len({(p.shape, tuple(s.size for s in p.spans)) for p in parts}) > 1:
+        return None
+    if sum(prod(s.stop - s.start for s in p.spans) for p in parts) != prod(s.size for s in parts[0].spans):
         return None
     while len(found) > 1:
         rank = len(found[0].spans)

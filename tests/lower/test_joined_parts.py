@@ -51,6 +51,7 @@ APART = {
     "read before the last": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j] + 1.0\nfor j in range(12):\n    C[j] = B[7, j]\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j]",
     "made of the others": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j] + 1.0\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = B[i, 11 - j] + B[i, j]",
     "of what changes": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j + 6]\nfor i, j in T.grid(8, 12):\n    A[i, j] = A[i, j] * 2.0\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j]",
+    "overwritten by what changes": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j]\nfor i, j in T.grid(8, 2):\n    B[i, j + 1] = C[j]\nfor j in range(12):\n    C[j] = A[0, j]\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j] * 2.0",
     "in a loop": "for t in range(3):\n    for j in range(12):\n        B[0, j] = A[t, j]\n    for i, j in T.grid(7, 12):\n        B[i + 1, j] = B[i, j] * 0.5 + A[i, j]\n    for i, j in T.grid(8, 12):\n        A[i, j] = B[7 - i, j]",
 }
 
@@ -75,7 +76,14 @@ def stores(draw: st.DrawFn) -> str:
     for part in draw(cuts(8 if first else 12)):
         boxes += [(part, other) if first else (other, part) for other in draw(cuts(12 if first else 8))]
     lines: list[str] = []
-    for (a, b), (c, d) in draw(st.permutations(boxes))[: draw(st.sampled_from([len(boxes)] * 4 + [1]))]:
+    order = draw(st.permutations(boxes))[: draw(st.sampled_from([len(boxes)] * 4 + [1]))]
+    if draw(st.integers(0, 2)) == 0:  # some elements again
+        inside = (
+            (draw(st.integers(0, 3)), draw(st.integers(4, 8))),
+            (draw(st.integers(0, 5)), draw(st.integers(6, 12))),
+        )
+        order.insert(draw(st.integers(0, len(order))), inside)
+    for (a, b), (c, d) in order:
         value = draw(st.sampled_from(["A[i, j]", "A[7 - i, j] * 2.0 + A[i, j]", "C[j]", "1.5", "0.0", "0.0", "A[i, 0]", "B[i, j] + 1.0", "B[7 - i, 11 - j]"]))  # fmt: skip
         lines += [f"for i in T.serial({a}, {b}):", f"    for j in T.serial({c}, {d}):", f"        B[i, j] = {value}"]
         if draw(st.integers(0, 7)) == 0:
