@@ -324,7 +324,7 @@ def _coalesced(outer: For, inner: For, body: Stmt, count: int, here: Here) -> St
     position, size = Var(outer.var.name, dtype), const(count, dtype)
     extent = fold(Binary("mul", outer.extent, size))
     loop = For(position, const(0, dtype), extent, body, span=outer.span)
-    if (dtype.bits < 32 or isinstance(extent, Const)) and not _stays_within(dtype, (extent,), here):
+    if not _counts_within(dtype, extent, here):
         return None
     place = here.at(here.domain.intersect(pb.loop_domain(position, loop.start, extent).may))
     parts = {outer.var: Binary("floordiv", position, size), inner.var: Binary("floormod", position, size)}
@@ -335,6 +335,14 @@ def _coalesced(outer: For, inner: For, body: Stmt, count: int, here: Here) -> St
         for e in walk_expr(whole)
     )
     return None if divided else replace(loop, body=body)
+
+
+def _counts_within(dtype: DType, extent: Expr, here: Here) -> bool:
+    """Whether as many iterations can be counted. Also no iterations may be too many: a product of -2**30 by 3."""
+    if dtype.bits < 32 or not free_vars(extent):
+        return _stays_within(dtype, (extent,), here)
+    count = pb.affine(extent)
+    return count is not None and here.domain.is_subset(count.ge_set(pb.number(dtype.min)))
 
 
 # Loops split where a condition changes --------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from egraph_rules.cost.target import CPU, Target
 from egraph_rules.engine.phases import Budget
 from egraph_rules.rules import FAMILIES, all_rules, merging, splitting
 from egraph_rules.rules.registry import active_rules
-from ir import PrimFunc, parse, to_script
+from ir import PrimFunc, interpret, parse, to_script
 from ir.errors import RuleError
 from ir.nodes import Binary, For, If, Stmt, Store
 from ir.testing.programs import programs
@@ -85,6 +85,20 @@ def f(A: T.Buffer((32, 4), "float32")):
         A[i // T.int8(4), i % T.int8(4)] = 1.0
 """)
     assert_refines(func, optimize(func, target=NO_INDEX_WORK).best, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(("least", "loops"), [(-1073741776, 2), (-715827883, 2), (-715827882, 1), (-8, 1)])
+def test_loops_are_one_where_no_iterations_are_not_too_many_to_count(least: int, loops: int) -> None:
+    func = read(f"""
+def f(A: T.Buffer((96,), "float32"), n: T.int32):
+    T.assume({least} <= n)
+    for i, j in T.grid(n, 3):
+        if i * 3 + j < 96:
+            A[i * 3 + j] = 1.0
+""")
+    found = optimize(func, target=FEW_LOOPS).best
+    assert count(found, For) == loops
+    interpret(found, np.zeros(96, "float32"), n=least)  # 3 * n may leave int32
 
 
 # Loops split where a condition changes --------------------------------------------------------------------------------
