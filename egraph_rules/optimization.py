@@ -24,9 +24,9 @@ from egraph_rules.explain.derivation import Step, Trace, derive, legs
 from egraph_rules.explain.graphs import graphs_of
 from egraph_rules.explain.web import Found, Panel, page
 from egraph_rules.explain.why_not import Searched, why_not
-from egraph_rules.rules.registry import active_rules, named
+from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.encode import Expander, Numbering, Part
-from egraph_rules.search.erase import count_erased, erase
+from egraph_rules.search.erase import count_erased, erase, price_as_written
 from egraph_rules.search.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
 from egraph_rules.search.filling import filled
 from egraph_rules.search.language import engine_with
@@ -270,7 +270,7 @@ def optimize(
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
     known = tuple(active_rules(without) if rules is None else rules)
-    own = (r for r in rules_of(func.body) if not {r.name, r.family} & {*named(without)})
+    own = kept_rules(rules_of(func.body), named(without))
     active = tuple(r for r in dict.fromkeys((*known, *own)) if r.floats in floats)
     refused = next((r.name for r in active if r.terms is not None), None)
     if refused is not None:
@@ -295,7 +295,7 @@ def optimize(
     variants = [(replace(func, body=with_calls(body, domain)).refines(func), cost) for cost, body in found]
     report.decide = lambda: decisions_of(
         derive(func, variants[0][0], report.traces),
-        lambda step: prices.program(erase(lower_blocks(step, instances=True).body)),
+        lambda step: price_as_written(step, prices),
     )
     excluded = named(without)
     settings = Settings(chosen, limits, floats, active, rules is not None, excluded)

@@ -80,15 +80,10 @@ def room_for_tiles(func: PrimFunc, instruction: PrimFunc) -> Iterator[Mapping[Bu
     """The extents that buffers of a function need so that a nest of it may be lengthened to tiles of an instruction."""
     for stmt in walk(func.body):
         for single in alone(stmt) if isinstance(stmt, For) else ():
-            yield from room_for_nest(single, instruction)
-
-
-def room_for_nest(stmt: For, instruction: PrimFunc) -> Iterator[Mapping[Buffer, tuple[int, ...]]]:
-    """As `room_for_tiles`, of a nest of one statement."""
-    loops, store = perfect_nest(stmt)
-    for sizes in tails(stmt, instruction):
-        assert isinstance(store, Store)
-        yield _reach(store, _rounded(loops, sizes))
+            loops, store = perfect_nest(single)
+            for sizes in tails(single, instruction):
+                assert isinstance(store, Store)
+                yield _reach(store, _rounded(loops, sizes))
 
 
 def at_the_least(

@@ -75,10 +75,10 @@ def computed(contexts: Contexts, facts: int, loop: For) -> Iterator[Expr]:
 
     `facts` hold before the loop, the conditions in all iterations. Loops within are in their first iterations too.
     """
-    if any(_may_fail(e) for e in all_exprs(loop.body)):
+    if any(may_fail(e) for e in all_exprs(loop.body)):
         written = buffers_written(loop.body)
         for expr in dict.fromkeys(_computed(contexts, facts, loop, {}, written)):
-            if has_loads(expr) and _may_fail(expr) and _steady(expr, written):
+            if has_loads(expr) and may_fail(expr) and _steady(expr, written):
                 yield _is_finite(expr)
             if isinstance(expr, Binary) and expr.op == "div" and has_loads(expr.rhs) and _steady(expr.rhs, written):
                 yield Binary("ne", expr.rhs, const(0.0, expr.dtype))
@@ -88,7 +88,8 @@ def _is_finite(expr: Expr) -> Expr:
     return Binary("lt", Unary("abs", expr), Const(math.inf, expr.dtype))
 
 
-def _may_fail(expr: Expr) -> bool:
+def may_fail(expr: Expr) -> bool:
+    """Whether an operation may have no finite result although its operands are finite."""
     return isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype)
 
 

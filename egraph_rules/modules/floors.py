@@ -19,11 +19,6 @@ from ir.program.edit import with_children
 from ir.traverse import map_expr, map_stmt, stmt_children
 
 
-def price_as_written(func: PrimFunc, target: Target) -> float:
-    """The price of a function as it stands."""
-    return Prices(target).program(erase(lower_blocks(func, instances=True).body))
-
-
 def floor(
     func: PrimFunc, target: Target, instructions: Sequence[PrimFunc] = (), undefined: Collection[str] = ()
 ) -> float:

@@ -11,18 +11,19 @@ from typing import Protocol, overload
 
 from egraph_rules.authoring.instructions import rule_of
 from egraph_rules.authoring.rule import Rule
+from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Conversion, cheapest
-from egraph_rules.modules.floors import price_as_written
 from egraph_rules.modules.graph import Call, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.variants import Pricer, Variant, copying
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
-from egraph_rules.rules.registry import active_rules, named
+from egraph_rules.rules.registry import active_rules, kept_rules, named
+from egraph_rules.search.erase import price_as_written
 from ir.floats import Floats
 from ir.instructions import is_instruction
 from ir.nodes import Module, PrimFunc, Store, Undef
@@ -132,8 +133,7 @@ def optimize(
 
 def _own_rules(module: Module, without: Collection[str]) -> tuple[Rule, ...]:
     """Rules for the instructions of a module, which its functions may call without having been written to."""
-    rules = (rule_of(f) for f in module.funcs if is_instruction(f))
-    return tuple(r for r in rules if not {r.name, r.family} & {*without})
+    return kept_rules((rule_of(f) for f in module.funcs if is_instruction(f)), without)
 
 
 @dataclass(slots=True)
@@ -215,7 +215,7 @@ class ModuleSearch:
         alone = without_calls(func)
         if alone not in self.prices:
             own = None if self.whole is None else self.whole(alone)
-            self.prices[alone] = price_as_written(alone, self.target) if own is None else own
+            self.prices[alone] = price_as_written(alone, Prices(self.target)) if own is None else own
         return self.prices[alone]
 
     def _variants(self, call: Call, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.target import Target
-from egraph_rules.modules.floors import floor, price_as_written
+from egraph_rules.modules.floors import floor
+from egraph_rules.search.erase import price_as_written
 from ir.errors import ScheduleError
 from ir.instructions import instructions_in
 from ir.nodes import SKIP, Assume, Buffer, Const, For, Load, PrimFunc, Store, Undef, Var, const, seq
@@ -113,7 +115,7 @@ class Pricer:
         padded = [n for n, s in storages.items() if n not in written and s.has_padding]
         undefined = [n for n in padded if isinstance(storages[n].pad, Undef)]
         if not self.instructions and len(undefined) == len(padded):
-            return price_as_written(source, self.target)
+            return price_as_written(source, Prices(self.target))
         return min(floor(form, self.target, self.instructions, undefined) for form in (plain, source))
 
     def settle(self, variant: Variant) -> Variant:

@@ -70,10 +70,15 @@ def active_rules(without: Iterable[str] = ()) -> tuple[Rule, ...]:
             help = suggest(name, known) or f"the families are {', '.join(families)}"
             raise RuleError("rule", f"there is no family of rules `{name}`, nor a rule", help=help)
     rules = (*search_rules(), *(r for r in registered_rules() if r.terms is None))
-    return tuple(r for r in rules if r.family not in excluded and r.name not in excluded)
+    return kept_rules(rules, excluded)
 
 
 def active_tensor_rules(without: Collection[str] = ()) -> tuple[Rule, ...]:
     """The rules over tensor terms, built-in and registered, except some by family or name."""
     rules = (*TENSOR_RULES, *(r for r in registered_rules() if r.terms is not None))
+    return kept_rules(rules, without)
+
+
+def kept_rules(rules: Iterable[Rule], without: Collection[str]) -> tuple[Rule, ...]:
+    """Rules except some by family or name."""
     return tuple(r for r in rules if r.family not in without and r.name not in without)

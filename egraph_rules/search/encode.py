@@ -16,6 +16,7 @@ from typing import TypeVar, assert_never, cast
 from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
+from egraph_rules.contexts.regular import may_fail
 from egraph_rules.contexts.values import MAX_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number
@@ -53,7 +54,6 @@ from ir.nodes import (
     Var,
     const,
 )
-from ir.operators import is_singular
 from ir.transform.tensorize import true_instances
 from ir.traverse import all_exprs, free_vars, substitute, substitute_expr, walk_expr
 
@@ -545,7 +545,7 @@ class Expander:
         if not isinstance(expr, (Const, Undef)) and self.contexts.total(facts, expr):
             self.tables["total_"].append((facts, number))
         self._known(facts, number, expr)
-        if _may_fail(expr) and self.contexts.regular(facts, expr):
+        if (isinstance(expr, Call) or may_fail(expr)) and self.contexts.regular(facts, expr):
             self.tables["is_regular"].append((facts, number))
         match cast(AnyExpr, expr):
             case Load(buffer=buffer, indices=indices) as load:
@@ -627,11 +627,6 @@ def _is_in_range(expr: Expr) -> bool:
 def _may_have_one_value(expr: Expr) -> bool:
     """Whether sets are asked for the one value of an expression whose operands have several."""
     return isinstance(expr, (Call, Var)) or (isinstance(expr, Binary) and expr.op in _ASK_CONSTANT)
-
-
-def _may_fail(expr: Expr) -> bool:
-    """Whether an expression may have no finite result although its operands have."""
-    return isinstance(expr, Call) or (isinstance(expr, (Binary, Unary)) and is_singular(expr.op, expr.dtype))
 
 
 def _operation(table: str, cells: tuple[Cell, ...]) -> Expr:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from egraph_rules.cost.prices import Prices
 from egraph_rules.search.extract import branch
 from ir.nodes import (
     SKIP,
@@ -28,7 +29,13 @@ from ir.nodes import (
     Unary,
     Undef,
 )
+from ir.program.blocks import lower_blocks
 from ir.traverse import all_exprs, buffers_written, has_undef, map_stmt, walk
+
+
+def price_as_written(func: PrimFunc, prices: Prices) -> float:
+    """The price of a function as it stands, with what is erased after a search left out."""
+    return prices.program(erase(lower_blocks(func, instances=True).body))
 
 
 def is_undef(expr: Expr) -> bool:

@@ -408,7 +408,7 @@ def tails(stmt: Stmt, instruction: PrimFunc) -> Iterator[Mapping[Var, int]]:
     """The extents of tiles, by loop, in each way in which strips of a nest could be the body's loops with a tail."""
     seen: list[Mapping[Var, int]] = []
     for pairs in _assignments(stmt, instruction):
-        sizes = {v.var: int(u.extent.value) for u, v in pairs if isinstance(u.extent, Const)}
+        sizes = _tile_sizes(pairs)
         if sizes not in seen and not all(_whole(u, v) for u, v in pairs):
             seen.append(sizes)
             yield sizes
@@ -419,14 +419,16 @@ def covered(stmt: Stmt, instruction: PrimFunc) -> Iterator[tuple[Mapping[Var, in
 
     It is what that costs, not what it does.
     """
+    loops, store = perfect_nest(stmt)
     for pairs in _assignments(stmt, instruction):
-        sizes = {v.var: int(u.extent.value) for u, v in pairs if isinstance(u.extent, Const)}
-        loops, store = perfect_nest(stmt)
+        sizes = _tile_sizes(pairs)
         counts = [(o, -(-int(o.extent.value) // sizes.get(o.var, 1))) for o in loops if isinstance(o.extent, Const)]
-        yield (
-            sizes,
-            nest([replace(o, extent=const(n, o.extent.dtype)) for o, n in counts], instance(instruction, store)),
-        )
+        tiles = [replace(o, extent=const(n, o.extent.dtype)) for o, n in counts]
+        yield sizes, nest(tiles, instance(instruction, store))
+
+
+def _tile_sizes(pairs: Sequence[tuple[For, For]]) -> Mapping[Var, int]:
+    return {v.var: int(u.extent.value) for u, v in pairs if isinstance(u.extent, Const)}
 
 
 def distributed(stmt: Stmt, domain: isl.Set, *, reassociate: bool) -> Stmt | None:

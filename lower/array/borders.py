@@ -70,6 +70,7 @@ def _turned_back(index: Expr, size: Linear, bounds: Bounds, mode: str, axes: Seq
     return index, False, False
 
 
+@lru_cache(maxsize=4096)
 def _has_cases(index: Expr) -> bool:
     nodes = list(walk_expr(index))
     decides = any(isinstance(e, Select) or (isinstance(e, Unary) and e.op == "abs") for e in nodes)

@@ -36,10 +36,10 @@ class Smaller:
     def prices(self, target: Target) -> Target:
         """Prices under which the small program gets the forms of the large one: what is paid once shrinks with it."""
         once = {name: getattr(target, name) * self.part for name in _ONCE}
-        least = {name: self._scaled(getattr(target, name)) for name in _FROM}
+        least = {name: self._limit(getattr(target, name)) for name in _FROM}
         return replace(target, **once, **least)
 
-    def _scaled(self, limit: float) -> float:
+    def _limit(self, limit: float) -> float:
         """A limit in proportion; a number of something is one at least."""
         return max(1, int(limit * self.part)) if isinstance(limit, int) else limit * self.part
 

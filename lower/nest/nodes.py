@@ -10,7 +10,7 @@ from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var
 from ir.traverse import free_vars
 from lower.analysis.linear_forms import Linear, Ranges, atom, interval, linear, number, to_expr
-from lower.nest.normalize import relocated, relocated_expr
+from lower.nest.normalize import Place, relocated, relocated_expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ class Versions:
 Node = ArrayStatement | SequentialLoop | Versions
 
 
-def relocated_node(node: Node, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Node:
+def relocated_node(node: Node, old: Buffer, new: Buffer, place: Place) -> Node:
     """A node with another buffer in place of one, and elements of it at other places."""
     if isinstance(node, SequentialLoop):
         return replace(node, body=tuple(relocated_node(n, old, new, place) for n in node.body))

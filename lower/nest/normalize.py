@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import assert_never, cast
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
@@ -88,6 +89,9 @@ PRIVATIZATION = Form(
 _DEEPEST = 120  # levels of a value that is one expression in source; sums of 100 terms are
 
 _UPDATES: dict[str, UpdateOp] = {o: o for o in ("add", "sub", "mul", "min", "max", "and", "or")}  # pyright: ignore[reportAssignmentType]
+
+
+Place = Callable[[tuple[Expr, ...]], tuple[Expr, ...] | None]  # where an element now is; None if it stays
 
 
 @dataclass(frozen=True, slots=True)
@@ -499,12 +503,7 @@ def _drop_single_positions(program: Program) -> None:
         slim = replace(buffer, shape=tuple(buffer.shape[d] for d in kept))
         del program.depth[buffer]
         program.depth[slim] = depth
-        program.statements[:] = [
-            relocated(s, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
-            if buffer in s.buffers()
-            else s
-            for s in program.statements
-        ]
+        relocate(program, buffer, slim, lambda indices, kept=kept: tuple(indices[d] for d in kept))
 
 
 def _split_at_numbers(program: Program) -> None:
@@ -521,7 +520,7 @@ def _split_at_numbers(program: Program) -> None:
             shape = (*buffer.shape[:d], *buffer.shape[d + 1 :])
             own = replace(buffer, name=program.fresh(f"{buffer.name}_{number}"), shape=shape)
             program.depth[own] = depth
-            program.statements[:] = [_at_number(s, buffer, own, d, number) for s in program.statements]
+            relocate(program, buffer, own, partial(_at_number, d, number))
             waiting += [(own, e) for e in range(len(shape))]
 
 
@@ -529,19 +528,9 @@ def _number(index: Expr) -> int | None:
     return int(index.value) if isinstance(index, Const) else None
 
 
-def _at_number(statement: Statement, old: Buffer, new: Buffer, d: int, number: int) -> Statement:
-    """The statement with a buffer of its own for one position of a dimension of another."""
-
-    def one(e: Expr) -> Expr:
-        if not (isinstance(e, Load) and e.buffer == old and _number(e.indices[d]) == number):
-            return e
-        return Load(new, (*e.indices[:d], *e.indices[d + 1 :]), e.span)
-
-    changed = mapped(statement, lambda e: map_expr(e, one))
-    place = one(Load(changed.store.buffer, changed.store.indices))
-    if not isinstance(place, Load) or place.buffer != new:
-        return changed
-    return replace(changed, store=Store(new, place.indices, changed.store.value, changed.store.span))
+def _at_number(d: int, number: int, indices: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
+    """The other indices of an access that has a number in one dimension."""
+    return (*indices[:d], *indices[d + 1 :]) if _number(indices[d]) == number else None
 
 
 def _split_lifetimes(program: Program) -> None:
@@ -596,22 +585,27 @@ def moved(statement: Statement, old: Buffer, new: Buffer, place: tuple[Expr, ...
     return relocated(statement, old, new, lambda indices: (*place, *indices))
 
 
-def relocated(
-    statement: Statement, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]
-) -> Statement:
-    """The statement with another buffer in place of one, and elements of it at other places."""
+def relocate(program: Program, old: Buffer, new: Buffer, place: Place) -> None:
+    """Let the statements of a program have elements of another buffer in place of those of one."""
+    program.statements[:] = [relocated(s, old, new, place) for s in program.statements]
+
+
+def relocated(statement: Statement, old: Buffer, new: Buffer, place: Place) -> Statement:
+    """The statement with elements of another buffer in place of those of one."""
+    if old not in statement.buffers():
+        return statement
     changed = mapped(statement, lambda e: relocated_expr(e, old, new, place))
     store = changed.store
-    if store.buffer != old:
-        return changed
-    return replace(changed, store=Store(new, place(store.indices), store.value, store.span))
+    indices = place(store.indices) if store.buffer == old else None
+    return changed if indices is None else replace(changed, store=Store(new, indices, store.value, store.span))
 
 
-def relocated_expr(expr: Expr, old: Buffer, new: Buffer, place: Callable[[tuple[Expr, ...]], tuple[Expr, ...]]) -> Expr:
-    """An expression with another buffer in place of one, and elements of it at other places."""
+def relocated_expr(expr: Expr, old: Buffer, new: Buffer, place: Place) -> Expr:
+    """An expression with elements of another buffer in place of those of one."""
 
     def one(e: Expr) -> Expr:
-        return Load(new, place(e.indices), e.span) if isinstance(e, Load) and e.buffer == old else e
+        indices = place(e.indices) if isinstance(e, Load) and e.buffer == old else None
+        return e if indices is None else Load(new, indices, e.span)
 
     return map_expr(expr, one)
 

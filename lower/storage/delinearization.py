@@ -18,7 +18,7 @@ from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, w
 from ir.traverse import free_vars, has_loads, loads
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
-from lower.nest.normalize import Program, read_by_bounds, relocated
+from lower.nest.normalize import Program, read_by_bounds, relocate
 
 DELINEARIZATION = Form(
     "structure.delinearization",
@@ -51,7 +51,7 @@ def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polyn
     params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
     program.func = replace(program.func, params=params)
     program.depth = {new if b == old else b: depth for b, depth in program.depth.items()}
-    program.statements[:] = [relocated(s, old, new, place) if old in s.buffers() else s for s in program.statements]
+    relocate(program, old, new, place)
 
 
 def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int, Polynomial] | None:

@@ -12,14 +12,14 @@ from functools import partial
 from math import prod
 
 from egraph_rules.cost.target import Target
-from ir.analysis.dependence import Loop, Statement
+from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Var
 from ir.traverse import free_vars, loads
 from lower.analysis.deciding import cheapest
 from lower.analysis.freedoms import Form
 from lower.nest.element_prices import extent
 from lower.nest.nodes import ArrayStatement, Box, Node, Plan, inner_statements, relocated_node
-from lower.nest.normalize import Program, read_by_bounds, relocated
+from lower.nest.normalize import Program, read_by_bounds, relocate
 
 DIMENSION_ORDER = Form(
     "structure.dimension_order",
@@ -42,7 +42,7 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
             continue
         new = replace(buffer, shape=ordered(order, buffer.shape))
         nodes = tuple(relocated_node(n, buffer, new, partial(ordered, order)) for n in nodes)
-        program.statements[:] = [_moved(s, buffer, new, order) for s in program.statements]
+        relocate(program, buffer, new, partial(ordered, order))
         program.depth[new] = program.depth.pop(buffer)
         if buffer in program.raw:
             program.raw.add(new)
@@ -115,9 +115,3 @@ def _apart(places: _Places, order: Sequence[int]) -> float:
 def ordered(order: Sequence[int], items: Sequence[Expr]) -> tuple[Expr, ...]:
     """Sizes or indices in another order of the dimensions."""
     return tuple(items[d] for d in order)
-
-
-def _moved(statement: Statement, old: Buffer, new: Buffer, order: Sequence[int]) -> Statement:
-    if old not in statement.buffers():
-        return statement
-    return relocated(statement, old, new, partial(ordered, order))

@@ -14,7 +14,7 @@ from ir.fold import folded
 from ir.nodes import Binary, Buffer, Const, Expr
 from ir.traverse import loads
 from lower.analysis.freedoms import Form
-from lower.nest.normalize import Program, read_by_bounds, relocated
+from lower.nest.normalize import Program, read_by_bounds, relocate
 
 LINEARIZATION = Form(
     "structure.linearization",
@@ -86,4 +86,4 @@ def _join(program: Program, old: Buffer, order: list[int], pairs: dict[int, int]
     program.flat[old.name], program.order[old.name] = old, tuple(order)
     params = tuple(new if isinstance(p, Buffer) and p == old else p for p in program.func.params)
     program.func = replace(program.func, params=params)
-    program.statements[:] = [relocated(s, old, new, place) if old in s.buffers() else s for s in program.statements]
+    relocate(program, old, new, place)
