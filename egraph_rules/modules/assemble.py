@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from egraph_rules.modules.choice import Choice, Conversion
 from egraph_rules.modules.graph import Graph
-from egraph_rules.modules.variants import Pricer, Variant, copying
+from egraph_rules.modules.variants import Pricer, Variant, copying, filling
 from ir.naming import fresh
-from ir.nodes import Alloc, Buffer, CallStmt, Let, PrimFunc, Seq, Stmt, seq
-from ir.program.edit import names_in
+from ir.nodes import Alloc, Buffer, CallStmt, PrimFunc, Seq, Stmt, Undef, seq
+from ir.program.edit import names_in, with_children
 from ir.schedule.storage import Storage, entry_claim
 from ir.sections import Section
 from ir.transform.dimension_order import with_record
-from ir.traverse import map_stmt
+from ir.traverse import stmt_children
 
 Body = Callable[[Variant], PrimFunc]  # which form of a variant is called
 
@@ -47,22 +47,26 @@ class _Assembly:
     def make(self) -> Assembled:
         graph, entry = self.graph, self.graph.entry
         self.taken = names_in(entry) | {c.name for c in graph.calls} | {entry.name}
-        params = {b.name for b in entry.buffers}
         for name, between in graph.between.items():
             written = self.choice.written[name]
             moved = replace(between.buffer, shape=written.physical_shape)
-            if name not in params or between.is_free or written.is_plain:
+            if not between.is_param or between.is_free or written.is_plain:
                 self.forms[name, written] = moved
             else:
                 self.forms[name, written] = self._local(moved)
-            if name in params and not between.is_free:
+            if between.is_param and not between.is_free:
                 self.forms[name, Storage.plain(between.buffer)] = between.buffer
             for conversion in self._conversions(name):
                 if (name, conversion.after) not in self.forms:
                     extents = conversion.after.physical_shape
                     self.forms[name, conversion.after] = self._local(replace(between.buffer, shape=extents))
-        first = [s for name, b in graph.between.items() if b.writer is None for s in self._converting(name)]
-        whole = seq(*first, self._stmt(entry.body))
+        given = [name for name, b in graph.between.items() if not b.writers]
+        first = [s for name in given for s in self._converting(name)]
+        params = [name for name, b in graph.between.items() if b.one_way and b.is_param]
+        moved = [name for name in params if not self.choice.written[name].is_plain]
+        first += [self._copied(name, inward=True) for name in moved]
+        last = [self._copied(name, inward=False) for name in moved]
+        whole = seq(*first, self._stmt(entry.body), *last)
         for buffer in reversed(self.made):
             whole = Alloc(buffer, whole)
         func = replace(entry, body=whole)
@@ -95,20 +99,27 @@ class _Assembly:
             case Alloc(buffer=buffer, body=body):
                 written = self.choice.written.get(buffer.name)
                 new = buffer if written is None else self.forms[buffer.name, written]
-                return replace(stmt, buffer=new, body=self._stmt(body))
-            case Let(body=body):
-                return replace(stmt, body=self._stmt(body))
+                first = [] if written is None or not written.standing else [self._filled(buffer, written)]
+                return replace(stmt, buffer=new, body=seq(*first, self._stmt(body)))
             case CallStmt():
                 return self._call(stmt)
             case _:
-                return map_stmt(stmt, on_stmt=lambda s: self._plain(s) if isinstance(s, CallStmt) else s)
+                return with_children(stmt, list(map(self._stmt, stmt_children(stmt))))
 
-    def _plain(self, call: CallStmt) -> Stmt:
-        """A call in a loop or branch: of the callee's cheapest form."""
-        variant = self.pricer.variant(self.graph.callee_of(call), {})
-        assert variant is not None
-        self.pricer.settle(variant)
-        return replace(call, callee=self._function(call.callee.name, self.body(variant)))
+    def _filled(self, buffer: Buffer, storage: Storage) -> Stmt:
+        """A new buffer gets its standing padding."""
+        callee = self._specialized(filling(buffer, storage), {}, "fill")
+        return CallStmt(callee, (Section.whole(self.forms[buffer.name, storage]),))
+
+    def _copied(self, name: str, *, inward: bool) -> Stmt:
+        """A parameter as callers have it is brought into the buffer in which it is kept meanwhile, or back."""
+        buffer, storage = self.graph.between[name].buffer, self.choice.written[name]
+        plain, inside = Storage.plain(buffer), storage.padded_with(storage.pad)
+        if inward:
+            copy = self._copy(name, plain, inside, f"convert_{name}")
+            return CallStmt(copy, (Section.whole(buffer), Section.whole(self.forms[name, storage])))
+        copy = self._copy(name, inside.padded_with(Undef(inside.dtype)), plain, f"restore_{name}")
+        return CallStmt(copy, (Section.whole(self.forms[name, storage]), Section.whole(buffer)))
 
     def _call(self, call: CallStmt) -> Stmt:
         at, self.reached = self.reached, self.reached + 1
@@ -122,7 +133,7 @@ class _Assembly:
                 assert isinstance(section, Section)
                 form = self._served(names[param.name], variant.storages[param.name])
                 args[k] = Section.whole(form, section.span)
-        written = [n for n in names.values() if self.graph.between[n].writer == at]
+        written = [n for n in names.values() if self.graph.between[n].writers == [at]]
         after = [s for name in written for s in self._converting(name)]
         return seq(replace(call, callee=callee, args=tuple(args)), *after)
 
@@ -151,7 +162,10 @@ class _Assembly:
 
     def _copy(self, name: str, before: Storage, after: Storage, called: str) -> PrimFunc:
         func = copying(self.graph.between[name].buffer)
-        variant = self.pricer.variant(func, {"source": before, "target": after})
+        return self._specialized(func, {"source": before, "target": after}, called)
+
+    def _specialized(self, func: PrimFunc, storages: Mapping[str, Storage], called: str) -> PrimFunc:
+        variant = self.pricer.variant(func, storages)
         assert variant is not None
         self.pricer.settle(variant)
         return self._function(called, self.body(variant))

@@ -10,7 +10,7 @@ from typing import cast
 from egraph_rules.authoring.rounding_up import room_for_tiles
 from egraph_rules.cost.target import Target
 from egraph_rules.modules.graph import Between, Graph
-from egraph_rules.modules.pads import add_new, given_by, wanted_by_reductions, wanted_for
+from egraph_rules.modules.pads import add_new, given_by, wanted_by, wanted_for
 from ir.dtypes import DType
 from ir.errors import OptionError, ScheduleError, suggest
 from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, binary, const
@@ -44,7 +44,7 @@ def storages(
         for storage in places[name]:
             found[name].append(storage)
             if storage.has_padding:
-                found[name] += [storage.padded_with(value) for value in pads[name]]
+                found[name] += [storage.padded_with(value, standing=between.one_way) for value in pads[name]]
     return found
 
 
@@ -278,7 +278,7 @@ def wanted(graph: Graph) -> dict[str, list[Const]]:
     found: dict[str, list[Const]] = {name: [] for name in graph.between}
     for call in graph.calls:
         for param, name in call.buffers:
-            for value in wanted_by_reductions(call.callee, _param(call.callee, param)):
+            for value in wanted_by(call.callee, _param(call.callee, param)):
                 add_new(found[name], value)
     for _ in range(_ROUNDS):
         new = False

@@ -1,7 +1,8 @@
 """Which variant of each call and which conversions are cheapest together: a 0-1 program, solved exactly.
 
 For each call one variant is taken. A buffer exists in the way its writer leaves it, and in those that it is converted
-to from there; each reader takes one of these that serves it. The price is that of variants and conversions.
+to from there; each reader takes one of these that serves it. One that is kept one way all calls take in that. The price
+is that of variants, as often as they run, of conversions, and of what is filled or copied where buffers are made.
 """
 
 from __future__ import annotations
@@ -33,73 +34,135 @@ class Conversion:
 
 
 @dataclass(frozen=True, slots=True)
+class Opening:
+    """What it takes to keep a buffer `one_way`: filling its padding; of a parameter, copies in and out."""
+
+    buffer: str
+    storage: Storage
+    copies: tuple[Variant, ...]
+
+    @property
+    def price(self) -> float:
+        """The price of all of it."""
+        return sum(c.price for c in self.copies)
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
-    """A variant for each call, how each buffer is written, and what it is converted to, with the price of all."""
+    """A variant for each call, how each buffer is written, what it is converted to, and what is filled or copied for
+    those kept one way, with the price of all."""
 
     variants: tuple[Variant, ...]
     written: Mapping[str, Storage]
     conversions: tuple[Conversion, ...]
+    openings: tuple[Opening, ...]
     price: float
 
 
-def cheapest(
-    graph: Graph,
-    variants: Sequence[Sequence[Variant]],
-    storages: Mapping[str, Sequence[Storage]],
-    conversions: Sequence[Conversion],
-) -> Choice:
+@dataclass(frozen=True, slots=True)
+class Offers:
+    """What there is to choose from: variants of each call, ways to keep each buffer, and what leads to these; and how
+    often each call runs, and what is done for a buffer where that is made."""
+
+    variants: Sequence[Sequence[Variant]]
+    storages: Mapping[str, Sequence[Storage]]
+    conversions: Sequence[Conversion]
+    openings: Sequence[Opening]
+    runs: Sequence[float]
+    made: Mapping[str, float]
+
+
+def cheapest(graph: Graph, offers: Offers) -> Choice:
     """The cheapest choice; there is one, as long as each call has a variant with all buffers as they are."""
-    program = _Program()
-    taken = [[program.variable(v.price) for v in options] for options in variants]
-    for row in taken:
-        program.equal(dict.fromkeys(row, 1.0), 1.0)
-    starts: dict[tuple[str, int], int] = {}  # how a buffer comes into being that callers give
-    for name, between in graph.between.items():
-        if between.writer is None:
-            for k, storage in enumerate(storages[name]):
-                if between.is_free or storage.is_plain:
-                    starts[name, k] = program.variable(0.0)
-            program.equal({starts[name, k]: 1.0 for k in range(len(storages[name])) if (name, k) in starts}, 1.0)
-    converted = [program.variable(c.price) for c in conversions]
+    return _Choosing(graph, offers).choice()
 
-    def produced(name: str, storage: Storage) -> dict[int, float]:
-        """The variables of which one is set where a buffer is written in a way."""
-        writer = graph.between[name].writer
-        if writer is None:
-            return {x: 1.0 for (n, k), x in starts.items() if n == name and storages[name][k] == storage}
-        param = next(p for p, b in graph.calls[writer].buffers if b == name)
-        options = zip(taken[writer], variants[writer], strict=True)
-        return {x: 1.0 for x, v in options if v.storages[param] == storage}
 
-    for x, conversion in zip(converted, conversions, strict=True):
-        program.at_least({**produced(conversion.buffer, conversion.before), x: -1.0}, 0.0)
-    for name, between in graph.between.items():
-        offers: list[tuple[Storage, dict[int, float]]] = [(s, produced(name, s)) for s in storages[name]]
-        offers += [(c.after, {x: 1.0}) for x, c in zip(converted, conversions, strict=True) if c.buffer == name]
-        for wanted in storages[name]:
+class _Choosing:
+    """The 0-1 program of a graph: its variables, and what must hold of them."""
+
+    def __init__(self, graph: Graph, offers: Offers) -> None:
+        self.graph, self.offers, self.program = graph, offers, _Program()
+        variable = self.program.variable
+        self.taken = [
+            [variable(v.price * runs) for v in options]
+            for options, runs in zip(offers.variants, offers.runs, strict=True)
+        ]
+        self.starts: dict[tuple[str, Storage], int] = {}  # how a buffer comes into being that no one call writes
+        for name, between in graph.between.items():
+            for storage in offers.storages[name]:
+                if between.one_way or (not between.writers and (between.is_free or storage.is_plain)):
+                    self.starts[name, storage] = variable(self._opened(name, storage))
+        self.converted = [variable(c.price * offers.made[c.buffer]) for c in offers.conversions]
+
+    def _opened(self, name: str, storage: Storage) -> float:
+        opening = next((o for o in self.offers.openings if o.buffer == name and o.storage == storage), None)
+        return 0.0 if opening is None else opening.price * self.offers.made[name]
+
+    def choice(self) -> Choice:
+        """The solution."""
+        for row in self.taken:
+            self.program.equal(dict.fromkeys(row, 1.0), 1.0)
+        for x, conversion in zip(self.converted, self.offers.conversions, strict=True):
+            self.program.at_least({**self._produced(conversion.buffer, conversion.before), x: -1.0}, 0.0)
+        for name, between in self.graph.between.items():
+            if between.one_way or not between.writers:
+                self.program.equal({x: 1.0 for (n, _), x in self.starts.items() if n == name}, 1.0)
+            if between.one_way:
+                self._in_one_way(name)
+            else:
+                self._served(name)
+        values = self.program.solve()
+        offers = self.offers
+        chosen = tuple(
+            next(v for x, v in zip(row, options, strict=True) if values[x] > 0.5)
+            for row, options in zip(self.taken, offers.variants, strict=True)
+        )
+        written = {
+            name: next(s for s in offers.storages[name] if any(values[x] > 0.5 for x in self._produced(name, s)))
+            for name in self.graph.between
+        }
+        moves = tuple(c for x, c in zip(self.converted, offers.conversions, strict=True) if values[x] > 0.5)
+        openings = tuple(o for o in offers.openings if written[o.buffer] == o.storage)
+        return Choice(chosen, written, moves, openings, self.program.price(values))
+
+    def _asking(self, call: int, name: str, storage: Storage) -> list[int]:
+        """The variables of the variants of a call that take a buffer so."""
+        param = next(p for p, b in self.graph.calls[call].buffers if b == name)
+        options = zip(self.taken[call], self.offers.variants[call], strict=True)
+        return [x for x, v in options if v.storages[param] == storage]
+
+    def _produced(self, name: str, storage: Storage) -> dict[int, float]:
+        """The variables of which one is set where a buffer comes to be kept in a way."""
+        between = self.graph.between[name]
+        if between.one_way or not between.writers:
+            return {x: 1.0 for key, x in self.starts.items() if key == (name, storage)}
+        return dict.fromkeys(self._asking(between.writers[0], name, storage), 1.0)
+
+    def _in_one_way(self, name: str) -> None:
+        """All calls take a buffer as it came into being."""
+        between = self.graph.between[name]
+        for storage in self.offers.storages[name]:
+            for call in {*between.writers, *between.readers}:
+                asking = dict.fromkeys(self._asking(call, name, storage), -1.0)
+                self.program.equal({**self._produced(name, storage), **asking}, 0.0)
+
+    def _served(self, name: str) -> None:
+        """Each reader finds a buffer as it was written, or as it was converted, in a way that serves."""
+        between, storages = self.graph.between[name], self.offers.storages[name]
+        offers: list[tuple[Storage, dict[int, float]]] = [(s, self._produced(name, s)) for s in storages]
+        moves = zip(self.converted, self.offers.conversions, strict=True)
+        offers += [(c.after, {x: 1.0}) for x, c in moves if c.buffer == name]
+        for wanted in storages:
             served: dict[int, float] = {}
             for offered, variables in offers:
                 if offered.serves(wanted):
                     served |= variables
             for reader in between.readers:
-                param = next(p for p, b in graph.calls[reader].buffers if b == name)
-                options = zip(taken[reader], variants[reader], strict=True)
-                asking = {x: -1.0 for x, v in options if v.storages[param] == wanted}
+                asking = self._asking(reader, name, wanted)
                 if asking:
-                    program.at_least({**served, **asking}, 0.0)
+                    self.program.at_least({**served, **dict.fromkeys(asking, -1.0)}, 0.0)
             if between.is_result and wanted.is_plain:
-                program.at_least(served, 1.0)
-    values = program.solve()
-    chosen = tuple(
-        next(v for x, v in zip(row, options, strict=True) if values[x] > 0.5)
-        for row, options in zip(taken, variants, strict=True)
-    )
-    written = {
-        name: next(s for s in storages[name] if any(values[x] > 0.5 for x in produced(name, s)))
-        for name in graph.between
-    }
-    moves = tuple(c for x, c in zip(converted, conversions, strict=True) if values[x] > 0.5)
-    return Choice(chosen, written, moves, sum(v.price for v in chosen) + sum(c.price for c in moves))
+                self.program.at_least(served, 1.0)
 
 
 class _Program:
@@ -118,6 +181,10 @@ class _Program:
 
     def at_least(self, row: dict[int, float], value: float) -> None:
         self._rows.append((row, value, np.inf))
+
+    def price(self, values: Any) -> float:
+        """The price of a solution."""
+        return float(np.round(values) @ np.array(self._prices))
 
     def solve(self) -> Any:
         """The values of the variables, 0 or 1."""

@@ -1,31 +1,38 @@
-"""What calls at the top of a function pass to each other, and which buffers between them may be kept in another way.
+"""What the calls of a function pass to each other, and which buffers between them may be kept in another way.
 
-A buffer may, if it exists only as a whole in such calls, one of which writes it and those after it read it: then all
-who see how it is kept are known. A parameter of the entry function stays as callers have it, unless they free it.
+A buffer may, if it exists only as a whole in calls: then all who see how it is kept are known. Where one call writes it
+and those after it read it, each may have it in its own way, with conversions between. One that is written in a loop or
+branch, or by several calls, is kept in one way as long as it lives. A parameter of the entry function stays as callers
+have it, unless they free it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from egraph_rules.contexts.facts import Trip
 from ir.analysis.effects import EffectAnalysis, get
 from ir.errors import OptionError, suggest
-from ir.nodes import Alloc, Buffer, CallStmt, Const, Let, PrimFunc, Seq, Stmt, Store
+from ir.nodes import Alloc, Block, Buffer, CallStmt, Const, For, If, PrimFunc, Stmt, Store
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.calls import without_calls
-from ir.sections import Section, passed
+from ir.sections import passed
 from ir.traverse import all_exprs, buffers_written, loads, results_of, stmt_children, stmt_exprs, walk
+
+Around = tuple[For | If | Block, ...]  # the loops and branches that a statement stands in, outermost first
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call at the top of the entry function. `buffers` has the parameters for which a chosen buffer is passed."""
+    """One call of the entry function. `buffers` has the parameters for which a chosen buffer is passed, `trips` are of
+    the loops around it."""
 
     stmt: CallStmt
     callee: PrimFunc  # without calls of its own
     buffers: tuple[tuple[str, str], ...]
+    trips: tuple[Trip, ...] = ()
 
     @property
     def name(self) -> str:
@@ -35,14 +42,19 @@ class Call:
 
 @dataclass(slots=True)
 class Between:
-    """A buffer whose storage is open: the call that writes it (None: callers do), those that read it, and whether it
-    is a result."""
+    """A buffer whose storage is open: the calls that write it (none: callers do), those that read it, and whether it
+    is a result. Where it is kept `one_way`, all of them have it in the same; else at most one writes it. `trips` are of
+    the loops around the place where it is made.
+    """
 
     buffer: Buffer
-    writer: int | None = None
+    writers: list[int] = field(default_factory=lambda: list[int]())
     readers: list[int] = field(default_factory=lambda: list[int]())
+    is_param: bool = False
     is_result: bool = False
     is_free: bool = False
+    one_way: bool = False
+    trips: tuple[Trip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +66,6 @@ class Graph:
     between: dict[str, Between]
     fixed: dict[str, str]
 
-    def callee_of(self, call: CallStmt) -> PrimFunc:
-        """The callee of any call of the entry function, without calls of its own."""
-        return without_calls(call.callee)
-
 
 def graph_of(entry: PrimFunc, free: Iterable[str] = ()) -> Graph:
     """The calls of a function and the buffers between them.
@@ -66,31 +74,40 @@ def graph_of(entry: PrimFunc, free: Iterable[str] = ()) -> Graph:
         OptionError: `free` names what is no buffer parameter, is written, or is used other than as a whole in calls.
     """
     freed = _freed(entry, free)
-    calls = [s for s in _top(entry.body) if isinstance(s, CallStmt)]
-    roles = [_roles(without_calls(c.callee)) for c in calls]
+    placed = list(_placed(entry.body, ()))
+    calls = [(s, around) for s, around in placed if isinstance(s, CallStmt)]
+    roles = {c.callee.name: _roles(without_calls(c.callee)) for c, _ in calls}
     found: dict[str, Between] = {}
-    fixed = dict(_used_otherwise(entry, calls))
-    params, results = {b.name for b in entry.buffers}, results_of(entry)
-    given = [[*passed(c)] for c in calls]
-    for buffer in (*entry.buffers, *(s.buffer for s in walk(entry.body) if isinstance(s, Alloc))):
+    fixed = dict(_used_otherwise(entry))
+    results = results_of(entry)
+    made: list[tuple[Buffer, Around]] = [(b, ()) for b in entry.buffers]
+    made += [(s.buffer, around) for s, around in placed if isinstance(s, Alloc)]
+    for buffer, home in made:
         name = buffer.name
         if name in fixed:
             continue
-        between = Between(buffer, is_result=buffer in results, is_free=name in freed)
-        why = _connected(between, name in params, calls, given, roles)
+        between = Between(
+            buffer, [], [], buffer in entry.buffers, buffer in results, name in freed, trips=tuple(_trips(home))
+        )
+        why = _connected(between, home, calls, roles)
         if why:
             fixed[name] = why
-        elif between.readers or between.writer is not None:
+        elif between.readers or between.writers:
             found[name] = between
     for name in freed:
         if name not in found:
             message = f"`{name}` cannot be free: {fixed.get(name, 'no call reads it')}"
-            raise OptionError("free", message, entry.span, help="free what calls at the top take as a whole and read")
-    made = tuple(
-        Call(c, without_calls(c.callee), tuple((p.name, s.buffer.name) for p, s in passed(c) if s.buffer.name in found))
-        for c in calls
+            raise OptionError("free", message, entry.span, help="free what calls take as a whole and read")
+    linked = tuple(
+        Call(
+            c,
+            without_calls(c.callee),
+            tuple((p.name, s.buffer.name) for p, s in passed(c) if s.buffer.name in found),
+            tuple(_trips(around)),
+        )
+        for c, around in calls
     )
-    return Graph(entry, made, found, fixed)
+    return Graph(entry, linked, found, fixed)
 
 
 def _freed(entry: PrimFunc, free: Iterable[str]) -> tuple[str, ...]:
@@ -106,23 +123,24 @@ def _freed(entry: PrimFunc, free: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def _top(stmt: Stmt) -> Iterator[Stmt]:
-    """Statements that run once, in order: those of sequences, allocations and bindings."""
-    if isinstance(stmt, (Seq, Alloc, Let)):
-        for part in stmt_children(stmt):
-            yield from _top(part)
-    else:
-        yield stmt
+def _placed(stmt: Stmt, around: Around) -> Iterator[tuple[Stmt, Around]]:
+    """Statements in program order, each with the loops and branches that it stands in."""
+    yield stmt, around
+    inside = (*around, stmt) if isinstance(stmt, (For, If, Block)) else around
+    for part in stmt_children(stmt):
+        yield from _placed(part, inside)
 
 
-def _used_otherwise(entry: PrimFunc, calls: Sequence[CallStmt]) -> Iterator[tuple[str, str]]:
-    """Buffers that are used in another way than as a whole in a call at the top."""
+def _trips(around: Around) -> Iterator[Trip]:
+    return (Trip.of(s) for s in around if isinstance(s, For))
+
+
+def _used_otherwise(entry: PrimFunc) -> Iterator[tuple[str, str]]:
+    """Buffers that are used in another way than as a whole in a call."""
     for stmt in walk(entry.body):
         if isinstance(stmt, CallStmt):
             for _, section in passed(stmt):
-                if not any(stmt is c for c in calls):
-                    yield section.buffer.name, f"{stmt.callee.name} is called with it in a loop or branch"
-                elif not section.is_whole:
+                if not section.is_whole:
                     yield section.buffer.name, f"{stmt.callee.name} takes the section {section}"
         for load in (e for expr in stmt_exprs(stmt) for e in loads(expr)):
             yield load.buffer.name, f"{entry.name} reads elements of it"
@@ -131,11 +149,7 @@ def _used_otherwise(entry: PrimFunc, calls: Sequence[CallStmt]) -> Iterator[tupl
 
 
 def _connected(
-    between: Between,
-    is_param: bool,
-    calls: Sequence[CallStmt],
-    given: Sequence[Sequence[tuple[Buffer, Section]]],
-    roles: Sequence[dict[str, Role]],
+    between: Between, home: Around, calls: Sequence[tuple[CallStmt, Around]], roles: Mapping[str, dict[str, Role]]
 ) -> str:
     """Find who writes and reads a buffer; why its storage is not open, if so."""
     buffer = between.buffer
@@ -143,26 +157,22 @@ def _connected(
         return "its extents are no numbers"
     if not buffer.shape:
         return "it has one element"
-    for k, call in enumerate(calls):
-        params = [p for p, section in given[k] if section.buffer == buffer]
+    for k, (call, around) in enumerate(calls):
+        params = [p for p, section in passed(call) if section.buffer == buffer]
         if not params:
             continue
         if len(params) > 1:
             return f"{call.callee.name} takes it twice"
-        role = roles[k][params[0].name]
-        if role.writes and role.reads:
-            return f"{call.callee.name} updates it"
-        if role.writes and (between.writer is not None or between.readers):
-            return "it is written again after that"
-        if role.writes and is_param and not role.covers:
-            return f"{call.callee.name} leaves some of it as callers have it"
+        role = roles[call.callee.name][params[0].name]
         if role.writes:
-            between.writer = k
-        elif between.writer is None and not is_param:
-            return "it is read before it is written"
+            again = role.reads or bool(between.writers or between.readers) or around != home
+            between.one_way |= again or (between.is_param and not role.covers)
+            between.writers.append(k)
         else:
+            between.one_way |= not (between.writers or between.is_param)  # it is read before it is written
+        if role.reads or not role.writes:
             between.readers.append(k)
-    if between.is_free and between.writer is not None:
+    if between.is_free and between.writers:
         return "it is written"
     return ""
 

@@ -9,16 +9,19 @@ from collections.abc import Iterator
 
 from ir.arith import ArithmeticFault, binary_function, unary_function
 from ir.dtypes import DType
-from ir.nodes import Binary, Buffer, Cast, Const, Expr, Load, PrimFunc, Store, Unary, const
+from ir.nodes import Binary, Buffer, Cast, Const, Expr, If, Load, PrimFunc, Select, Store, Unary, const
 from ir.operators import combines, neutral, special
-from ir.traverse import children, loads, walk, with_children
+from ir.traverse import children, loads, stmt_exprs, walk, walk_expr, with_children
 
 _MOST = 4  # values of one buffer
 
 
-def wanted_by_reductions(func: PrimFunc, param: Buffer) -> list[Const]:
-    """Values of a parameter's elements that leave the reductions of a function as they are."""
+def wanted_by(func: PrimFunc, param: Buffer) -> list[Const]:
+    """Values of a parameter's elements that leave the reductions of a function as they are, or make both arms of a
+    choice equal of which one is a number."""
     found: list[Const] = []
+    for arm, number in _choices(func):
+        _add(found, _before(arm, param, number))
     for store in _stores(func):
         for op, term in _steps(store):
             number = neutral(op, term.dtype)
@@ -61,6 +64,23 @@ def _add(values: list[Const], new: Const | None) -> None:
 
 def _stores(func: PrimFunc) -> Iterator[Store]:
     return (s for s in walk(func.body) if isinstance(s, Store))
+
+
+def _choices(func: PrimFunc) -> Iterator[tuple[Expr, Const]]:
+    """What is computed on one side of a condition, with the number on the other."""
+    for stmt in walk(func.body):
+        arms = [(e.then, e.other) for whole in stmt_exprs(stmt) for e in walk_expr(whole) if isinstance(e, Select)]
+        match stmt:
+            case If(then=Store() as yes, other=Store() as no) if Load(yes.buffer, yes.indices).same(
+                Load(no.buffer, no.indices)
+            ):
+                arms.append((yes.value, no.value))
+            case _:
+                pass
+        for pair in arms:
+            for arm, other in (pair, pair[::-1]):
+                if isinstance(other, Const):
+                    yield arm, other
 
 
 def _steps(store: Store) -> Iterator[tuple[str, Expr]]:

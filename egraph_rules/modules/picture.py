@@ -34,8 +34,10 @@ def _edges(graph: Graph, choice: Choice) -> Iterator[str]:
         for param, name in call.buffers:
             kept = variant.storages[param]
             label = f"[label={_quoted(f'{param}: {kept}')}]"
-            if graph.between[name].writer == k:
+            between = graph.between[name]
+            if k in between.writers:
                 yield f"call{k} -> {_quoted(name)} {label}"
+            if k not in between.readers:
                 continue
             serving = [n for n, c in enumerate(choice.conversions) if c.buffer == name and _serves(c, choice, kept)]
             source = f"conversion{serving[0]}" if serving else _quoted(name)

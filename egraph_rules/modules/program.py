@@ -16,10 +16,10 @@ from egraph_rules.cost.target import Target, target_named
 from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
-from egraph_rules.modules.choice import Choice, Conversion, cheapest
-from egraph_rules.modules.graph import Call, Graph, graph_of
+from egraph_rules.modules.choice import Choice, Conversion, Offers, Opening, cheapest
+from egraph_rules.modules.graph import Between, Call, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
-from egraph_rules.modules.variants import Pricer, Variant, copying
+from egraph_rules.modules.variants import Pricer, Variant, copying, filling
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
 from egraph_rules.rules.registry import active_rules, kept_rules, named
@@ -194,13 +194,19 @@ class ModuleSearch:
         at the least is more. That is the exact optimum as far as those bounds are.
         """
         variants = [self._variants(call, graph, ways) for call in graph.calls]
+        weight = Prices(self.target).weight
+        runs = [weight(call.trips) for call in graph.calls]
+        made = {name: weight(between.trips) for name, between in graph.between.items()}
         if all(options and options[0].is_plain and _pays_nowhere(options) for options in variants):
             plain = {name: storages[:1] for name, storages in ways.items()}
-            return cheapest(graph, [options[:1] for options in variants], plain, ())
+            return cheapest(graph, Offers([options[:1] for options in variants], plain, (), (), runs, made))
         conversions = [c for name in ways for c in self._conversions(graph, name, ways[name])]
+        openings = [o for name in ways for o in self._openings(graph.between[name], ways[name])]
+        offers = Offers(variants, ways, conversions, openings, runs, made)
         while True:
-            choice = cheapest(graph, variants, ways, conversions)
-            taken = (*choice.variants, *(c.copy for c in choice.conversions))
+            choice = cheapest(graph, offers)
+            copies = (*(c.copy for c in choice.conversions), *(v for o in choice.openings for v in o.copies))
+            taken = (*choice.variants, *copies)
             unknown = [v for v in taken if v.found is None]
             if not unknown:
                 return choice
@@ -238,8 +244,10 @@ class ModuleSearch:
         moved = {name: s for name, s in kept.items() if not s.is_plain}
         movable = {name for name in kept if not all(s.is_plain for s in ways[name])}
         maps = {str(s.index_map) for s in moved.values() if len(s.shape) > 1} or {""}
-        written = {name for name in names if graph.between[name].writer == graph.calls.index(call)}
-        padded = {isinstance(s.pad, Undef) for n, s in moved.items() if s.has_padding and n not in written}
+        at = graph.calls.index(call)
+        written = {name for name in names if at in graph.between[name].writers}
+        found = {n: s for n, s in moved.items() if s.has_padding and (s.standing or n not in written)}
+        padded = {isinstance(s.pad, Undef) for s in found.values()}
         together = moved.keys() == movable and len(maps) == 1 and len(padded) <= 1
         group = _ALL if together or (moved and all(graph.between[n].is_free for n in moved)) else _SOME
         numbers = sum(not isinstance(s.pad, Undef) for s in moved.values())
@@ -252,8 +260,8 @@ class ModuleSearch:
         """
         between = graph.between[name]
         copy = copying(between.buffer)
-        for before, after in product(ways, ways):
-            given = between.writer is None and not before.is_plain  # callers have it as it is, or as they are told
+        for before, after in () if between.one_way else product(ways, ways):
+            given = not between.writers and not before.is_plain  # callers have it as it is, or as they are told
             taken = not between.readers and not after.is_plain
             apart = not (before.is_plain or after.is_plain or before.serves(after.padded_with(Undef(after.dtype))))
             if given or taken or apart or between.is_free or before.serves(after):
@@ -261,6 +269,21 @@ class ModuleSearch:
             variant = self.pricer.variant(copy, {"source": before, "target": after})
             if variant is not None:
                 yield Conversion(name, before, after, variant)
+
+    def _openings(self, between: Between, ways: Sequence[Storage]) -> Iterator[Opening]:
+        """What it takes to keep a buffer one way, in each that is not as callers have it or leaves nothing to fill."""
+        name, plain = between.buffer.name, Storage.plain(between.buffer)
+        for storage in ways if between.one_way else ():
+            if between.is_param and not storage.is_plain:
+                copy, filled = copying(between.buffer), storage.padded_with(storage.pad)
+                ends = ((plain, filled), (filled.padded_with(Undef(filled.dtype)), plain))
+                copies = [self.pricer.variant(copy, {"source": a, "target": b}) for a, b in ends]
+            elif storage.standing:
+                copies = [self.pricer.variant(filling(between.buffer, storage), {})]
+            else:
+                continue
+            if None not in copies:
+                yield Opening(name, storage, tuple(c for c in copies if c is not None))
 
     def _alternatives(self, graph: Graph, choice: Choice) -> Iterator[Alternative]:
         """Programs to compare: with calls and without, buffers as they are and as chosen."""

@@ -16,7 +16,7 @@ import islpy as isl
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.graph import graph_of
-from egraph_rules.modules.pads import add_new, wanted_by_reductions
+from egraph_rules.modules.pads import add_new, wanted_by
 from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.optimization import optimize as optimize_function
 from ir.analysis.effects import EffectAnalysis, Effects, get
@@ -220,7 +220,7 @@ def _options(
     buffer, written = gap.buffer, gap.buffer in results_of(func)
     required = _required(effects, gap)
     values: list[Const] = []
-    for value in wanted_by_reductions(func, buffer):
+    for value in wanted_by(func, buffer):
         add_new(values, value)
     for number in () if buffer.dtype is DType.BOOL else (0, 1):
         add_new(values, const(number, buffer.dtype))
@@ -280,9 +280,10 @@ def suggest_padding(
     found: list[PaddingSuggestion] = []
     for name, between in graph.between.items():
         for storage in ways[name][1:]:
-            stays = [ways[name][0]] if between.is_result or (between.writer is None and not between.is_free) else []
+            needed = between.is_result or not (between.writers or between.is_free)
+            stays = [ways[name][0]] if needed and not between.one_way else []
             choice = search.choose(graph, {**ways, name: [*stays, storage]})
             if choice.written[name] == storage or any(c.after == storage for c in choice.conversions):
-                readers = tuple(graph.calls[k].name for k in between.readers)
+                readers = tuple(dict.fromkeys(graph.calls[k].name for k in between.readers))
                 found.append(PaddingSuggestion(name, storage, choice.price, base - choice.price, readers))
     return sorted(found, key=lambda s: s.price)

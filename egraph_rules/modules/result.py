@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy.typing as npt
 
+from egraph_rules.contexts.facts import Trip
 from egraph_rules.modules.choice import Choice
 from egraph_rules.modules.graph import Graph
 from egraph_rules.modules.picture import dot
@@ -96,11 +97,22 @@ class ModuleReport(Shown):
     def lines(self) -> Iterator[str]:
         """The calls with how they take each buffer, and the conversions, with the price of each."""
         for call, variant in zip(self.graph.calls, self.choice.variants, strict=True):
-            yield f"- {call.name}: {variant.price:,.0f}"
+            often = runs(call.trips)
+            yield f"- {call.name}: {variant.price:,.0f}{often}"
             for param, name in call.buffers:
                 yield f"    {param} = {name}, {variant.storages[param]}"
         for c in self.choice.conversions:
-            yield f"- {c.buffer} from {c.before} to {c.after}: {c.price:,.0f}"
+            yield f"- {c.buffer} from {c.before} to {c.after}: {c.price:,.0f}{runs(self.graph.between[c.buffer].trips)}"
+        for o in self.choice.openings:
+            what = "copied in and out" if self.graph.between[o.buffer].is_param else "filled"
+            yield f"- {o.buffer} {what}, {o.storage}: {o.price:,.0f}{runs(self.graph.between[o.buffer].trips)}"
+
+
+def runs(trips: Sequence[Trip]) -> str:
+    """How often what stands in loops runs, in words; nothing for once."""
+    if not trips:
+        return ""
+    return ", " + " x ".join(str(t.extent) if t.extent is not None else "?" for t in trips) + " times"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

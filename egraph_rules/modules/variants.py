@@ -11,7 +11,7 @@ from egraph_rules.modules.floors import floor
 from egraph_rules.search.erase import price_as_written
 from ir.errors import ScheduleError
 from ir.instructions import instructions_in
-from ir.nodes import SKIP, Assume, Buffer, Const, For, Load, PrimFunc, Store, Undef, Var, const, seq
+from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Stmt, Store, Undef, Var, const, seq
 from ir.program.canonical import canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
@@ -112,7 +112,7 @@ class Pricer:
     def _expected(self, func: PrimFunc, plain: PrimFunc, source: PrimFunc, storages: Mapping[str, Storage]) -> float:
         """What a variant costs at the least: guards are needed unless padding that is read holds a number."""
         written = {b.name for b in results_of(func)}
-        padded = [n for n, s in storages.items() if n not in written and s.has_padding]
+        padded = [n for n, s in storages.items() if (s.standing or n not in written) and s.has_padding]
         undefined = [n for n in padded if isinstance(storages[n].pad, Undef)]
         if not self.instructions and len(undefined) == len(padded):
             return price_as_written(source, Prices(self.target))
@@ -132,7 +132,8 @@ class Pricer:
         moved = [name for name, storage in variant.storages.items() if not storage.is_plain]
         written = [b.name for b in results_of(variant.source) if b.name in moved]
         forms = _in_storage_order(variant.source, (*written, *moved)[0]) if moved else []
-        filled = [n for n in written if isinstance(variant.storages[n].pad, Const) and variant.storages[n].has_padding]
+        stored = {n: variant.storages[n] for n in written}
+        filled = [n for n, s in stored.items() if isinstance(s.pad, Const) and s.has_padding and not s.standing]
         if filled:
             forms.append(_filled_first(variant.plain, variant.storages, filled))
         return forms
@@ -146,11 +147,13 @@ def _filled_first(func: PrimFunc, storages: Mapping[str, Storage], names: Sequen
     for name, storage in storages.items():
         func = kept(func, name, storage, padded=name not in names)
     for buffer in (b for b in func.buffers if b.name in names):
-        indices = [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))]
-        loops, places = grid(buffer, indices, names_in(func))
-        fill = nest(list(loops), Store(buffer, tuple(places), storages[buffer.name].pad))
-        func = replace(func, body=seq(fill, func.body))
+        func = replace(func, body=seq(_filled(buffer, storages[buffer.name].pad, names_in(func)), func.body))
     return func
+
+
+def _filled(buffer: Buffer, value: Expr, taken: set[str]) -> Stmt:
+    loops, places = grid(buffer, [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))], taken)
+    return nest(list(loops), Store(buffer, places, value))
 
 
 def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:
@@ -159,6 +162,12 @@ def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:
         return [sequential_buffer_access(with_unique_names(func), ROOT, buffer, reassociate=True).func]
     except ScheduleError:
         return []
+
+
+def filling(buffer: Buffer, storage: Storage) -> PrimFunc:
+    """The function that gives a new buffer what its standing padding holds."""
+    target = replace(buffer, name="target", shape=storage.physical_shape)
+    return PrimFunc("fill", (target,), _filled(target, storage.pad, {"target"})).vouched()
 
 
 def copying(buffer: Buffer) -> PrimFunc:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ir.dtypes import DType
@@ -20,7 +20,8 @@ from ir.transform.padding import assumption, filler, index_names
 class Storage:
     """Where a buffer keeps its elements, and what the places between them hold: a number, or undef for anything.
 
-    `extents` are those of the axes in memory where they are more than the map needs.
+    `extents` are those of the axes in memory where they are more than the map needs. Padding that is `standing` is
+    written once, where the buffer is made: all functions find it there, and leave it.
     """
 
     shape: tuple[Expr, ...]
@@ -28,6 +29,7 @@ class Storage:
     index_map: IndexMap
     pad: Expr
     extents: tuple[Expr, ...] | None = None
+    standing: bool = False
 
     @staticmethod
     def plain(buffer: Buffer) -> Storage:
@@ -59,9 +61,9 @@ class Storage:
         """Whether there are places that hold no element."""
         return not self.is_plain and self.geometry.has_padding
 
-    def padded_with(self, pad: Expr) -> Storage:
+    def padded_with(self, pad: Expr, *, standing: bool = False) -> Storage:
         """The same places with other padding."""
-        return Storage(self.shape, self.dtype, self.index_map, pad, self.extents)
+        return replace(self, pad=pad, standing=standing)
 
     def serves(self, wanted: Storage) -> bool:
         """Whether a buffer that is kept so may be read as one that is kept as `wanted`."""
@@ -77,7 +79,8 @@ class Storage:
         text = f"({shape}{',' if len(self.physical_shape) == 1 else ''}) by {self.index_map}"
         if not self.has_padding:
             return text
-        return f"{text}, padding holds {'anything' if isinstance(self.pad, Undef) else to_script(self.pad)}"
+        verb = "keeps" if self.standing else "holds"
+        return f"{text}, padding {verb} {'anything' if isinstance(self.pad, Undef) else to_script(self.pad)}"
 
 
 def _renamed(index_map: IndexMap, params: Sequence[Var]) -> tuple[Expr, ...]:
@@ -87,15 +90,15 @@ def _renamed(index_map: IndexMap, params: Sequence[Var]) -> tuple[Expr, ...]:
 def kept(func: PrimFunc, name: str, storage: Storage, *, padded: bool = True) -> PrimFunc:
     """`func` with a parameter kept in another way; the interface, and all callers', change.
 
-    Where it is written, its padding is; where it is only read, what the padding holds is assumed. If it is not to be
-    `padded`, neither is: what lies there stays.
+    Where it is written, its padding is; where it is only read, or the padding is standing, what that holds is assumed.
+    If it is not to be `padded`, neither is: what lies there stays.
 
     Raises:
         ScheduleError: the map or the pad value is refused.
     """
     if storage.is_plain:
         return func
-    change = Change(storage.index_map, storage.pad if padded else None, storage.geometry)
+    change = Change(storage.index_map, storage.pad if padded else None, storage.geometry, storage.standing)
     return func.with_origin(lambda f: change.parameter(f, next(b for b in f.buffers if b.name == name)))
 
 

@@ -77,16 +77,17 @@ def transform_layout(
 
 @dataclass(frozen=True)
 class Change:
-    """One transformation, for every function that it changes."""
+    """One transformation, for every function that it changes; padding that is `standing` none of them writes."""
 
     index_map: IndexMap
     pad_value: object
     geometry: Geometry
+    standing: bool = False
 
     def parameter(self, func: PrimFunc, old: Buffer) -> PrimFunc:
         new = replace(old, shape=self.geometry.physical_shape)
-        written = old in results_of(func)
-        body = self._body(func, func.body, old, new, produced=written)
+        produced = old in results_of(func) and not self.standing
+        body = self._body(func, func.body, old, new, produced=produced)
         before = record_of(func, old.name)
         logical, whole = old.shape, self.index_map
         if before is not None:

@@ -35,6 +35,7 @@ from lower.emission.scope import Names, Scope
 from lower.emission.source import Module, Piece, names
 from lower.emission.statement import StatementWriter
 from lower.emission.store import updated
+from lower.nest.backgrounds import Backgrounds
 from lower.nest.expansion import Expansion
 from lower.nest.nodes import (
     ArrayStatement,
@@ -202,6 +203,7 @@ class _Emitter:
         self.extents: set[Expr] = set()  # of array axes, where they are no numbers
         self.static = schedule.static
         self.pinned = pinned(schedule.nodes)
+        self.backgrounds = Backgrounds(schedule.nodes)
         self.phase: Phase | None = None  # of the loop that is being written
         self.shape_variables = frozenset(shape_vars(self.func))
         self.expansion = Expansion(schedule)
@@ -457,6 +459,7 @@ class _Emitter:
         writer = StatementWriter(
             job, node, bounds, scope, self.names, self.finite, self.target, self.program.policy, self.only,
             behind, passed_on, statement.position in self.pinned, self.facts,
+            self.backgrounds if self.expanded.get(statement.buffer, statement.buffer) == statement.buffer else None,
         )  # fmt: skip
         writer.write()
         self.helpers |= writer.helpers

@@ -58,12 +58,23 @@ class Part:
         span = self.spans[self.axis]
         pads = [(0, 0) for s in self.spans if not s.point]
         pads[at] = first - span.start, span.stop - last
-        value = {} if around in (Literal(0), Literal(0.0), Literal(False)) else {"constant_values": around}
-        return call("jnp.pad", code, tuple(pads), **value)
+        return padded(code, pads, around)
+
+    def amid(self, number: JaxExpr) -> JaxExpr:
+        """The array that holds this part, and one number around it."""
+        points = tuple(NEW_AXIS if s.point else ALL for s in self.spans)
+        code = subscript(self.written(), *points) if NEW_AXIS in points else self.written()
+        return padded(code, [(s.start, s.size - s.stop) for s in self.spans], number)
 
     def wide(self, axis: int, at: int) -> JaxExpr:
         """The code with a dimension for an axis, where it is a point of it."""
         return subscript(self.written(), *[ALL] * at, NEW_AXIS) if self.spans[axis].point else self.written()
+
+
+def padded(code: JaxExpr, pads: Sequence[tuple[int, int]], number: JaxExpr) -> JaxExpr:
+    """An array with a number before and after its elements."""
+    value = {} if number in (Literal(0), Literal(0.0), Literal(False)) else {"constant_values": number}
+    return call("jnp.pad", code, tuple(pads), **value)
 
 
 def _padded(parts: tuple[Part, ...]) -> tuple[tuple[Part, ...], JaxExpr | None]:

@@ -333,6 +333,9 @@ class StoreWriter(ValueWriter):
         """The statement that stores `value`, where `mask` holds, at a place."""
         if mask is not None:
             value = self.translator.select(mask, value, self._old(place), self.job.buffer.dtype)
+        wide = self._amid_a_number(place, value) if mask is None and place.marks else None
+        if wide is not None:
+            return assign(self.name, wide)
         if mask is None and self._in_one_pass(place, value):
             return self._one_pass(place, value)
         if place.marks:
@@ -343,6 +346,20 @@ class StoreWriter(ValueWriter):
             return stmt
         value = typed(value, self.job.buffer.dtype) if value.axes or not self.shape else value
         return assign(self.name, self._laid_out(place, value, fill=True) if self.shape else value.code)
+
+    def _amid_a_number(self, place: Place, value: Value) -> JaxExpr | None:
+        """All of a buffer, which holds one number around the part that is stored; None where it is not known to, or
+        where a loop stores to little of it.
+        """
+        part = self._part_of(place, value)
+        if part is None or part.shape or part.number is not None or self.backgrounds is None:
+            return None
+        box = [(s.start, s.stop) for s in part.spans]
+        elements, stored = prod(s.size for s in part.spans), prod(stop - start for start, stop in box)
+        if self.scope.loop_vars and stored * _MOST < elements * (_MOST - 1):
+            return None
+        number = self.backgrounds.around(self.node.statement, box)
+        return None if number is None else part.amid(self.translator.expr(number).code)
 
     def _part_of(self, place: Place, value: Value) -> Part | None:
         """What a store to a part of a buffer stores, where its extents are numbers; None where they are not."""

@@ -35,6 +35,7 @@ from lower.emission.scope import Held, Names, Scope
 from lower.emission.stage_barrier import is_kept, rereads
 from lower.instructions.convolution import BANDED, CONVOLUTION, Convolution, Form, convolution, leading
 from lower.instructions.sliding_windows import WINDOWED, Separated, separated
+from lower.nest.backgrounds import Backgrounds
 from lower.nest.if_conversion import conjunction
 from lower.nest.nodes import ArrayStatement, Box
 from lower.program.build import ALL, Arg, call, dotted, method, text
@@ -76,8 +77,10 @@ class ValueWriter:
         passed_on: bool = False,
         pinned: bool = False,
         facts: Facts | None = None,
+        backgrounds: Backgrounds | None = None,
     ) -> None:
         self.facts = facts
+        self.backgrounds = backgrounds
         self.behind = behind  # buffers that are read behind a barrier
         self.passed_on = passed_on  # other statements read what this one stores, which nobody else does
         self.target = target

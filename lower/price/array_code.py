@@ -7,7 +7,7 @@ broadcast) cost nothing by themselves; what is read through them does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log2, prod
 from typing import Any
@@ -89,12 +89,14 @@ class _Block:
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
 
-    def run(self, jaxpr: Any, arguments: Sequence[_Array]) -> list[_Array]:
-        """The results of a jaxpr for arguments."""
+    def run(self, jaxpr: Any, arguments: Sequence[_Array], kept: Collection[Any] = ()) -> list[_Array]:
+        """The results of a jaxpr for arguments. What is `kept` is stored anyway, so that slices of it are read."""
         env: dict[Any, _Array] = dict(zip(jaxpr.invars, arguments, strict=True))
         for var in jaxpr.constvars:
             env[var] = _Array(_size(var.aval), stored=True)
         for eqn in jaxpr.eqns:
+            if eqn.primitive.name == "slice" and eqn.invars[0] in kept:
+                env[eqn.invars[0]] = self.store(env[eqn.invars[0]])
             operands = [_literal(v) if isinstance(v, Literal) else env[v] for v in eqn.invars]
             results = self._operation(eqn, operands)
             env.update(zip(eqn.outvars, results, strict=True))
@@ -355,7 +357,8 @@ class _Block:
         kept = [replace(self.store(o), own=False) for o in operands[:consts]]
         state = [replace(self.store(o), own=True) for o in operands[consts : consts + carried]]
         block = _Block(self.target, True, self.instructions)
-        for result in block.run(jaxpr, [*kept, *state, *slices]):
+        outputs = {v for v in jaxpr.outvars if not isinstance(v, Literal)}
+        for result in block.run(jaxpr, [*kept, *state, *slices], outputs):
             block.store(result)
         return block.price
 

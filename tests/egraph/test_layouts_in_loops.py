@@ -1,0 +1,177 @@
+"""Buffers that calls in loops and branches pass on, or that several calls write: kept one way as long as they live."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+
+from compare import assert_refines
+from egraph_rules import optimize
+from egraph_rules.cost.target import CPU
+from egraph_rules.modules.assemble import assembled
+from egraph_rules.modules.candidates import storages
+from egraph_rules.modules.graph import Graph, graph_of
+from egraph_rules.modules.pads import wanted_by
+from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.variants import Variant
+from ir import interpret, parse, verify
+from ir.nodes import Module, PrimFunc, Undef
+from ir.program.calls import without_calls
+from ir.schedule.storage import Storage
+
+BLUR = """
+@T.prim_func
+def blur(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = 0
+        for k in range(3):
+            if 0 <= i + k - 1 and i + k - 1 < 6:
+                B[i] = B[i] + A[i + k - 1] % 7
+"""
+CHOSEN = """
+@T.prim_func
+def chosen(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = T.if_then_else(i > 0, A[i - 1] + 3, 3) - T.if_then_else(i < 5, A[i + 1], 0)
+"""
+ADD = """
+@T.prim_func
+def add(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = B[i] % 5 + A[i]
+"""
+TURN = """
+@T.prim_func
+def turn(A: T.Buffer((6,), "int32")):
+    for i in range(3):
+        A[i] = A[i] + A[5 - i] % 3
+"""
+COPY = """
+@T.prim_func
+def copy(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = A[i]
+"""
+KERNELS = BLUR + CHOSEN + ADD + TURN + COPY
+BUFFER = 'T.Buffer((6,), "int32")'
+
+
+def module(body: str) -> Module:
+    lines = "".join(f"    {line}\n" for line in body.strip("\n").split("\n"))
+    return parse(f"{KERNELS}\n@T.prim_func\ndef main(X: {BUFFER}, Y: {BUFFER}):\n{lines}")
+
+
+LOCALS = "U = T.alloc_buffer((6,), 'int32')\nV = T.alloc_buffer((6,), 'int32')\ncopy(X, U)\n"
+EITHER = "copy(X, V)\nfor t in range(4):\n    if t % 2 == 0:\n        blur(U, V)\n    else:\n        blur(V, U)\n"
+AGAIN = "for t in range(2):\n    H = T.alloc_buffer((6,), 'int32')\n    copy(X, H)\n"
+PROGRAMS = {
+    "turns": LOCALS + "for t in range(3):\n    blur(U, V)\n    chosen(V, U)\ncopy(U, Y)",
+    "a branch": LOCALS + EITHER + "copy(U, Y)",
+    "an update": LOCALS + "blur(U, V)\nadd(U, V)\nturn(V)\nblur(V, Y)",
+    "written twice": LOCALS + "blur(U, V)\ncopy(V, U)\nblur(U, V)\ncopy(V, Y)",
+    "parameters": "for t in range(3):\n    blur(X, Y)\n    blur(Y, X)",
+    "a parameter that is updated": "add(X, Y)\nblur(Y, X)\nturn(Y)",
+    "made in a loop": AGAIN + "    blur(H, Y)\n    copy(Y, X)",
+    "filled in a loop": AGAIN + "    turn(H)\n    blur(H, Y)",
+    "read in a loop": LOCALS + "copy(U, V)\nfor t in range(2):\n    blur(V, Y)\n    add(X, Y)",
+}
+SEARCHES: list[ModuleSearch] = []  # what was searched once serves all tests
+
+
+def search(given: Module) -> ModuleSearch:
+    new = ModuleSearch(given, "main", CPU, search_for(CPU))
+    SEARCHES.append(new)
+    new.pricer = SEARCHES[0].pricer
+    return new
+
+
+def inputs(seed: int) -> list[np.ndarray]:
+    return [a.astype(np.int32) for a in np.random.default_rng(seed).integers(-9, 10, (2, 6))]
+
+
+def ways_of(graph: Graph) -> dict[str, list[Storage]]:
+    maps = {name: [lambda i: [i // 4, i % 4]] for name in graph.between}
+    return storages(graph, CPU, maps)  # pyright: ignore[reportArgumentType]
+
+
+def forced(graph: Graph, most: int) -> Iterator[dict[str, list[Storage]]]:
+    """Choices in which all buffers that are kept one way are kept in a given one."""
+    ways = ways_of(graph)
+    own = [name for name, between in graph.between.items() if between.one_way]
+    picks = list(product(*(ways[name] for name in own)))
+    for k in np.random.default_rng(0).permutation(len(picks))[:most]:
+        yield {n: [w[0]] for n, w in ways.items()} | {n: [s] for n, s in zip(own, picks[k], strict=True)}
+
+
+@pytest.mark.parametrize("most", [2, pytest.param(60, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_way_to_keep_buffers_computes_the_same(name: str, most: int) -> None:
+    given = module(PROGRAMS[name])
+    graph = graph_of(given["main"])
+    for offered in forced(graph, most):
+        found = search(given)
+        choice = found.choose(graph, offered)
+        assert {n: [s] for n, s in choice.written.items() if graph.between[n].one_way}.items() <= offered.items()
+        bodies: list[Callable[[Variant], PrimFunc]] = [lambda v: v.source, lambda v: v.best]
+        for body in bodies:
+            made = assembled(graph, choice, found.pricer, body).entry
+            verify(made, allow_stray_loads=True)
+            for seed in range(3):
+                expected, result = interpret(given, *inputs(seed)), interpret(made, *inputs(seed))
+                for a, b in zip(expected, result, strict=True):
+                    np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["an update", "parameters"])
+def test_what_is_chosen_computes_the_same_and_is_no_dearer(name: str) -> None:
+    given = module(PROGRAMS[name])
+    result = optimize(given)
+    assert result.cost <= result.cost_before
+    before, after = without_calls(given["main"]), without_calls(result.best["main"])
+    assert assert_refines(before, after, np.random.default_rng(0), runs=3)
+
+
+def test_padding_is_filled_once_and_kept_by_what_runs_in_a_loop() -> None:
+    given = module(PROGRAMS["turns"].replace("range(3)", "range(50)").replace("chosen", "blur"))
+    result = optimize(given)
+    for name in ("U", "V"):
+        storage = result.layouts[name].storage
+        assert storage.standing
+        assert storage.has_padding
+        assert str(storage).endswith("padding keeps 0")
+    text = str(result.best)
+    assert text.count("fill(") == 3  # the function and two calls, before the loop
+    assert "if " not in text
+    assert text.index("fill(U)") < text.index("for t in")
+    report = "\n".join(result.report.lines())
+    assert "50 times" in report
+    assert "U filled, " in report
+
+
+def test_parameters_are_copied_in_and_out_where_a_loop_pays_for_it() -> None:
+    result = optimize(module(PROGRAMS["parameters"].replace("range(3)", "range(50)")))
+    assert not result.layouts["X"].storage.is_plain
+    assert "X copied in and out, " in "\n".join(result.report.lines())
+    assert result.best["main"].params == module(PROGRAMS["parameters"])["main"].params
+    assert optimize(module("blur(X, Y)\nblur(Y, X)")).layouts["X"].storage.is_plain
+
+
+def test_what_is_written_once_before_it_is_read_may_still_be_converted() -> None:
+    graph = graph_of(module(PROGRAMS["read in a loop"])["main"])
+    assert not graph.between["V"].one_way
+    assert graph.between["Y"].one_way
+    made = graph_of(module(PROGRAMS["made in a loop"])["main"]).between["H"]
+    assert not made.one_way
+    assert [t.extent for t in made.trips] == [2]
+
+
+def test_a_choice_with_a_number_wants_padding_that_makes_both_sides_equal() -> None:
+    func = module("blur(X, Y)")["chosen"]
+    assert [v.value for v in wanted_by(func, func.buffers[0])] == [0]
+    other = parse(CHOSEN.replace("+ 3, 3)", "* 2, 8)").replace(", 0)", ", 4)"))["chosen"]
+    assert [v.value for v in wanted_by(other, other.buffers[0])] == [4]
+    ways = ways_of(graph_of(module("H = T.alloc_buffer((6,), 'int32')\ncopy(X, H)\nchosen(H, Y)")["main"]))["H"]
+    assert any(not isinstance(s.pad, Undef) and not s.standing for s in ways)
