@@ -140,6 +140,54 @@ def main(Q: T.Buffer((197, 64), "float32"), K: T.Buffer((197, 64), "float32"), V
     mix(P, V, Y)
 """
 
+HEAT = """
+@T.prim_func
+def step(U: T.Buffer(({n}, {n}), "float32"), V: T.Buffer(({n}, {n}), "float32")):
+    for i, j in T.grid({n}, {n}):
+        V[i, j] = U[i, j] + 0.1 * (T.if_then_else(i > 0, U[i - 1, j], 0.0) + T.if_then_else(i < {n} - 1, U[i + 1, j], 0.0)
+            + T.if_then_else(j > 0, U[i, j - 1], 0.0) + T.if_then_else(j < {n} - 1, U[i, j + 1], 0.0) - 4.0 * U[i, j])
+
+@T.prim_func
+def main(U: T.Buffer(({n}, {n}), "float32"), V: T.Buffer(({n}, {n}), "float32")):
+    for t in range(50):
+        step(U, V)
+        step(V, U)
+"""
+LIFE = """
+@T.prim_func
+def turn(A: T.Buffer(({n}, {n}), "int32"), B: T.Buffer(({n}, {n}), "int32")):
+    N = T.alloc_buffer(({n}, {n}), "int32")
+    for i, j in T.grid({n}, {n}):
+        N[i, j] = 0
+        for u, v in T.grid(3, 3):
+            if 0 <= i + u - 1 and i + u - 1 < {n} and 0 <= j + v - 1 and j + v - 1 < {n}:
+                N[i, j] += A[i + u - 1, j + v - 1]
+    for i, j in T.grid({n}, {n}):
+        B[i, j] = T.if_then_else(N[i, j] == 3 or (A[i, j] == 1 and N[i, j] == 4), 1, 0)
+
+@T.prim_func
+def main(X: T.Buffer(({n}, {n}), "int32"), Y: T.Buffer(({n}, {n}), "int32")):
+    A = T.alloc_buffer(({n}, {n}), "int32")
+    for i, j in T.grid({n}, {n}):
+        Y[i, j] = X[i, j] % 2
+    for t in range(20):
+        turn(Y, A)
+        turn(A, Y)
+"""
+WAVE = """
+@T.prim_func
+def advance(U: T.Buffer(({n},), "float32"), V: T.Buffer(({n},), "float32")):
+    for i in range({n}):
+        L = T.if_then_else(i > 0, U[i - 1], 0.0) - 2.0 * U[i] + T.if_then_else(i < {n} - 1, U[i + 1], 0.0)
+        V[i] = 2.0 * U[i] - V[i] + 0.2 * L
+
+@T.prim_func
+def main(U: T.Buffer(({n},), "float32"), V: T.Buffer(({n},), "float32")):
+    for t in range(100):
+        advance(U, V)
+        advance(V, U)
+"""
+
 
 def chain(text: str, n: int, layers: int, rank: int) -> str:
     """A main function that calls `conv` so often."""
@@ -156,6 +204,9 @@ MODULES = {
     "three int8 convolutions, zero point 3, 1048576": ZERO_POINT.format(n=1 << 20),
     "three maxima of five, 1048576": MAXIMA.format(n=1 << 20),
     "attention, 197 tokens": ATTENTION,
+    "heat, 100 steps of 512 × 512": HEAT.format(n=512),
+    "wave, 200 steps of 65536": WAVE.format(n=65536),
+    "life, 40 turns of 256 × 256": LIFE.format(n=256),
 }
 
 
