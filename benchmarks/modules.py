@@ -144,8 +144,10 @@ HEAT = """
 @T.prim_func
 def step(U: T.Buffer(({n}, {n}), "float32"), V: T.Buffer(({n}, {n}), "float32")):
     for i, j in T.grid({n}, {n}):
-        V[i, j] = U[i, j] + 0.1 * (T.if_then_else(i > 0, U[i - 1, j], 0.0) + T.if_then_else(i < {n} - 1, U[i + 1, j], 0.0)
-            + T.if_then_else(j > 0, U[i, j - 1], 0.0) + T.if_then_else(j < {n} - 1, U[i, j + 1], 0.0) - 4.0 * U[i, j])
+        V[i, j] = U[i, j] + 0.1 * (
+            T.if_then_else(i > 0, U[i - 1, j], 0.0) + T.if_then_else(i < {n} - 1, U[i + 1, j], 0.0)
+            + T.if_then_else(j > 0, U[i, j - 1], 0.0) + T.if_then_else(j < {n} - 1, U[i, j + 1], 0.0) - 4.0 * U[i, j]
+        )
 
 @T.prim_func
 def main(U: T.Buffer(({n}, {n}), "float32"), V: T.Buffer(({n}, {n}), "float32")):

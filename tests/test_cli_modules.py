@@ -75,7 +75,7 @@ def test_a_module_is_printed_for_other_programs_with_a_picture(net: Path, capsys
         (["--maps", "H: i, j -> i"], "takes 2 indices, but the buffer has 1 axes"),
         (["--maps", "H: i -> i % 4"], "puts two elements into one place"),
         (["--maps", "Q: i -> i"], "main has no buffer `Q`"),
-        (["--graph", "x.dot", "--tune"], "--graph is of modules, and --tune of one function"),
+        (["--graph", "x.dot", "--tune"], "--graph is about all of a module, and --tune about one function"),
         (["--free", "X", "--emit", "form"], "--free has no --emit form"),
         (["--free", "X", "--json", "-o", "x.py"], "--json prints all forms"),
         (["--graph", "x", "-o", "x"], "name the same file"),
@@ -89,8 +89,22 @@ def test_mistakes_are_told(net: Path, capsys: pytest.CaptureFixture[str], option
     assert message in captured.err
 
 
-def test_pictures_are_of_what_calls_others(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["optimize", f"{net}:conv", "--graph", "x.dot"]) == 2
-    assert "conv calls no other function" in capsys.readouterr().err
+def test_pictures_are_also_of_stages(net: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    picture, open_sizes = tmp_path / "x.dot", tmp_path / "open.py"
+    assert main(["optimize", f"{net}:conv", "--graph", str(picture)]) == 2
+    assert main(["optimize", f"{net}:conv", "--free", "A", "--graph", str(picture), "--no-run"]) == 0
+    assert "conv_1" in picture.read_text()
+    open_sizes.write_text("""from ir import script as T
+
+@T.prim_func
+def f(A: T.Buffer((n,), "float32"), B: T.Buffer((n,), "float32"), n: T.int32):
+    for i in range(n):
+        B[i] = A[i]
+    for i in range(n):
+        A[i] = B[i] * 2.0
+""")
+    capsys.readouterr()
+    assert main(["optimize", str(open_sizes), "--layouts"]) == 2
+    assert "f neither calls functions nor has several stages with numbers for sizes" in capsys.readouterr().err
     assert main(["optimize", f"{net}:con", "--graph", "x.dot"]) == 2
     assert "has no kernel `con`" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.graph import Between, Call, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
+from egraph_rules.modules.stages import staged, unstaged
 from egraph_rules.modules.variants import Pricer, Variant, copying, filling
 from egraph_rules.optimization import Result
 from egraph_rules.optimization import optimize as optimize_function
@@ -160,9 +161,9 @@ class ModuleSearch:
         """The cheapest module found."""
         began = time.perf_counter()
         entry = self.checked(verify)
-        graph = graph_of(entry, free)
+        graph = graph_of(staged(entry, alone=bool(tuple(free) or maps)), free)
         choice = self.choose(graph, storages(graph, self.target, maps, self.instructions))
-        found = [(self._price(a.entry), a) for a in self._alternatives(graph, choice)]
+        found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choice)]
         price, best = self._taken(found)
         report = ModuleReport(graph, choice, [(a.name, p) for p, a in found], best.name)
         report.searches, report.asked = self.pricer.searches, self.pricer.asked
@@ -285,25 +286,26 @@ class ModuleSearch:
             if None not in copies:
                 yield Opening(name, storage, tuple(c for c in copies if c is not None))
 
-    def _alternatives(self, graph: Graph, choice: Choice) -> Iterator[Alternative]:
+    def _alternatives(self, entry: PrimFunc, graph: Graph, choice: Choice) -> Iterator[Alternative]:
         """Programs to compare: with calls and without, buffers as they are and as chosen."""
         plain = {name: BufferLayout(name, Storage.plain(b.buffer)) for name, b in graph.between.items()}
         chosen = {name: BufferLayout(name, storage) for name, storage in choice.written.items()}
         moved = any(not s.is_plain for s in choice.written.values()) or bool(choice.conversions)
-        inline = without_calls(graph.entry)
+        inline = without_calls(entry)
         small = sum(isinstance(s, Store) for s in walk(inline.body)) <= INLINED
         if not graph.calls:
             yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
         else:
             called = assembled(graph, choice, self.pricer, lambda v: v.best)
-            origin = assembled(graph, choice, self.pricer, lambda v: v.source).entry if called.packs else graph.entry
-            yield Alternative("callees specialized", called.entry.refines(origin), called.packs, chosen)
+            given = unstaged(assembled(graph, choice, self.pricer, lambda v: v.source).entry) if called.packs else entry
+            apart = unstaged(called.entry)
+            yield Alternative("callees specialized", apart.refines(given), called.packs, chosen)
             if moved and small:  # callees were searched: what is left is what they have to do with each other
-                entry = self._best(without_calls(called.entry)).refines(origin)
-                yield Alternative("callees inlined, buffers as chosen", entry, called.packs, chosen)
+                whole = self._best(without_calls(apart)).refines(given)
+                yield Alternative("callees inlined, buffers as chosen", whole, called.packs, chosen)
             if small:
                 yield Alternative("callees inlined, buffers as they are", self._best(inline), (), plain)
-        yield Alternative("as written", graph.entry, (), plain)
+        yield Alternative("as written", entry, (), plain)
 
     def _best(self, func: PrimFunc) -> PrimFunc:
         """The cheapest equivalent of a whole program; where nothing else prices it, as any function."""

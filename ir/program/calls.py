@@ -95,13 +95,13 @@ def without_calls(func: PrimFunc) -> PrimFunc:
 
 
 def _without_calls(func: PrimFunc) -> PrimFunc:
-    taken = {p.name for p in (*func.params, *shape_vars(func))} | _names(func.body)
+    taken = {p.name for p in (*func.params, *shape_vars(func))} | names_mentioned(func.body)
     return replace(func, body=_inlined(func.body, taken))
 
 
 def inline_calls(stmt: Stmt) -> Stmt:
     """A statement with the body of each callee in the place of its call; new names are not among those it mentions."""
-    return stmt if next(calls_in(stmt), None) is None else _inlined(stmt, _names(stmt))
+    return stmt if next(calls_in(stmt), None) is None else _inlined(stmt, names_mentioned(stmt))
 
 
 def size_arguments(call: CallStmt) -> dict[Var, Expr]:
@@ -177,7 +177,7 @@ def of_dtype(expr: Expr, dtype: DType) -> Expr:
 # Inlining ------------------------------------------------------------------------------------------------------------
 
 
-def _names(stmt: Stmt) -> set[str]:
+def names_mentioned(stmt: Stmt) -> set[str]:
     """Every name that a statement mentions."""
     found: set[str] = set()
     for inner in walk(stmt):
@@ -195,10 +195,10 @@ def _names(stmt: Stmt) -> set[str]:
 
 
 def _inlined(stmt: Stmt, taken: set[str]) -> Stmt:
-    return map_stmt(stmt, on_stmt=lambda s: _body_of(s, taken) if isinstance(s, CallStmt) else s)
+    return map_stmt(stmt, on_stmt=lambda s: body_of(s, taken) if isinstance(s, CallStmt) else s)
 
 
-def _body_of(call: CallStmt, taken: set[str]) -> Stmt:
+def body_of(call: CallStmt, taken: set[str]) -> Stmt:
     """The callee's body with what is passed in the place of its parameters."""
     lets: list[tuple[Var, Expr]] = []
 

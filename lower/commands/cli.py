@@ -143,8 +143,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         "--html", type=Path, metavar="FILE", help="write all that is found to a page, which needs no network"
     )
     module = optimize.add_argument_group(
-        "modules", "layouts and padding of buffers between functions that call each other"
+        "layouts", "layouts and padding of buffers between functions, and between stages of a function"
     )
+    module.add_argument("--layouts", action="store_true", help="choose them")
     module.add_argument("--graph", type=Path, metavar="FILE", help="write calls, layouts and prices as a picture (DOT)")
     module.add_argument(
         "--free", action="append", default=[], metavar="NAMES",

@@ -1,4 +1,5 @@
-"""`loopsat optimize` of a module as a module: `--graph`, `--free` and `--maps` ask for layouts between its functions.
+"""`loopsat optimize` with layouts: `--layouts`, `--graph`, `--free` and `--maps` ask for those between functions and
+between stages of a function.
 
 Without them a module is optimized as the one function that its calls, put in place, make.
 """
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from egraph_rules.modules.result import ModuleResult
+from egraph_rules.modules.stages import staged
 from ir.dtypes import DType
 from ir.errors import LoopsatError
 from ir.nodes import Module, PrimFunc, Var
@@ -37,8 +39,8 @@ _OF_KERNELS = ("tune", "variants", "html", "donate", "sizes")  # what only the s
 
 
 def wanted(options: argparse.Namespace) -> bool:
-    """Whether the options ask for a module to be optimized as one."""
-    return bool(options.graph is not None or options.free or options.maps)
+    """Whether the options ask for layouts."""
+    return bool(options.layouts or options.graph is not None or options.free or options.maps)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -47,10 +49,11 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         LoopsatError: the script, the module, an option or an output path is at fault.
     """
-    asked = "--graph" if options.graph is not None else "--free" if options.free else "--maps"
+    given = {"--graph": options.graph is not None, "--free": options.free, "--maps": options.maps, "--layouts": True}
+    asked = next(name for name, there in given.items() if there)
     for name in _OF_KERNELS:
         if getattr(options, name):
-            message = f"{asked} is of modules, and --{name} of one function"
+            message = f"{asked} is about all of a module, and --{name} about one function"
             raise LoopsatError("options", message, help="leave one of them out")
     if options.emit == "form":
         raise LoopsatError("options", f"{asked} has no --emit form", help="use --emit ir, jax or stablehlo")
@@ -60,9 +63,11 @@ def run(options: argparse.Namespace) -> None:
     if options.graph is not None and options.graph == options.output:
         raise LoopsatError("options", "--graph and -o name the same file", help="choose another one")
     entry = entry_of(module, *([name] if name else []))
-    if next(calls_in(entry.body), None) is None:
-        message = f"{entry.name} calls no other function, and {asked} is about buffers between functions"
-        raise LoopsatError("options", message, entry.span, help=f"leave out {asked}, or name the function that calls")
+    if next(calls_in(staged(entry, alone=bool(options.free or options.maps)).body), None) is None:
+        message = f"{entry.name} neither calls functions nor has several stages with numbers for sizes"
+        raise LoopsatError(
+            "options", message, entry.span, help=f"leave out {asked}, which is about what lies between them"
+        )
     free = [part.strip() for text in options.free for part in text.split(",") if part.strip()]
     maps = _maps(options.maps)
     register_rules(options.rules)
@@ -126,6 +131,7 @@ def _described(options: argparse.Namespace, result: ModuleResult) -> dict[str, o
             {"buffer": c.buffer, "from": str(c.before), "to": str(c.after), "price": c.price}
             for c in report.choice.conversions
         ],
+        "openings": [{"buffer": o.buffer, "kept": str(o.storage), "price": o.price} for o in report.choice.openings],
         "compared": [{"program": name, "price": price} for name, price in report.compared],
         "source": emit(result.best, **_how(options), entry=result.entry),
     }

@@ -16,10 +16,13 @@ from egraph_rules.modules.candidates import storages
 from egraph_rules.modules.graph import Graph, graph_of
 from egraph_rules.modules.pads import wanted_by
 from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.stages import staged, unstaged
 from egraph_rules.modules.variants import Variant
 from ir import interpret, parse, verify
-from ir.nodes import Module, PrimFunc, Undef
-from ir.program.calls import without_calls
+from ir.dtypes import DType
+from ir.nodes import Module, PrimFunc, Undef, Var
+from ir.presburger.index_map import IndexMap
+from ir.program.calls import calls_in, without_calls
 from ir.schedule.storage import Storage
 
 BLUR = """
@@ -93,8 +96,8 @@ def inputs(seed: int) -> list[np.ndarray]:
 
 
 def ways_of(graph: Graph) -> dict[str, list[Storage]]:
-    maps = {name: [lambda i: [i // 4, i % 4]] for name in graph.between}
-    return storages(graph, CPU, maps)  # pyright: ignore[reportArgumentType]
+    i = Var("i", DType.INT32)
+    return storages(graph, CPU, {name: [IndexMap((i,), (i // 4, i % 4))] for name in graph.between})
 
 
 def forced(graph: Graph, most: int) -> Iterator[dict[str, list[Storage]]]:
@@ -110,14 +113,27 @@ def forced(graph: Graph, most: int) -> Iterator[dict[str, list[Storage]]]:
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_way_to_keep_buffers_computes_the_same(name: str, most: int) -> None:
     given = module(PROGRAMS[name])
-    graph = graph_of(given["main"])
+    check_ways(given, graph_of(given["main"]), most)
+
+
+@pytest.mark.parametrize("most", [1, pytest.param(60, marks=pytest.mark.fuzz)])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_so_does_every_way_to_keep_what_lies_between_stages_of_a_function(name: str, most: int) -> None:
+    given = without_calls(module(PROGRAMS[name])["main"])
+    apart = staged(given, alone=True)
+    assert assert_refines(given, unstaged(apart), np.random.default_rng(0), runs=2)
+    assert len(list(calls_in(apart.body))) >= 2
+    check_ways(Module((given,)), graph_of(apart), most)
+
+
+def check_ways(given: Module, graph: Graph, most: int) -> None:
     for offered in forced(graph, most):
         found = search(given)
         choice = found.choose(graph, offered)
         assert {n: [s] for n, s in choice.written.items() if graph.between[n].one_way}.items() <= offered.items()
         bodies: list[Callable[[Variant], PrimFunc]] = [lambda v: v.source, lambda v: v.best]
         for body in bodies:
-            made = assembled(graph, choice, found.pricer, body).entry
+            made = unstaged(assembled(graph, choice, found.pricer, body).entry)
             verify(made, allow_stray_loads=True)
             for seed in range(3):
                 expected, result = interpret(given, *inputs(seed)), interpret(made, *inputs(seed))
@@ -166,6 +182,42 @@ def test_what_is_written_once_before_it_is_read_may_still_be_converted() -> None
     made = graph_of(module(PROGRAMS["made in a loop"])["main"]).between["H"]
     assert not made.one_way
     assert [t.extent for t in made.trips] == [2]
+
+
+def test_a_function_alone_keeps_padding_between_the_stages_of_its_loops() -> None:
+    func = without_calls(module(PROGRAMS["turns"].replace("range(3)", "range(50)").replace("chosen", "blur"))["main"])
+    result = optimize(Module((func,)))
+    assert result.layouts["U"].storage.standing
+    assert result.best["main"].params == func.params
+    assert not any(name.startswith("main_") for name in (f.name for f in result.best.funcs))
+    assert assert_refines(func, without_calls(result.best["main"]), np.random.default_rng(0), runs=3)
+
+
+TURNS = "for t in range(4):\n    for i in range(6):\n        Y[i] = 3\n    for i in range(6):\n        X[i] = Y[i] + t"
+ROWS = "for t in range(4):\n    for i in range(6):\n        Y[t] = X[i] + Y[t]\n    Y[t] = Y[t] // 2"
+STAGES = {
+    TURNS: 2,
+    ROWS: 1,
+    "for i in range(6):\n    Y[i] = X[i]\nX[0] = 3": 2,
+    "L = T.alloc_buffer((1,), 'int32')\nL[0] = 0\nfor i in range(6):\n    L[0] = L[0] + X[i]\nY[0] = L[0]": 3,
+    "for i in range(6):\n    L = T.alloc_buffer((1,), 'int32')\n    L[0] = X[i]\n    Y[i] = L[0]": 1,
+    "k = X[0] % 3\nfor i in range(3):\n    Y[i + k] = X[i]\nif X[0] > 0:\n    for i in range(6):\n        Y[i] = 0": 2,
+    "for i in range(6):\n    T.assume(X[i] > 0)\nfor i in range(6):\n    Y[i] = X[i]": 1,
+}
+
+
+@pytest.mark.parametrize("body", STAGES)
+def test_stages_are_nests_and_stores(body: str) -> None:
+    func = module(body)["main"]
+    apart = staged(func, alone=True)
+    assert len(list(calls_in(apart.body))) == STAGES[body]
+    verify(apart)
+    for seed in range(3):
+        for a, b in zip(interpret(func, *inputs(seed)), interpret(apart, *inputs(seed)), strict=True):
+            np.testing.assert_array_equal(a, b)
+    again = unstaged(apart)
+    assert not list(calls_in(again.body))
+    assert assert_refines(func, again, np.random.default_rng(0), runs=3)
 
 
 def test_a_choice_with_a_number_wants_padding_that_makes_both_sides_equal() -> None:

@@ -23,7 +23,7 @@ def source(body: str) -> str:
     func = read(PARAMS, body)
     kernel = compile(func)
     for n in (0, 2, 17):
-        assert_agrees(func, kernel, {**small_numbers(func, n), "n": np.int32(n)})
+        assert_agrees(func, kernel, {**small_numbers(func, n), "n": np.asarray(n, np.int32)})
     return unwrapped(kernel.source)
 
 

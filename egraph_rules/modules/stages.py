@@ -1,0 +1,159 @@
+"""Loops of an entry function as functions of their own, so that what lies between them may be kept in another way too.
+
+A stage is a nest of loops, or a store, with the local buffers that nothing else uses. A loop over time steps is none:
+it stands around stages, and no access depends on its variable. Once all is chosen they stand in their places again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from ir.naming import fresh
+from ir.nodes import (
+    Alloc,
+    Assert,
+    Assume,
+    Block,
+    Buffer,
+    CallStmt,
+    Const,
+    Evaluate,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Seq,
+    Stmt,
+    Store,
+    Var,
+    seq,
+)
+from ir.program.calls import body_of, calls_in, names_mentioned
+from ir.program.edit import names_in, with_children
+from ir.sections import Section, passed
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    buffers_written,
+    free_vars,
+    has_loads,
+    map_stmt,
+    stmt_children,
+    walk,
+)
+
+_STAGE = "stage"  # the attribute of functions that are one
+_OTHER = (Assert, Assume, Block, CallStmt, Evaluate)
+
+
+def staged(entry: PrimFunc, *, alone: bool) -> PrimFunc:
+    """A function with its stages as calls; as it is where sizes are no numbers, or one is all there is that may not
+    stand `alone`.
+    """
+    local = (s.buffer for s in walk(entry.body) if isinstance(s, Alloc))
+    if not all(isinstance(e, Const) for b in (*entry.buffers, *local) for e in b.shape):
+        return entry
+    stages = _Stages(entry, names_in(entry))
+    body = stages.stmt(entry.body)
+    return entry if isinstance(body, CallStmt) and not alone else replace(entry, body=body)
+
+
+def unstaged(func: PrimFunc) -> PrimFunc:
+    """A function with its stages in the places of their calls."""
+    taken = {p.name for p in func.params} | names_mentioned(func.body)
+
+    def stage(stmt: Stmt) -> Stmt:
+        own = isinstance(stmt, CallStmt) and dict(stmt.callee.attrs).get(_STAGE)
+        return body_of(stmt, taken) if own and isinstance(stmt, CallStmt) else stmt
+
+    return replace(func, body=map_stmt(func.body, on_stmt=stage))
+
+
+@dataclass(slots=True)
+class _Stages:
+    entry: PrimFunc
+    taken: set[str]
+    made: list[PrimFunc] = field(default_factory=lambda: list[PrimFunc]())
+
+    def stmt(self, stmt: Stmt) -> Stmt:
+        match stmt:
+            case Seq(stmts=stmts):
+                return seq(*map(self.stmt, stmts), span=stmt.span)
+            case Alloc(buffer=buffer, body=Seq(stmts=stmts)) if _users(buffer, stmts) == 1:
+                return self.stmt(seq(*(replace(stmt, body=s) if _uses(buffer, s) else s for s in stmts)))
+            case Alloc(body=body) if not _is_stage(body):
+                return replace(stmt, body=self.stmt(body))
+            case Let(body=body):
+                return replace(stmt, body=self.stmt(body))
+            case For() | If() if _goes_around(stmt):
+                return with_children(stmt, [self.stmt(s) for s in stmt_children(stmt)])
+            case _ if _is_stage(stmt):
+                return self._called(stmt)
+            case _:
+                return stmt
+
+    def _called(self, stmt: Stmt) -> CallStmt:
+        written = buffers_written(stmt)
+        own = {s.buffer for s in walk(stmt) if isinstance(s, Alloc)}
+        used = dict.fromkeys(b for b in _buffers(stmt) if b not in own)
+        buffers = [*(b for b in used if b not in written), *(b for b in used if b in written)]
+        bound = {v for s in walk(stmt) for v in bound_var(s)}
+        scalars = dict.fromkeys(e for e in all_exprs(stmt) if isinstance(e, Var) and e not in bound)
+        name = fresh(f"{self.entry.name}_{len(self.made) + 1}", self.taken)
+        params = (*buffers, *scalars)
+        self.made.append(PrimFunc(name, params, stmt, ((_STAGE, True),), stmt.span).vouched())
+        return CallStmt(self.made[-1], (*map(Section.whole, buffers), *scalars), stmt.span)
+
+
+def _is_stage(stmt: Stmt) -> bool:
+    if any(isinstance(s, _OTHER) for s in walk(stmt)):
+        return False
+    match stmt:
+        case Alloc(body=body):
+            return _is_stage(body)
+        case For() | If():
+            return not _goes_around(stmt)
+        case _:
+            return isinstance(stmt, Store)
+
+
+def _uses(buffer: Buffer, stmt: Stmt) -> bool:
+    return any(b == buffer for b in _buffers(stmt)) or any(
+        s.buffer == buffer for call in calls_in(stmt) for _, s in passed(call)
+    )
+
+
+def _users(buffer: Buffer, stmts: Sequence[Stmt]) -> int:
+    return sum(_uses(buffer, s) for s in stmts)
+
+
+def _goes_around(stmt: For | If) -> bool:
+    """Whether a loop or branch stands around stages: others are inside, and no access depends on it."""
+    if any(isinstance(s, CallStmt) for s in walk(stmt)):
+        return True
+    if not any(isinstance(s, For) for part in stmt_children(stmt) for s in walk(part)):
+        return False
+    if isinstance(stmt, If):
+        return not has_loads(stmt.cond)
+    return all(stmt.var not in free_vars(index) for index in _indices(stmt.body))
+
+
+def _indices(stmt: Stmt) -> Iterator[Expr]:
+    for inner in walk(stmt):
+        if isinstance(inner, Store):
+            yield from inner.indices
+    for expr in all_exprs(stmt):
+        if isinstance(expr, Load):
+            yield from expr.indices
+
+
+def _buffers(stmt: Stmt) -> Iterator[Buffer]:
+    """Buffers that a statement accesses, in program order."""
+    for inner in walk(stmt):
+        if isinstance(inner, Store):
+            yield inner.buffer
+        for expr in (e for e in all_exprs(inner) if isinstance(e, Load)):
+            yield expr.buffer
