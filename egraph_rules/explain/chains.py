@@ -37,33 +37,118 @@ class Link:
 
 def chain(start: Expr, goal: Expr, facts: int, contexts: Contexts, rules: Sequence[Rule]) -> list[Link] | None:
     """Rules that lead from one expression to another where `facts` hold; None if none were found in reasonable time."""
-    wanted = set(walk_expr(goal))
-    ticket = count()
-    queue: list[tuple[float, int, Expr, tuple[Link, ...]]] = [(0.0, next(ticket), start, ())]
-    seen = {start}
-    for _ in range(_EXPANSIONS):
-        if not queue:
+    return _Chains(contexts, _Rules(rules)).between(start, goal, facts, _EXPANSIONS)
+
+
+class _Rules:
+    """Rules by what they may match at the root of an expression."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.anywhere: list[Rule] = []
+        self.at: dict[object, list[Rule]] = {}
+        for rule in rules:
+            root = None if rule.pattern is None else _root(rule.pattern)
+            (self.anywhere if root is None else self.at.setdefault(root, [])).append(rule)
+
+    def of(self, expr: Expr) -> Iterator[Rule]:
+        """The rules that may match an expression."""
+        yield from self.at.get(_root(expr), ())
+        yield from self.anywhere
+
+
+def _root(expr: Expr) -> object:
+    """What an expression and a pattern that matches it have in common; None for a variable."""
+    match expr:
+        case Number() | Term() | Truth():
             return None
-        _, _, expr, path = heapq.heappop(queue)
-        if expr.same(goal):
-            return list(path)
-        if len(path) >= _LONGEST:
-            continue
-        for rule, fact, after in _rewrites(expr, facts, contexts, rules):
-            if after not in seen:
-                seen.add(after)
-                distance = _distance(after, wanted, goal) + 0.2 * len(path)
-                heapq.heappush(queue, (distance, next(ticket), after, (*path, Link(rule, fact, after))))
-    return None
+        case Unary(op=op) | Binary(op=op):
+            return type(expr), op
+        case Call(function=function):
+            return Call, function
+        case _:
+            return type(expr)
+
+
+class _Chains:
+    """One search, in parts where both expressions have the same operator (congruence), else as a whole."""
+
+    def __init__(self, contexts: Contexts, rules: _Rules) -> None:
+        self.contexts = contexts
+        self.rules = rules
+
+    def between(self, start: Expr, goal: Expr, facts: int, expansions: int) -> list[Link] | None:
+        """Rules from one expression to another, of which so many are looked at."""
+        if start.same(goal):
+            return []
+        if facts == IMPOSSIBLE or expansions < 1:
+            return None
+        inside = self._inside(start, goal, facts, expansions // 2)
+        return self._searched(start, goal, facts, expansions) if inside is None else inside
+
+    def _inside(self, start: Expr, goal: Expr, facts: int, expansions: int) -> list[Link] | None:
+        """Rules that make each operand that of the goal."""
+        parts = list(children(start))
+        alike = parts and type(start) is type(goal) and len(parts) == len(children(goal))
+        if not alike or not with_children(start, children(goal)).same(goal):
+            return None
+        crossed = self._crossed(start, goal, facts)
+        links = [] if crossed is None else [crossed]
+        if crossed is not None:
+            start, parts = crossed.after, [*children(crossed.after)]
+        for k, wanted in enumerate(children(goal)):
+            now = with_children(start, tuple(parts))
+            found = self.between(parts[k], wanted, _facts_of(now, k, facts, self.contexts), expansions)
+            if found is None:
+                return None
+            for link in found:
+                parts[k] = link.after
+                links.append(Link(link.rule, link.fact, with_children(start, tuple(parts))))
+        return links
+
+    def _crossed(self, start: Expr, goal: Expr, facts: int) -> Link | None:
+        """The rule that exchanges two operands, if they are more like the goal's then."""
+        if not isinstance(start, Binary) or not isinstance(goal, Binary):
+            return None
+        straight = _unlike(start.lhs, goal.lhs) + _unlike(start.rhs, goal.rhs)
+        if _unlike(start.rhs, goal.lhs) + _unlike(start.lhs, goal.rhs) >= straight:
+            return None
+        ways = _at_root(start, facts, self.contexts, self.rules)
+        swapped = (start.rhs, start.lhs)
+        return next((Link(r, f, e) for r, f, e in ways if type(e) is Binary and (e.lhs, e.rhs) == swapped), None)
+
+    def _searched(self, start: Expr, goal: Expr, facts: int, expansions: int) -> list[Link] | None:
+        """Rules that lead to the goal, applied anywhere, what is most like it first."""
+        wanted = set(walk_expr(goal))
+        ticket = count()
+        queue: list[tuple[float, int, Expr, tuple[Link, ...]]] = [(0.0, next(ticket), start, ())]
+        seen = {start}
+        for _ in range(expansions):
+            if not queue:
+                return None
+            _, _, expr, path = heapq.heappop(queue)
+            if expr.same(goal):
+                return list(path)
+            if len(path) >= _LONGEST:
+                continue
+            for rule, fact, after in _rewrites(expr, facts, self.contexts, self.rules):
+                if after not in seen:
+                    seen.add(after)
+                    distance = _distance(after, wanted, goal) + 0.2 * len(path)
+                    heapq.heappush(queue, (distance, next(ticket), after, (*path, Link(rule, fact, after))))
+        return None
+
+
+def _unlike(expr: Expr, goal: Expr) -> int:
+    """How unlike the goal an expression is: its parts that the goal has not, and the goal's that it has not."""
+    return len(set(walk_expr(expr)) ^ set(walk_expr(goal)))
 
 
 def _distance(expr: Expr, wanted: set[Expr], goal: Expr) -> float:
-    """How unlike the goal an expression is: its parts that the goal has not, and the goal's that it has not."""
-    parts = set(walk_expr(expr))
-    return 0.0 if expr.same(goal) else 0.5 + len(parts - wanted) + len(wanted - parts)
+    """The same with the goal's parts at hand; any way that is not there yet is farther."""
+    return 0.0 if expr.same(goal) else 0.5 + len(set(walk_expr(expr)) ^ wanted)
 
 
-def _rewrites(expr: Expr, facts: int, contexts: Contexts, rules: Sequence[Rule]) -> Iterator[tuple[str, str, Expr]]:
+def _rewrites(expr: Expr, facts: int, contexts: Contexts, rules: _Rules) -> Iterator[tuple[str, str, Expr]]:
     """All expressions that one rule makes of an expression, at any place in it."""
     for part, place, rebuild in _places(expr, facts, contexts, lambda e: e):
         for rule, fact, new in _at_root(part, place, contexts, rules):
@@ -98,7 +183,7 @@ def _facts_of(expr: Expr, k: int, facts: int, contexts: Contexts) -> int:
             return facts
 
 
-def _at_root(expr: Expr, facts: int, contexts: Contexts, rules: Sequence[Rule]) -> Iterator[tuple[str, str, Expr]]:
+def _at_root(expr: Expr, facts: int, contexts: Contexts, rules: _Rules) -> Iterator[tuple[str, str, Expr]]:
     """What rules make of an expression as a whole."""
     value = _known(expr, facts, contexts)
     if value is not None:
@@ -108,7 +193,7 @@ def _at_root(expr: Expr, facts: int, contexts: Contexts, rules: Sequence[Rule]) 
         if contexts.constant(facts, quotient) == 0:
             yield KNOWN, f"`{to_script(quotient)}` is 0 here, so that all is left", expr.lhs
     here = Here(contexts, facts, NO_PERMISSION)
-    for rule in rules:
+    for rule in rules.of(expr):
         if rule.propose_expr is not None:
             for new in rule.propose_expr(expr, here):
                 yield rule.name, f"`{to_script(expr)}` is `{to_script(new)}` here", new
@@ -128,7 +213,8 @@ def _known(expr: Expr, facts: int, contexts: Contexts) -> Const | None:
     value = contexts.truth(facts, expr) if expr.dtype is DType.BOOL else None
     if expr.dtype.is_integer:
         value = contexts.constant(facts, expr)
-    return None if value is None else const(value, expr.dtype)
+    found = contexts.value(facts, expr) if value is None else const(value, expr.dtype)
+    return found if isinstance(found, Const) else None
 
 
 def _applied(rule: Rule, expr: Expr, facts: int, contexts: Contexts) -> Expr | None:

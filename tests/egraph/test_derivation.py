@@ -43,3 +43,30 @@ def test_chains_of_random_programs(func: PrimFunc) -> None:
 @pytest.mark.parametrize("text", some(TEXTS, 3))
 def test_chains_of_documents(text: str) -> None:
     check(parse(text).funcs[0])
+
+
+TAPS = " + ".join(f"A[(i + {a}) % 20, (j + {b}) % 24]" for a in (-1, 0, 1) for b in (-1, 0, 1) if a or b)
+LARGE = {
+    "sums of many taps": f"""
+@T.prim_func
+def life(A: T.Buffer((20, 24), "int32"), B: T.Buffer((20, 24), "int32")):
+    for i, j in T.grid(20, 24):
+        assume(A[i, j] >= 0 and A[i, j] <= 1)
+    for i, j in T.grid(20, 24):
+        B[i, j] = 0 + {TAPS}
+""".replace("assume", "T.assume"),
+    "numbers within functions": """
+@T.prim_func
+def tail(A: T.Buffer((20,), "float32"), B: T.Buffer((20,), "float32")):
+    for i in range(20):
+        B[i] = T.cast(1.0 + T.erf(T.cast(A[i] / T.cast(T.sqrt(T.float64(2.0)), "float32"), "float64")), "float32") * 0.5
+""",
+}
+
+
+@pytest.mark.parametrize("text", LARGE.values(), ids=LARGE)
+def test_the_chain_through_large_expressions_is_found(text: str) -> None:
+    func = parse(text).funcs[0]
+    check(func)
+    rules = [step.rule for step in optimize(func).derivation()]
+    assert rules and GROUPED not in rules

@@ -12,9 +12,10 @@ from ir.dtypes import DType
 from ir.errors import suggest
 from ir.nodes import Cast, Unary
 from ir.script.plain import library
-from ir.script.plain.arrays import Array, Elementwise, View, transposed
+from ir.script.plain.arrays import Array, Elementwise, Indices, View, transposed
+from ir.script.plain.composed import COMPOSED, composed
 from ir.script.plain.frames import Comprehension, Named, Value, shown
-from ir.script.plain.promotion import Number, Weak
+from ir.script.plain.promotion import Number, Weak, interval_of
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
@@ -120,6 +121,12 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         a, b = (read.value(v) for v in _arguments(read, node, name, 2, 2))
         op2 = library.BINARY[name]
         return read.lifted(lambda v: numbers.binary(op2, v[0], v[1], node), [a, b], node)
+    if name in COMPOSED:
+        count, _ = COMPOSED[name]
+        parts = [read.value(v) for v in _arguments(read, node, name, count, count)]
+        return read.lifted(lambda v: composed(name, numbers, v, node), parts, node)
+    if name in library.MADE:
+        return _made(read, name, node)
     if name in library.FILLED or name in library.FILLED_LIKE:
         return _filled(read, name, node)
     if name in library.FOLDS and node.args and isinstance(node.args[0], (ast.GeneratorExp, ast.ListComp)):
@@ -260,6 +267,76 @@ def _filled(read: Evaluator, name: str, node: ast.Call) -> Array:
     kind = DType.FLOAT64 if dtype is None else dtype
     filling = read.numbers.convert(value, kind, node)
     return Elementwise(shape, lambda _: filling, undefined="empty" in name)
+
+
+def _made(read: Evaluator, name: str, node: ast.Call) -> Array:
+    """`np.arange`, `linspace`, `eye` and `identity`."""
+    numbers, (least, most) = (
+        read.numbers,
+        {"np.arange": (1, 3), "np.linspace": (2, 3), "np.eye": (1, 2)}.get(name, (1, 1)),
+    )
+    args = [read.number(a) for a in _arguments(read, node, name, least, most, ("dtype", "num"))]
+    stated = _keyword(node, "dtype")
+    dtype = None if stated is None else _dtype(read, stated)
+    if name == "np.arange":
+        return _range(read, args, dtype, node)
+    if name == "np.linspace":
+        given = _keyword(node, "num")
+        args = args if given is None else [*args[:2], read.number(given)]
+        return _spaced(read, args, DType.FLOAT64 if dtype is None else dtype, node)
+    for extent in args:
+        read.needs_value(extent)
+    kind = DType.FLOAT64 if dtype is None else dtype
+    one, zero = (numbers.convert(v, kind, node) for v in (1, 0))
+    shape = (args[0], args[-1])
+    return Elementwise(shape, lambda i: numbers.select(numbers.binary("eq", i[0], i[1], node), one, zero, node))
+
+
+def _range(read: Evaluator, args: list[Number], dtype: DType | None, node: ast.Call) -> Array:
+    """`np.arange` of whole numbers."""
+    numbers = read.numbers
+    if any(numbers.dtype_of(a).is_float for a in args):
+        hint = "write np.linspace, or number * np.arange(count)"
+        raise read.error("unsupported", "np.arange is of whole numbers here", node, hint)
+    start, stop = (0, args[0]) if len(args) == 1 else args[:2]
+    step = args[2] if len(args) == 3 else 1
+    if not isinstance(step, int) or step == 0:
+        raise read.error("unsupported", "the step of np.arange must be a number other than zero", node)
+    low, high = (start, stop) if step > 0 else (stop, start)
+    count = high if isinstance(low, int) and low == 0 else numbers.binary("sub", high, low, node)
+    if abs(step) > 1:
+        count = numbers.binary("floordiv", numbers.binary("add", count, abs(step) - 1, node), abs(step), node)
+    least = interval_of(count)[0]
+    if least is None or least < 0:
+        count = numbers.builtin_extremum("max", count, 0, node)
+    for bound in (count, start):
+        read.needs_value(bound)
+    kind = DType.INT64 if dtype is None else dtype
+
+    def element(indices: Indices) -> Number:
+        value = numbers.binary("add", start, numbers.binary("mul", indices[0], step, node), node)
+        return numbers.convert(value, kind, node)
+
+    return Elementwise((count,), element)
+
+
+def _spaced(read: Evaluator, args: list[Number], dtype: DType, node: ast.Call) -> Array:
+    """`np.linspace`: the last element is the end itself."""
+    numbers = read.numbers
+    start, stop = args[:2]
+    count = args[2] if len(args) == 3 else 50
+    read.needs_value(count)
+    if not isinstance(count, int) or count < 0:
+        raise read.error("unsupported", "the count of np.linspace must be a number from 0 up", node)
+    first, last = (numbers.convert(v, DType.FLOAT64, node) for v in (start, stop))
+    step = numbers.binary("div", numbers.binary("sub", last, first, node), max(count - 1, 1), node)
+
+    def element(indices: Indices) -> Number:
+        value = numbers.binary("add", numbers.binary("mul", indices[0], step, node), first, node)
+        at_end = numbers.binary("eq", indices[0], count - 1, node) if count > 1 else False
+        return numbers.convert(numbers.select(at_end, last, value, node), dtype, node)
+
+    return Elementwise((count,), element)
 
 
 def _default(read: Evaluator, value: Number) -> DType:

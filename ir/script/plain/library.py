@@ -13,14 +13,19 @@ import numpy as np
 
 from ir.dtypes import DType, from_name
 from ir.nodes import BinaryOp, UnaryOp
+from ir.script.plain.composed import COMPOSED
 
 _ROOTS = {"numpy": "np", "jax.numpy": "np", "math": "math", "builtins": "", "loopsat": "loopsat", "numba": "loopsat"}
-_FLOATS = ("exp", "log", "sqrt", "tanh", "sin", "cos")
+_FLOATS = (
+    "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "tanh", "sinh", "cosh", "sin", "cos", "tan",
+)  # fmt: skip
+_ARCS = ("asin", "acos", "atan")
 
 FLOAT_UNARY: dict[str, tuple[UnaryOp, bool]] = {  # and whether the result is a float of NumPy
     **{f"np.{op}": (op, True) for op in (*_FLOATS, "floor", "ceil", "trunc")},
+    **{f"np.arc{op[1:]}": (op, True) for op in _ARCS}, **{f"np.{op}": (op, True) for op in _ARCS},
     "np.rint": ("round", True), "np.fix": ("trunc", True),
-    **{f"math.{op}": (op, False) for op in (*_FLOATS, "erf")},
+    **{f"math.{op}": (op, False) for op in (*_FLOATS, *_ARCS, "erf")},
 }  # fmt: skip
 ABSOLUTE = ("abs", "np.abs", "np.absolute", "np.fabs", "math.fabs")
 BINARY: dict[str, BinaryOp] = {
@@ -29,6 +34,7 @@ BINARY: dict[str, BinaryOp] = {
     "np.mod": "floormod", "np.remainder": "floormod", "math.pow": "pow", "pow": "pow", "np.logical_and": "and",
     "np.logical_or": "or",
 }  # fmt: skip
+MADE = ("np.arange", "np.linspace", "np.eye", "np.identity")
 FILLED = {"np.zeros": 0, "np.ones": 1, "np.empty": None, "np.full": None}
 FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np.full_like": None}
 _PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}
@@ -43,7 +49,9 @@ OTHERS = (
     "loopsat.assume", "loopsat.bound", "np.asarray", "np.array",
 )  # fmt: skip
 ITERABLES = ("enumerate", "zip", "reversed")
-NAMES = (*FLOAT_UNARY, *ABSOLUTE, *BINARY, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES)
+NAMES = (
+    *FLOAT_UNARY, *ABSOLUTE, *BINARY, *COMPOSED, *MADE, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES,
+)  # fmt: skip
 
 
 def assume(condition: object) -> None:

@@ -1,0 +1,128 @@
+"""Functions of NumPy and `math` that are several operations here, each accurate to a few units in the last place.
+
+They are what they are of finite numbers; of the two zeros, they make no difference.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ir.dtypes import DType
+from ir.nodes import BinaryOp, Expr, UnaryOp
+from ir.script.plain.promotion import Number, Numbers, Weak
+
+_SMALL = 1.0  # below it exp(x) - 1 loses digits
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Operations on numbers for one place in the source."""
+
+    numbers: Numbers
+    node: ast.AST
+
+    def two(self, op: BinaryOp, a: Number, b: Number) -> Number:
+        """An operator, as Python and NumPy apply it."""
+        return self.numbers.binary(op, a, b, self.node)
+
+    def select(self, cond: Number, then: Number, other: Number) -> Number:
+        """One of two numbers."""
+        return self.numbers.select(cond, then, other, self.node)
+
+    def of(self, op: UnaryOp, x: Number) -> Number:
+        """A function of floats."""
+        return self.numbers.of_floats(op, x, True, self.node)
+
+    def size(self, x: Number) -> Number:
+        """A number without its sign."""
+        return self.numbers.unary("abs", x, self.node)
+
+    def floats(self, values: Sequence[Number]) -> list[Number]:
+        """Numbers in the float dtype that NumPy gives a result of them."""
+        dtype, _ = self.numbers.common(values, self.node)
+        kind = dtype if dtype.is_float else DType.FLOAT64
+        return [self.numbers.convert(v, kind, self.node) for v in values]
+
+    def greater_and_ratio(self, x: Number, y: Number) -> tuple[Number, Number]:
+        """The greater of two sizes, and the other one divided by it: nothing in between can overflow."""
+        a, b = self.size(x), self.size(y)
+        most = self.two("max", a, b)
+        divisor = self.select(self.two("eq", most, 0.0), 1.0, most)
+        return most, self.two("div", self.two("min", a, b), divisor)
+
+
+def _hypot(on: Operations, x: Number, y: Number) -> Number:
+    """sqrt(x² + y²) = m sqrt(1 + r²), where r is at most 1."""
+    x, y = on.floats([x, y])
+    most, ratio = on.greater_and_ratio(x, y)
+    return on.two("mul", most, on.of("sqrt", on.two("add", 1.0, on.two("mul", ratio, ratio))))
+
+
+def _arctan2(on: Operations, y: Number, x: Number) -> Number:
+    """The angle of a point: that within its octant, mirrored at the diagonal and at both axes."""
+    y, x = on.floats([y, x])
+    _, ratio = on.greater_and_ratio(x, y)
+    octant = on.of("atan", ratio)
+    steep = on.two("gt", on.size(y), on.size(x))
+    quadrant = on.select(steep, on.two("sub", math.pi / 2, octant), octant)
+    half = on.select(on.two("lt", x, 0.0), on.two("sub", math.pi, quadrant), quadrant)
+    return on.select(on.two("lt", y, 0.0), on.two("sub", 0.0, half), half)
+
+
+def _expm1(on: Operations, x: Number) -> Number:
+    """exp(x) - 1, near zero as 2t / (1 - t) with t = tanh(x / 2)."""
+    (x,) = on.floats([x])
+    near = on.two("lt", on.size(x), _SMALL)
+    t = on.of("tanh", on.two("mul", 0.5, on.select(near, x, 0.0)))
+    exact = on.two("div", on.two("mul", 2.0, t), on.two("sub", 1.0, t))
+    return on.select(near, exact, on.two("sub", on.of("exp", x), 1.0))
+
+
+def _sign(on: Operations, x: Number) -> Number:
+    """-1, 0 or 1 in the dtype of the number."""
+    dtype = on.numbers.dtype_of(x)
+    zero, one = (on.numbers.convert(v, dtype, on.node) for v in (0, 1))
+    signed = dtype.is_signed or dtype.is_float
+    negative = on.numbers.convert(-1, dtype, on.node) if signed else zero
+    return on.select(on.two("gt", x, 0), one, on.select(on.two("lt", x, 0), negative, zero))
+
+
+def _clip(on: Operations, x: Number, low: Number, high: Number) -> Number:
+    return on.two("min", on.two("max", x, low), high)
+
+
+def _scaled(factor: float) -> Callable[[Operations, Number], Number]:
+    def scaled(on: Operations, x: Number) -> Number:
+        return on.two("mul", on.floats([x])[0], factor)
+
+    return scaled
+
+
+def _isnan(on: Operations, x: Number) -> Number:
+    """Whether a number is none; nothing asks where results are taken to be finite."""
+    if not on.numbers.exact:
+        hint = 'say floats="strict" to the decorator, or leave the question out'
+        raise on.numbers.source.error("unsupported", "floats are taken to be finite here", on.node, help=hint)
+    return on.two("ne", x, x) if on.numbers.dtype_of(x).is_float else False
+
+
+Composed = Callable[..., Number]
+COMPOSED: dict[str, tuple[int, Composed]] = {  # how many arguments, and what it is
+    "np.hypot": (2, _hypot), "math.hypot": (2, _hypot), "np.arctan2": (2, _arctan2), "math.atan2": (2, _arctan2),
+    "np.expm1": (1, _expm1), "math.expm1": (1, _expm1), "np.sign": (1, _sign), "np.clip": (3, _clip),
+    "np.deg2rad": (1, _scaled(math.pi / 180)), "np.radians": (1, _scaled(math.pi / 180)),
+    "math.radians": (1, _scaled(math.pi / 180)), "np.rad2deg": (1, _scaled(180 / math.pi)),
+    "np.degrees": (1, _scaled(180 / math.pi)), "math.degrees": (1, _scaled(180 / math.pi)),
+    "np.isnan": (1, _isnan), "math.isnan": (1, _isnan),
+}  # fmt: skip
+
+
+def composed(name: str, numbers: Numbers, values: Sequence[Number], node: ast.AST) -> Number:
+    """What one of these functions is of numbers; one of `math` gives a Python number."""
+    _, function = COMPOSED[name]
+    found = function(Operations(numbers, node), *values)
+    of_math = name.startswith("math.") and isinstance(found, Expr) and found.dtype is not DType.BOOL
+    return Weak(numbers.convert(found, DType.FLOAT64, node)) if of_math else found
