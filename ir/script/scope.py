@@ -46,6 +46,7 @@ class Source:
     file: str
     line_offset: int = 0
     lines: tuple[str, ...] = field(default=(), repr=False)
+    contains: str = CONTAINS  # what may be written, for messages that have nothing better to say
 
     @classmethod
     def of(cls, text: str, file: str, line_offset: int = 0) -> Source:
@@ -68,7 +69,7 @@ class Source:
     def error(self, code: str, message: str, node: ast.AST, *, help: str = "") -> ParseError:
         """An error at a syntax node."""
         if code == "unsupported" and not help:
-            help = CONTAINS
+            help = self.contains
         return ParseError(code, message, self.span(node), help=help)
 
 

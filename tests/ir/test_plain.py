@@ -539,14 +539,6 @@ def swaps_until(A):
 
 
 @refused("rebinding", A)
-def another_each_time(A):
-    B = A.copy()
-    for t in range(3):
-        B = B + A
-    return B
-
-
-@refused("rebinding", A)
 def another_part_each_time(A):
     B = A.copy()
     for t in range(3):
@@ -579,9 +571,9 @@ def floatidx(A):
     return A[len(A) / 2]
 
 
-@refused("unsupported", A)
+@refused("unknown-function", A)
 def unknown(A):
-    return np.linalg.norm(A)
+    return np.linalg.inv(A)
 
 
 @refused("unknown-name", A)

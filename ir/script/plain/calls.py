@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from ir.dtypes import DType
 from ir.errors import suggest
 from ir.nodes import Cast, Unary
-from ir.script.plain import library
+from ir.script.plain import hints, library
+from ir.script.plain.array_functions import ARRANGED, METHODS
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, transposed
 from ir.script.plain.composed import COMPOSED, composed
 from ir.script.plain.frames import Comprehension, Named, Value, shown
@@ -20,7 +21,9 @@ from ir.script.plain.promotion import Number, Weak, interval_of
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
 
-_METHODS = ("sum", "min", "max", "mean", "prod", "any", "all", "copy", "astype", "dot", "transpose", "item")
+_TOTALS = ("sum", "min", "max", "mean", "prod", "any", "all")
+_SCANS = ("argmax", "argmin", "cumsum", "cumprod", "var", "std")
+_METHODS = (*_TOTALS, *_SCANS, "copy", "astype", "dot", "transpose", "item")
 
 
 def call(read: Evaluator, node: ast.Call, alone: bool) -> Value:
@@ -58,12 +61,8 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
 
 
 def _unknown(read: Evaluator, name: str, node: ast.Call) -> Exception:
-    hints = {
-        "print": "leave it out, and print the results of the call",
-        "sorted": "sort before the call",
-    }  # fmt: skip
-    bare = name.rpartition(".")[2]
-    near = hints.get(bare) or suggest(name, library.NAMES)
+    owner, _, bare = name.rpartition(".")
+    near = hints.of_attribute(owner, bare) or suggest(name, library.NAMES)
     hint = near or "write it as a plain Python function, which is put in place"
     return read.error("unknown-function", f"`{name}` cannot be called in a compiled function", node, hint)
 
@@ -98,7 +97,10 @@ def _converted(read: Evaluator, node: ast.expr, dtype: DType, place: ast.AST) ->
 
 
 def _python_number(read: Evaluator, name: str, node: ast.Call) -> Number:
-    value = read.number(_only(read, node, name))
+    given = read.value(_only(read, node, name))
+    if name == "float" and isinstance(given, Named) and isinstance(given.value, str):
+        return _spelled(read, given.value, node)
+    value = read.as_number(given, node)
     if name == "int":
         return read.numbers.integer(value, node)
     if name == "bool":
@@ -106,6 +108,14 @@ def _python_number(read: Evaluator, name: str, node: ast.Call) -> Number:
     if isinstance(value, (bool, int, float)):
         return float(value)
     return Weak(read.numbers.convert(value, DType.FLOAT64, node))
+
+
+def _spelled(read: Evaluator, text: str, node: ast.Call) -> Number:
+    """`float("inf")`."""
+    try:
+        return float(text)
+    except ValueError:
+        raise read.error("literal-range", f"{text!r} is no number", node, 'as in float("inf")') from None
 
 
 def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
@@ -125,6 +135,11 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         count, _ = COMPOSED[name]
         parts = [read.value(v) for v in _arguments(read, node, name, count, count)]
         return read.lifted(lambda v: composed(name, numbers, v, node), parts, node)
+    if name in ARRANGED:
+        least, most, arranged = ARRANGED[name]
+        args = [read.array_or(a) for a in _arguments(read, node, name, least, most, ("axis",))]
+        axis = _keyword(node, "axis")
+        return arranged(read, args if axis is None else [*args, read.value(axis)], node)
     if name in library.MADE:
         return _made(read, name, node)
     if name in library.FILLED or name in library.FILLED_LIKE:
@@ -380,12 +395,15 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
             return read.caller.product(owner, read.array(_only(read, node, "dot")), node)
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
-        case "sum" | "min" | "max" | "mean" | "prod" | "any" | "all":
+        case _ if name in (*_TOTALS, *_SCANS):
             _arguments(read, node, name, 0, 1, ("axis",))
             axis = _keyword(node, "axis") or (node.args[0] if node.args else None)
-            return read.caller.reduce(name, owner, _axis(read, owner, axis), node)
+            return _reduced(read, name, owner, _axis(read, owner, axis), node)
+        case _ if name in METHODS:
+            least, most, arranged = METHODS[name]
+            return arranged(read, [owner, *map(read.value, _arguments(read, node, name, least, most))], node)
         case _:
-            near = suggest(name, _METHODS)
+            near = suggest(name, (*_METHODS, *METHODS))
             raise read.error("unknown-function", f"arrays have no method `{name}` here", node, near)
 
 
@@ -399,7 +417,12 @@ def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
     short = {"np.amax": "max", "np.amin": "min"}.get(name, name.removeprefix("np."))
     if name in ("sum", "any", "all") and len(array.shape) != 1:
         raise read.error("unsupported", f"Python's {name} is of one-dimensional arrays", node, f"write np.{name}")
-    return read.caller.reduce(short, array, _axis(read, array, axis), node)
+    return _reduced(read, short, array, _axis(read, array, axis), node)
+
+
+def _reduced(read: Evaluator, name: str, array: Array, axis: int | None, node: ast.Call) -> Value:
+    total = read.caller.scan if name in _SCANS else read.caller.reduce
+    return total(name, array, axis, node)
 
 
 def _axis(read: Evaluator, array: Array, node: ast.expr | None) -> int | None:

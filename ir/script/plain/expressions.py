@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TypeVar
@@ -14,7 +14,7 @@ from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
 from ir.script.expressions import BINARY, COMPARE, MAX_DEPTH
-from ir.script.plain import library
+from ir.script.plain import hints, library
 from ir.script.plain.arrays import (
     Array,
     Elementwise,
@@ -84,6 +84,17 @@ class Evaluator:
     def array_or(self, node: ast.expr) -> Value:
         """What an expression means where an array is wanted: a list of items is one."""
         return self.caller.listed(node) if isinstance(node, ast.ListComp) else self.value(node)
+
+    def items(self, nodes: Sequence[ast.expr], read: Callable[[ast.expr], Value]) -> Iterator[Value]:
+        """The items of a tuple that is written out, of which some may be tuples after a star."""
+        for node in nodes:
+            if not isinstance(node, ast.Starred):
+                yield read(node)
+                continue
+            inner = self.value(node.value)
+            if not isinstance(inner, tuple):
+                raise self.error("unsupported", f"`{shown(node)}` is no tuple", node, "write its items out")
+            yield from inner
 
     def condition(self, node: ast.expr) -> bool | Expr:
         """What `if` asks: a truth that is known, or a condition."""
@@ -184,7 +195,7 @@ class Evaluator:
             case ast.Call():
                 return self.call(node)
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
-                return tuple(self.value(e) for e in elts)
+                return tuple(self.items(elts, self.value))
             case _:
                 raise self.error("unsupported", f"`{shown(node)}` is not supported", node, _hint(node))
 
@@ -247,7 +258,10 @@ class Evaluator:
             found = library.attribute(owner.value, node.attr)
             if found is not None:
                 return self.known(found, node)
-        raise self.error("unsupported", f"`{shown(node)}` is not supported", node)
+        hint = hints.of_attribute(shown(node.value), node.attr)
+        if isinstance(owner, tuple) and node.attr in ("append", "extend", "insert"):
+            hint = hints.APPENDING
+        raise self.error("unsupported", f"`{shown(node)}` is not supported", node, hint)
 
     def _of_array(self, array: Array, node: ast.Attribute) -> Value:
         match node.attr:
@@ -359,13 +373,25 @@ class Evaluator:
                 absent = isinstance(a, Named) and a.value is None
                 return absent is isinstance(op, ast.Is)
             raise self.error("unsupported", f"the comparison `{shown(node)}`", node, "write == or !=")
-        if type(op) not in COMPARE:
-            hint = "compare with each, as in `x == 1 or x == 2`"
-            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, hint)
+        if isinstance(op, (ast.In, ast.NotIn)):
+            return self._membership(a, b, isinstance(op, ast.In), node)
         name = COMPARE[type(op)]
         if isinstance(a, (Named, tuple)) and isinstance(b, (Named, tuple)) and name in ("eq", "ne"):
             return self._same_objects(a, b, node) is (name == "eq")
         return self.lifted(lambda v: self.numbers.binary(name, v[0], v[1], node), [a, b], node)
+
+    def _membership(self, a: Value, b: Value, wanted: bool, node: ast.expr) -> Value:
+        """Whether a number is one of those in a tuple."""
+        if not isinstance(b, tuple) or not all(map(is_number, (a, *b))):
+            hint = "compare with each, as in `x == 1 or x == 2`, or loop over the elements"
+            raise self.error("unsupported", f"the comparison `{shown(node)}`", node, hint)
+        found: Number = False
+        for item in b:
+            same = self.numbers.binary("eq", self.as_number(a, node), self.as_number(item, node), node)
+            found = same if found is False else self.numbers.binary("bitor", found, same, node)
+        if isinstance(found, bool):
+            return found is wanted
+        return found if wanted else self.numbers.typer.unary("not", self.numbers.truth(found, node), node)
 
     def _same_objects(self, a: Value, b: Value, node: ast.expr) -> bool:
         if isinstance(a, tuple) and isinstance(b, tuple):
@@ -410,11 +436,15 @@ class Evaluator:
             k = self.number(index)
             if isinstance(k, int) and -len(items) <= k < len(items):
                 return items[k]
-        raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node)
+        hint = "make an array of it, as in np.array([...])"
+        raise self.error("rank", f"the index of `{shown(node)}` must be a number below {len(items)}", node, hint)
 
     def part(self, array: Array, index: ast.expr, node: ast.AST) -> Array:
         """The part of an array that a subscript names; without dimensions it is an element."""
         nodes = index.elts if isinstance(index, ast.Tuple) else [index]
+        values = {id(n): self.value(n) for n in nodes if not self._is_axis(n)}
+        if any(isinstance(v, (View, Elementwise)) and v.shape for v in values.values()):
+            return self._gathered(array, nodes, values, node)
         items: list[Number | slice | None] = []
         rank = len(array.shape)
         taken = sum(1 for n in nodes if not _is_ellipsis(n) and not self._is_none(n))
@@ -427,11 +457,14 @@ class Evaluator:
             elif self._is_none(part):
                 items.append(None)
             elif isinstance(part, ast.Slice):
-                ends = [None if p is None else self._whole_number(p) for p in (part.lower, part.upper, part.step)]
+                ends = [
+                    None if p is None else self._whole_number(self.value(p), p)
+                    for p in (part.lower, part.upper, part.step)
+                ]
                 items.append(slice(*(None if end is None else self._settled(end, part) for end in ends)))
             else:
                 axis = sum(1 for i in items if i is not None)
-                items.append(self._index(self._whole_number(part), array.shape[axis], part))
+                items.append(self._index(self._whole_number(values[id(part)], part), array.shape[axis], part))
         if taken < rank or any(isinstance(i, slice) for i in items):
             items = [i if i is None or isinstance(i, slice) else self._settled(i, node) for i in items]
         return self._cut(array, items, node)
@@ -451,16 +484,41 @@ class Evaluator:
         self.needs_value(value)
         return value if self.program.conditional else self.program.frozen("at", value, self.source.span(node))
 
+    def _gathered(
+        self, array: Array, nodes: Sequence[ast.expr], values: Mapping[int, Value], node: ast.AST
+    ) -> Elementwise:
+        """`A[rows]` and `A[rows, columns]`: elements at places in arrays of indices, broadcast together."""
+        if len(values) < len(nodes) or len(nodes) > len(array.shape):
+            hint = "loop over its elements"
+            raise self.error("unsupported", f"`{shown(node)}` has arrays and parts as indices", node, hint)
+        items = list(values.values())
+        for part, value in zip(nodes, items, strict=True):
+            dtype = self.dtype_of(value, part) if isinstance(value, (View, Elementwise)) else None
+            if dtype is DType.BOOL:
+                hint = "loop over its elements with `if`, or write np.where(condition, A, 0)"
+                raise self.error("unsupported", f"`{shown(part)}` is an array of truths, which is no index", part, hint)
+        shape = broadcast_shape([v.shape for v in items if isinstance(v, (View, Elementwise))], self.source, node)
+
+        def element(indices: Indices) -> Number:
+            places: list[Number] = []
+            for k, (part, value) in enumerate(zip(nodes, items, strict=True)):
+                if isinstance(value, (View, Elementwise)):
+                    value = self.element(value, broadcast_index(value.shape, indices[: len(shape)]), part)
+                places.append(self._index(self._whole_number(value, part), array.shape[k], part))
+            return self.element(array, (*places, *indices[len(shape) :]), node)
+
+        return Elementwise((*shape, *array.shape[len(items) :]), element)
+
+    def _is_axis(self, node: ast.expr) -> bool:
+        """Whether an item of a subscript is no index."""
+        return _is_ellipsis(node) or self._is_none(node) or isinstance(node, ast.Slice)
+
     def _is_none(self, node: ast.expr) -> bool:
         if isinstance(node, ast.Constant):
             return node.value is None
         return isinstance(node, ast.Attribute) and node.attr == "newaxis"
 
-    def _whole_number(self, node: ast.expr) -> Number:
-        value = self.value(node)
-        if isinstance(value, (View, Elementwise)) and value.shape:
-            hint = "loop over its elements"
-            raise self.error("unsupported", f"`{shown(node)}` is an array, which is no index", node, hint)
+    def _whole_number(self, value: Value, node: ast.expr) -> Number:
         number = self.as_number(value, node)
         kind = self.numbers.dtype_of(number)
         if not kind.is_integer:
@@ -514,23 +572,9 @@ class Evaluator:
         return call(self, node, alone)
 
 
+def _hint(node: ast.expr) -> str:
+    return hints.EXPRESSIONS.get(type(node), "")
+
+
 def _is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
-
-
-def _hint(node: ast.expr) -> str:
-    match node:
-        case ast.ListComp():
-            return "make an array of it, as in np.array([...])"
-        case ast.GeneratorExp():
-            return "give it to sum, min, max, any, all or math.prod, or write a loop"
-        case ast.SetComp() | ast.DictComp():
-            return "write a loop that stores into an array, as in out = np.empty(n)"
-        case ast.Lambda():
-            return "write it as a function with `def`"
-        case ast.NamedExpr():
-            return "assign the name in a statement of its own"
-        case ast.JoinedStr():
-            return "leave text out of the function"
-        case _:
-            return ""

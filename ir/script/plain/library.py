@@ -13,9 +13,18 @@ import numpy as np
 
 from ir.dtypes import DType, from_name
 from ir.nodes import BinaryOp, UnaryOp
+from ir.script.plain.array_functions import ARRANGED
 from ir.script.plain.composed import COMPOSED
 
-_ROOTS = {"numpy": "np", "jax.numpy": "np", "math": "math", "builtins": "", "loopsat": "loopsat", "numba": "loopsat"}
+_ROOTS = {
+    "numpy": "np",
+    "jax.numpy": "np",
+    "math": "math",
+    "builtins": "",
+    "loopsat": "loopsat",
+    "numba": "loopsat",
+    "numpy.linalg": "np.linalg",
+}
 _FLOATS = (
     "exp", "exp2", "log", "log2", "log10", "log1p", "sqrt", "tanh", "sinh", "cosh", "sin", "cos", "tan",
 )  # fmt: skip
@@ -40,7 +49,7 @@ FILLED_LIKE = {"np.zeros_like": 0, "np.ones_like": 1, "np.empty_like": None, "np
 _PYTHON: dict[type, DType] = {int: DType.INT64, float: DType.FLOAT64, bool: DType.BOOL}
 SUMS = (
     "sum", "np.sum", "np.mean", "np.max", "np.min", "np.amax", "np.amin", "np.prod", "np.any", "np.all", "any", "all",
-    "np.dot", "np.matmul",
+    "np.dot", "np.matmul", "np.argmax", "np.argmin", "np.cumsum", "np.cumprod", "np.var", "np.std",
 )  # fmt: skip
 FOLDS = ("sum", "min", "max", "any", "all", "math.prod", "len")  # of comprehensions
 OTHERS = (
@@ -50,7 +59,7 @@ OTHERS = (
 )  # fmt: skip
 ITERABLES = ("enumerate", "zip", "reversed")
 NAMES = (
-    *FLOAT_UNARY, *ABSOLUTE, *BINARY, *COMPOSED, *MADE, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES,
+    *FLOAT_UNARY, *ABSOLUTE, *BINARY, *COMPOSED, *ARRANGED, *MADE, *FILLED, *FILLED_LIKE, *SUMS, *OTHERS, *ITERABLES,
 )  # fmt: skip
 
 
@@ -77,12 +86,12 @@ def qualified(value: object) -> str | None:
         return None
     if vars(builtins).get(name) is value:
         return name
-    for module, short in ((np, "np"), (math, "math")):
+    for module, short in ((np, "np"), (math, "math"), (np.linalg, "np.linalg")):
         if getattr(module, name, None) is value:
             return f"{short}.{name}"
     home = str(getattr(value, "__module__", ""))
     if home.partition(".")[0] == "jax":
-        return f"np.{name}"
+        return f"np.linalg.{name}" if "linalg" in home else f"np.{name}"
     return "loopsat.prange" if name == "prange" and home.startswith("numba") else None
 
 

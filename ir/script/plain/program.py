@@ -48,11 +48,18 @@ class CellType:
 
 @dataclass(slots=True)
 class Learned:
-    """The types of cells, which one translation finds out and the next one uses."""
+    """What one translation finds out and the next one uses: the types of cells, and which names of arrays stand for a
+    new array after each step of a loop.
+    """
 
     cells: dict[Key, CellType] = field(default_factory=lambda: dict[Key, CellType]())
+    carried: dict[Key, list[str]] = field(default_factory=lambda: dict[Key, list[str]]())
     passes: int = 0
     changed: bool = False
+
+    def carry(self, key: Key, name: str) -> None:
+        """What a name of an array stands for is copied from each step of a loop to the next."""
+        self.carried.setdefault(key, []).append(name)
 
     def assign(self, key: Key, value: Number, numbers: Numbers, node: ast.AST) -> CellType:
         """The type of a cell that also holds `value`."""

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import FunctionType
 
 from ir.dtypes import DType
 from ir.nodes import SKIP, Assert, Assume, Expr, For, If, Stmt, Store, Var, const, seq
 from ir.script.expressions import BINARY
-from ir.script.plain import library
-from ir.script.plain.arrays import Array, Elementwise, View
+from ir.script.plain import hints, library
+from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.calls import call
 from ir.script.plain.cells import cells_of, local_names
 from ir.script.plain.comprehensions import Comprehensions
@@ -21,24 +21,14 @@ from ir.script.plain.exits import structured
 from ir.script.plain.expressions import Evaluator
 from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, outer_name, shown
 from ir.script.plain.iterables import Items, Iterables
-from ir.script.plain.program import Again, Program
+from ir.script.plain.program import Again, Key, Program
 from ir.script.plain.promotion import Number, Numbers, Weak, interval_of
+from ir.script.plain.scans import scanned
 from ir.script.plain.stores import ArrayStores
 from ir.script.reading import definition_of
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
 
-_HINTS: dict[type[ast.stmt], str] = {
-    ast.Raise: "test arguments before the call, or write `assert`",
-    ast.Try: "test before the call instead",
-    ast.With: "leave it out of the function",
-    ast.FunctionDef: "define it outside of this function, and call it",
-    ast.Delete: "leave it out",
-    ast.Global: "make it a parameter and a result",
-    ast.Nonlocal: "make it a parameter and a result",
-    ast.Import: "import at the top of the file",
-    ast.ImportFrom: "import at the top of the file",
-}
 MAX_CALLS = 20  # helpers within helpers
 MAX_STATES = 8  # of what names of arrays stand for in a loop, each of which is written out
 
@@ -52,6 +42,7 @@ class Body:
     sizes: frozenset[Var]
     callers: tuple[FunctionType, ...] = ()
     level: int = 0  # the depth at which names may be given other arrays: of the function, or of the body of a loop
+    carriers: dict[tuple[Key, str], View] = field(default_factory=lambda: dict[tuple[Key, str], View]())
     read: Evaluator = field(init=False)
     arrays: ArrayStores = field(init=False)
     iterables: Iterables = field(init=False)
@@ -81,7 +72,8 @@ class Body:
         if isinstance(last.value, ast.Call):
             return call(self.read, last.value, True)
         if isinstance(last.value, ast.Tuple):
-            return tuple(self._settled("result", self.read.array_or(e), e) for e in last.value.elts)
+            found = self.read.items(last.value.elts, self.read.array_or)
+            return tuple(self._settled("result", value, last) for value in found)
         return self.read.array_or(last.value)
 
     def call(self, function: FunctionType, args: Sequence[Value], node: ast.Call, *, alone: bool) -> Value:
@@ -121,6 +113,10 @@ class Body:
     def reduce(self, name: str, array: Array, axis: int | None, node: ast.AST) -> Value:
         """A sum over an array."""
         return self.arrays.reduce(name, array, axis, node)
+
+    def scan(self, name: str, array: Array, axis: int | None, node: ast.Call) -> Value:
+        """A running total, or where the greatest element of an array is."""
+        return scanned(self.arrays, name, array, axis, node)
 
     def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> Array:
         """An array of numbers that are written out."""
@@ -212,7 +208,11 @@ class Body:
                 for part, item in zip(parts, items, strict=True):
                     self._assign(part, item, node)
             case ast.Subscript(value=owner, slice=index):
-                self._store(self._view(owner, index, target), value, target)
+                truths = self._truths(index)
+                if truths is None:
+                    self._store(self._view(owner, index, target), value, target)
+                else:
+                    self.arrays.store_where(truths, self._whole(owner, target), value, target)
             case _:
                 raise self.read.error("unsupported", f"`{shown(target)}` cannot be assigned", node)
 
@@ -226,11 +226,29 @@ class Body:
         names = [p.id if isinstance(p, ast.Name) else "item" for p in parts]
         return [self._settled(n, v, node) for n, v in zip(names, value, strict=True)]  # before any is assigned
 
+    def _truths(self, index: ast.expr) -> Array | None:
+        """The array of truths that an index is, if it is one."""
+        if not isinstance(index, (ast.Compare, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Name)):
+            return None
+        value = self.read.value(index)
+        if not isinstance(value, (View, Elementwise)) or not value.shape:
+            return None
+        return value if self.read.dtype_of(value, index) is DType.BOOL else None
+
+    def _whole(self, owner: ast.expr, node: ast.expr) -> View:
+        """An array that is stored to where another one says."""
+        array = self.read.value(owner)
+        if not isinstance(array, View):
+            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+        return array
+
     def _view(self, owner: ast.expr, index: ast.expr, node: ast.expr) -> View:
         array = self.read.value(owner)
         part = self.read.part(array, index, node) if isinstance(array, (View, Elementwise)) else None
         if not isinstance(part, View):
-            raise self.read.error("not-a-buffer", f"`{shown(owner)}` is not an array that can be stored to", node)
+            gathers = isinstance(array, View)
+            message = f"`{shown(node if gathers else owner)}` is not an array that can be stored to"
+            raise self.read.error("not-a-buffer", message, node, "loop over the places" if gathers else "")
         return part
 
     def _store(self, target: View, value: Value, node: ast.AST) -> None:
@@ -279,12 +297,14 @@ class Body:
                     self.program.emit(Assert(self._condition(cond), text, self.source.span(node)))
             case ast.Expr(value=ast.Call() as value):
                 self._call(value)
+            case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
+                self.read.value(value)
             case ast.While():
                 message = f"`while {shown(node.test)}:` is not supported: {why_not(node)}"
                 raise self.read.error("unsupported", message, node, HINT)
             case _:
                 first = ast.unparse(node).splitlines()[0]
-                hint = _HINTS.get(type(node), "")
+                hint = hints.STATEMENTS.get(type(node), "")
                 raise self.read.error("unsupported", f"`{first}` is not supported", node, hint)
 
     def _condition(self, cond: bool | Expr) -> Expr:
@@ -307,6 +327,13 @@ class Body:
 
     def _update(self, target: ast.expr, op: ast.operator, value: ast.expr, node: ast.stmt) -> None:
         """`target op= value`: in place for arrays, a new value for names of numbers."""
+        truths = self._truths(target.slice) if isinstance(target, ast.Subscript) else None
+        if isinstance(target, ast.Subscript) and truths is not None:
+            array = self._whole(target.value, target)
+            new = self.read.operate(op, array, self.read.number(value), node)
+            self._check_in_place(array, new, node)
+            self.arrays.store_where(truths, array, new, target)
+            return
         if isinstance(target, ast.Subscript):
             place = self._view(target.value, target.slice, target)
             old: Value = place if place.shape else self.read.element(place, (), target)
@@ -394,13 +421,14 @@ class Body:
         dtype = DType.INT64 if not dtype.is_signed else dtype
         name = _variable(node.target, items.variable)
         entry = self.frame.assigned
+        self._carry_in(node)
         with self.program.nested():
             begin, extent = numbers.convert(first, dtype, node.iter), numbers.convert(count, dtype, node.iter)
             head = self.program.loop(name, begin, extent, span)
             index = Weak(head.var, *items.reach)
             given, there = self._arrays(), [*self.frame.bindings.values()]
             body = self._step(node, lambda: items.item(index))
-            moved = self._states(node, lambda: items.item(index), given, there)
+            moved = self._states(node, lambda: items.item(index), given, there, body)
         if moved is not None:
             self._rotated(node, items, name, moved)
             return
@@ -422,6 +450,7 @@ class Body:
             self._open_cells(node.body)
             self._assign(node.target, item(), node.target)
             self._statements(node.body)
+            self._carry_on(node)
         self.level = level
         self.frame.bindings = {**outer, **{name: self.frame.bindings[name] for name in given}}
         return lines.stmt()
@@ -432,24 +461,81 @@ class Body:
         item: Callable[[], Value],
         given: Mapping[str, Binding],
         there: Sequence[Binding],
+        body: Stmt,
     ) -> _Cycle | None:
         """What names of arrays stand for after each step, until it is as it was; None where nothing changes.
 
         The body has been written once since names stood for `given`, all of which is among what was `there`.
+
+        Raises:
+            Again: a name stands for a new array, which the next translation carries from step to step.
         """
         if _alike(self._arrays(), given):
             return None
         states = [given]
         while (found := _place(states, now := {name: self.frame.bindings[name] for name in given})) is None:
             for name, array in now.items():
-                if not any(array is other for other in there) or len(states) == MAX_STATES:
-                    message = f"`{name}` stands for a new array after each step of the loop"
+                if any(array is other for other in there) and len(states) < MAX_STATES:
+                    continue
+                start = given[name]
+                if not isinstance(start, View) or start.buffer in buffers_written(body):
+                    message = (
+                        f"`{name}` stands for a new array after each step of the loop, and its elements change too"
+                    )
                     hint = f"store into the elements of one array, as in {name}[:] = ..., or swap two that are there"
                     raise self.read.error("rebinding", message, node, hint)
+                self.program.learned.carry(self._key_of(node), name)
+                raise Again
             states.append(now)
             self._step(node, item)  # to see what it makes of names
         self.frame.bindings.update(given)
         return _Cycle(found, len(states) - found)
+
+    def _key_of(self, node: ast.For) -> Key:
+        return self.frame.path, f"{node.lineno}:{node.col_offset}"
+
+    def _carry_in(self, node: ast.For) -> None:
+        """Arrays that take what names stand for from each step of a loop to the next, with what they stand for now."""
+        for name in self.program.learned.carried.get(self._key_of(node), ()):
+            now = self.frame.bindings[name]
+            assert isinstance(now, (View, Elementwise))
+            self.frame.bindings[name] = self.carriers[self._key_of(node), name] = self.arrays.kept(name, now, node)
+
+    def _carry_on(self, node: ast.For) -> None:
+        """What names stand for after a step, in the arrays of the next one.
+
+        Raises:
+            ParseError: a new array has another shape or dtype.
+            Again: another name stands for one of these arrays as it was before the step.
+        """
+        names = self.program.learned.carried.get(self._key_of(node), ())
+        carriers = {name: self.carriers[self._key_of(node), name] for name in names}
+        buffers = {view.buffer for view in carriers.values()}
+        for name, array in self._arrays().items():
+            if name not in carriers and isinstance(array, View) and array.buffer in buffers:
+                self.program.learned.carry(self._key_of(node), name)
+                raise Again
+        found: dict[str, Array] = {}
+        for name, view in carriers.items():
+            array = self.frame.bindings[name]
+            assert isinstance(array, (View, Elementwise))
+            self._check_alike(name, view, array, node)
+            moved = isinstance(array, View) and array is not view and array.buffer in buffers
+            found[name] = self.arrays.kept(name, array, node) if moved else array
+        for name, view in carriers.items():
+            if found[name] is not view:
+                self.arrays.store(view, found[name], node)
+            self.frame.bindings[name] = view
+
+    def _check_alike(self, name: str, one: View, other: Array, node: ast.For) -> None:
+        dtype = self.read.dtype_of(other, node)
+        alike = len(one.shape) == len(other.shape) and all(map(same, one.shape, other.shape))
+        if not alike or dtype is not one.buffer.dtype:
+            kinds = " and ".join(
+                f"{d} {shown_shape(s)}" for d, s in ((one.buffer.dtype, one.shape), (dtype, other.shape))
+            )
+            message = f"`{name}` stands for arrays of different kinds before and after a step of the loop: {kinds}"
+            raise self.read.error("rebinding", message, node, "give the two arrays two names")
 
     def _rotated(self, node: ast.For, items: Items, name: str, cycle: _Cycle) -> None:
         """A loop with as many steps written out as it takes for names to stand for the same arrays again."""
@@ -524,6 +610,11 @@ def _read(function: FunctionType) -> _Read:
         message = f"{node.name} takes stars or keyword-only parameters"
         raise source.error("unsupported", message, node, help="name each parameter")
     params = [a.arg for a in (*args.posonlyargs, *args.args)]
+    source = replace(source, contains=hints.CONTAINS)
+    for inner in ast.walk(node):  # before returns within them are looked at
+        if isinstance(inner, (ast.With, ast.Try, ast.Match)):
+            first = ast.unparse(inner).splitlines()[0]
+            raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
     whole = structured(node, source, lambda name: _outer(function, name) is library.bound)
     body = whole.body
     while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):

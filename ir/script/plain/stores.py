@@ -106,6 +106,25 @@ class ArrayStores:
 
         self.over(target.shape, element, node)
 
+    def store_where(self, truths: Array, target: View, value: Value, node: ast.AST) -> None:
+        """`target[truths] = value`, of a number, or of an array as large as the target that an update makes."""
+        read = self.read
+        self._check_shapes(target, truths, node)
+        if isinstance(value, (View, Elementwise)) and not all(map(same, value.shape, target.shape)):
+            hint = "write a loop with `if`"
+            raise read.error("unsupported", "what is stored where an array says must be a number", node, hint)
+        number = value if isinstance(value, (View, Elementwise)) else read.as_number(value, node)
+
+        def element(indices: Indices) -> Number:
+            new = read.element(number, indices, node) if isinstance(number, (View, Elementwise)) else number
+            new = read.numbers.convert(new, target.buffer.dtype, node)
+            return read.numbers.select(
+                read.element(truths, broadcast_index(truths.shape, indices), node),
+                new, read.element(target, indices, node), node,
+            )  # fmt: skip
+
+        self.store(target, Elementwise(target.shape, element), node)
+
     def _check_shapes(self, target: View, value: Array, node: ast.AST) -> None:
         shape = broadcast_shape([target.shape, value.shape], self.read.source, node)
         if len(shape) != len(target.shape) or not all(map(same, shape, target.shape)):
@@ -179,6 +198,10 @@ class ArrayStores:
             whole_sum = result
             result = Elementwise(shape, lambda i: numbers.binary("div", whole_sum.element(i), count, node))
         return result if shape else result.element(())
+
+    def total_dtype(self, dtype: DType) -> DType:
+        """The dtype in which NumPy adds up elements."""
+        return _sum_dtype("sum", dtype)
 
     def table(self, rows: tuple[Value, ...], dtype: DType | None, node: ast.AST) -> View:
         """An array of numbers, or of rows of the same length, that are written out."""

@@ -1,0 +1,64 @@
+"""What to write in place of Python that plain programs do not have. Texts only, for messages."""
+
+from __future__ import annotations
+
+import ast
+
+CONTAINS = (
+    "a plain function has loops, `if`, names of numbers, elements and parts of arrays, and functions of NumPy and "
+    "math; docs/jit.md lists them"
+)
+_MATCH = "write `if` and `elif`"
+STATEMENTS: dict[type[ast.stmt], str] = {
+    ast.Raise: "test arguments before the call, or write `assert`",
+    ast.Try: "test before the call instead",
+    ast.With: "leave it out of the function",
+    ast.Match: _MATCH,
+    ast.ClassDef: "define it outside of this function; arguments are arrays and numbers",
+    ast.FunctionDef: "define it outside of this function, and call it",
+    ast.Delete: "leave it out",
+    ast.Global: "make it a parameter and a result",
+    ast.Nonlocal: "make it a parameter and a result",
+    ast.Import: "import at the top of the file",
+    ast.ImportFrom: "import at the top of the file",
+}
+EXPRESSIONS: dict[type[ast.expr], str] = {
+    ast.ListComp: "make an array of it, as in np.array([...])",
+    ast.GeneratorExp: "give it to sum, min, max, any, all or math.prod, or write a loop",
+    ast.SetComp: "write a loop that stores into an array, as in out = np.empty(n)",
+    ast.DictComp: "write a loop that stores into an array, as in out = np.empty(n)",
+    ast.Lambda: "write it as a function with `def`",
+    ast.NamedExpr: "assign the name in a statement of its own",
+    ast.JoinedStr: "leave text out of the function",
+    ast.Dict: "store into an array, with a number for each key",
+    ast.Set: "store into an array of truths, with a number for each member",
+    ast.Yield: "store into an array, and return it",
+    ast.YieldFrom: "store into an array, and return it",
+    ast.Await: "leave it out of the function",
+    ast.Constant: "numbers are real here: keep real and imaginary parts apart",
+}
+APPENDING = "make the array first, as in out = np.empty(n), and store into out[k]"
+FUNCTIONS = {
+    "print": "leave it out, and print the results of the call",
+    "sorted": "sort before the call",
+    "sort": "sort before the call",
+    "argsort": "sort before the call",
+    "median": "sort before the call",
+    "list": "make an array of numbers, as in np.zeros(n)",
+    "dict": EXPRESSIONS[ast.Dict],
+    "set": EXPRESSIONS[ast.Set],
+    "isinstance": "write one function for each kind",
+    "ndindex": "write one loop for each dimension",
+    "nonzero": "write a loop with `if`",
+    "argwhere": "write a loop with `if`",
+    "einsum": "write its loops",
+    "reshape": "write np.reshape(A, shape)",
+    "rand": "draw before the call, and pass the numbers as an array",
+}
+
+
+def of_attribute(owner: str, name: str) -> str:
+    """What to do about an attribute of a module that has no meaning here."""
+    if "random" in owner:
+        return FUNCTIONS["rand"]
+    return FUNCTIONS.get(name, "")

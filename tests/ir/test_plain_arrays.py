@@ -1,0 +1,298 @@
+"""Functions of arrays, arrays as indices, and names of arrays that change in loops: as NumPy has them, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import loopsat
+from ir.errors import LoopsatError
+from plain_runs import assert_same, read, run
+from profiles import few
+
+M = np.arange(12.0).reshape(3, 4)
+K = np.array([[3, 1, 3], [0, 5, 5]], np.int32)
+V = np.array([3.0, 1.0, 2.0])
+I = np.array([0, 2, 1, 2])
+
+CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+
+
+def case(*args: Any) -> Callable[[Any], Any]:
+    def keep(function: Any) -> Any:
+        CASES.append((function, args))
+        return function
+
+    return keep
+
+
+@case(M)
+def shapes(m):
+    b = m.reshape(-1)
+    b[0] = 50.0  # a view
+    c = m.T.reshape(2, 6)
+    c[0, 0] = -3.0  # a copy
+    d = m.flatten()
+    d[1] = 9.0
+    return m, b, c, d, np.reshape(m, (2, -1)), m.reshape((2, 2, 3)), np.ravel(m[:, 1:])
+
+
+@case(M, V)
+def joined(m, v):
+    rows = np.concatenate([m[0], v, m[1]])
+    return (
+        rows,
+        np.concatenate((m, m[:1])),
+        np.concatenate((m, m[:, :2]), axis=1),
+        np.stack((v, 2 * v)),
+        np.stack([v, v], -1),
+    )
+
+
+@case(M, V)
+def products(m, v):
+    return (
+        np.outer(v, m[0]),
+        np.diag(m),
+        np.diag(v),
+        np.diag(m[:, :2]),
+        np.trace(m),
+        np.linalg.norm(m),
+        *divmod(m.size, 5),
+    )
+
+
+@case(M, K)
+def folds(m, k):
+    places = np.argmax(k), k.argmax(axis=1), np.argmin(k, axis=0), (m * -2).argmax()
+    totals = np.cumsum(k), np.cumsum(m, axis=0), m.cumsum(1), np.cumprod(k[0])
+    return *places, *totals, m.var(), np.std(m, axis=0), k.std(), np.var(k, axis=1), np.linalg.norm(k[0])
+
+
+@case(M)
+def masks(m):
+    m[m > 5] -= 2
+    m[:2][m[1:] > 6] = 9
+    b = m > 4
+    m[b & (m < 8)] = -1
+    m[~b] *= 2
+    m[m[::-1] > 3] = 7  # all truths are worked out first
+    return m
+
+
+@case(M, I)
+def gathers(m, i):
+    m[1] = m[2][i]
+    return m, m[i[:2]], m[i[:3], i[1:4]], m[-i[:3], 0], m[i[:3][:, None], i[None, :2]], m[np.array([2, 0])]
+
+
+@case(M, V)
+def one_after_the_other(m, v):
+    x = m[0]
+    a, b = v, v + 1
+    for i in range(3):
+        for _ in range(2):
+            x = 0.5 * x + m[i]
+        x = np.sqrt(x)
+        a, b = b, a + b
+    return x, a, b
+
+
+@case(V)
+def as_it_was(v):
+    old = v * 2
+    for _ in range(3):
+        old = v
+        v = v + 1
+    return v, old
+
+
+@case(V, 0)
+def no_step(v, n):
+    for _ in range(n):
+        v = v * 0.5
+    return v
+
+
+@case(np.diag(np.arange(1.0, 5.0)) + 1, np.array([1.0, -2.0, 0.5, 3.0]))
+def conjugate_gradients(A, b):
+    x = np.zeros(4)
+    r = b - A @ x
+    p = r
+    rs = r @ r
+    for _ in range(3):
+        Ap = A @ p
+        alpha = rs / (p @ Ap)
+        x = x + alpha * p
+        r = r - alpha * Ap
+        new = r @ r
+        p = r + (new / (rs + 1e-30)) * p
+        rs = new
+    return x
+
+
+@case(K)
+def members(k):
+    n = 0
+    for v in k[0]:
+        if v in (1, 5):
+            n += 1
+        if v not in (1, 2):
+            n += 10
+    return n, 3 in (1, 2), 3 not in (1, 2), float("inf"), max(float("-inf"), 1.0)
+
+
+@pytest.mark.parametrize(("function", "args"), CASES, ids=[f.__name__ for f, _ in CASES])
+def test_programs_compute_what_numpy_does(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+    wanted = function(*(a.copy() if isinstance(a, np.ndarray) else a for a in args))
+    assert_same(run(function, args), wanted)
+
+
+@few(10)
+@given(st.lists(st.integers(-2, 2), min_size=1, max_size=6), st.integers(0, 5))
+def test_the_first_extreme_element_is_found(numbers: list[int], axis: int) -> None:
+    matrix = np.array([numbers, numbers[::-1]], np.int32)
+
+    for name in ("argmax", "argmin"):
+        assert_same(run(PLACES[name], (matrix,)), PLACES[name](matrix))
+
+
+def first_greatest(m):
+    return m.argmax(axis=0), m.argmax(1), np.argmax(m)
+
+
+def first_least(m):
+    return m.argmin(axis=0), m.argmin(1), np.argmin(m)
+
+
+PLACES = {"argmax": first_greatest, "argmin": first_least}
+
+
+def test_strict_floats_find_what_is_no_number() -> None:
+    array = np.array([[1.0, np.nan, 3.0], [np.nan, 1.0, np.nan]], np.float32)
+    for function in PLACES.values():
+        for found, wanted in zip(loopsat.jit(function, floats="strict")(array), function(array), strict=True):
+            np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+REFUSED: list[tuple[str, str, Callable[..., Any], tuple[Any, ...]]] = []
+
+
+def refused(code: str, text: str, *args: Any) -> Callable[[Any], Any]:
+    def keep(function: Any) -> Any:
+        REFUSED.append((code, text, function, args))
+        return function
+
+    return keep
+
+
+@refused("shape", "has no shape", M)
+def too_large(m):
+    return m.reshape(5, 3)
+
+
+@refused("shape", "do not fit", M)
+def different_rows(m):
+    return np.concatenate((m[0], m[:, 0]), axis=0) + np.stack((m[0], m[:, 0]))
+
+
+@refused("unsupported", "np.where", M)
+def only_some(m):
+    return m[m > 2]
+
+
+@refused("unsupported", "must be a number", M)
+def some_of_another(m):
+    m[m > 2] = m * m[0, 0] + np.zeros((1, 3, 4))
+    return m
+
+
+@refused("not-a-buffer", "loop over the places", M, I)
+def scattered(m, i):
+    m[i] = 0.0
+    return m
+
+
+@refused("unsupported", "loop over its elements", M, I)
+def beside_a_slice(m, i):
+    return m[:, i]
+
+
+@refused("rebinding", "its elements change too", V)
+def changed_and_renamed(v):
+    for i in range(3):
+        v[0] = i
+        v = v + 1
+    return v
+
+
+@refused("rebinding", "int64 (3,) and float64 (3,)", np.arange(3))
+def another_dtype(v):
+    for _ in range(3):
+        v = v * 0.5
+    return v
+
+
+@refused("rebinding", "(2,)", V)
+def another_shape(v):
+    for _ in range(2):
+        v = v[1:] * 2
+    return v
+
+
+@refused("unsupported", "an array, with a number for each key", V)
+def keys(v):
+    d = {}
+    return d
+
+
+@refused("unsupported", "np.empty(n)", V)
+def appended(v):
+    out = []
+    for x in v:
+        out.append(x)
+    return v
+
+
+@refused("unsupported", "real and imaginary", V)
+def imaginary(v):
+    return v * 1j
+
+
+@refused("unsupported", "return it", V)
+def generator(v):
+    yield v[0]
+
+
+@refused("unsupported", "leave it out", V)
+def managed(v):
+    with np.errstate(all="ignore"):
+        return v + 1
+
+
+@refused("unsupported", "before the call", V)
+def drawn(v):
+    return v + np.random.rand()
+
+
+@refused("rank", "np.array", V)
+def item_of_a_list(v):
+    w = [0.5, 1.0, 0.5]
+    total = 0.0
+    for i in range(3):
+        total += w[i] * v[i]
+    return total
+
+
+@pytest.mark.parametrize(("code", "text", "function", "args"), REFUSED, ids=[f.__name__ for _, _, f, _ in REFUSED])
+def test_what_is_refused_says_what_to_write(code: str, text: str, function: Any, args: tuple[Any, ...]) -> None:
+    with pytest.raises(LoopsatError) as error:
+        read(function, args)
+    assert error.value.code == code
+    assert text in str(error.value) and "^" in str(error.value)
+    assert "help(ir.script)" not in str(error.value)
