@@ -6,7 +6,7 @@ import ast
 
 CONTAINS = (
     "a plain function has loops, `if`, names of numbers, elements and parts of arrays, and functions of NumPy and "
-    "math; docs/jit.md lists them"
+    "math; help(loopsat.jit) lists them"
 )
 _MATCH = "write `if` and `elif`"
 STATEMENTS: dict[type[ast.stmt], str] = {
