@@ -358,24 +358,27 @@ def at_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, For) or stmt.kind != "serial":
         return
     inner = {v.name for s in walk(stmt.body) for v in bound_var(s)}
-    for cond in _conditions(stmt.body):
+    for cond in _conditions(stmt, here):
         names = {v.name for v in free_vars(cond)}
         if stmt.var.name in names and inner.isdisjoint(names) and not has_loads(cond):
-            new = pb.within_budget(lambda c=cond: _split(stmt, c, here), None)
+            sides = (cond, Unary("not", cond))  # either may hold within an interval
+            ways = (pb.within_budget(partial(_split, stmt, side, here), None) for side in sides)
+            new = next((w for w in ways if w is not None), None)
             if new is not None:
                 yield new
                 return  # the parts propose what else changes in them
 
 
-def _conditions(stmt: Stmt) -> Iterator[Expr]:
-    """Conditions around work that is dear under a mask: sums being accumulated, and functions like exp.
+def _conditions(loop: For, here: Here) -> Iterator[Expr]:
+    """Conditions around work that is dear under a mask: sums being accumulated, functions like exp, and elements that
+    are not there where it does not hold, so that all are padded.
 
-    Elementwise work has its mask for free, as vector code goes.
+    Other elementwise work has its mask for free, as vector code goes.
     """
-    for inner in walk(stmt):
-        if isinstance(inner, If) and any(_is_dear(s) for s in walk(inner)):
+    for inner in walk(loop.body):
+        if isinstance(inner, If) and (any(_is_dear(s) for s in walk(inner)) or _reaches_out(loop, inner, here)):
             yield inner.cond
-        elif isinstance(inner, Store) and _is_dear(inner):
+        elif isinstance(inner, Store) and (_is_dear(inner) or _reaches_out(loop, inner, here)):
             yield from (e.cond for e in walk_expr(inner.value) if isinstance(e, Select))
 
 
@@ -384,6 +387,26 @@ def _is_dear(stmt: Stmt) -> bool:
         (isinstance(e, Load) and e.buffer == stmt.buffer) or (isinstance(e, (Unary, Binary)) and e.op in LIBRARY)
         for e in walk_expr(stmt.value)
     )
+
+
+def _reaches_out(loop: For, part: If | Store, here: Here) -> bool:
+    """Whether elements are read in a part of a loop that are not there in all of its iterations."""
+    anywhere = here.iteration(loop)
+    stores = [s for s in walk(part) if isinstance(s, Store)]
+    elements = [e for s in stores for e in walk_expr(s.value) if isinstance(e, Load)]
+    return anywhere is not None and any(_leaves(e, loop.var, anywhere) for e in elements)
+
+
+def _leaves(element: Load, var: Var, here: Here) -> bool:
+    """Whether an index that depends on a loop, and on none further in, may leave its dimension."""
+    known = {*here.scope}
+    for index, extent in zip(element.indices, element.buffer.shape, strict=True):
+        names = free_vars(index)
+        if var in names and names <= known and not has_loads(index):
+            least, most = Binary("ge", index, const(0, index.dtype)), Binary("lt", index, of_dtype(extent, index.dtype))
+            if not (here.truth(least) and here.truth(most)):
+                return True
+    return False
 
 
 def _split(loop: For, cond: Expr, here: Here) -> Stmt | None:

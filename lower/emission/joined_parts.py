@@ -30,10 +30,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a store to a part of an array stores, with its shape and dtype: code, or parts that are joined along
+    """What a store to a part of an array stores, with its shape and `dtype`: code, or parts that are joined along
     `axis`. If all of it is one `number`, that is said. `shape` is that of the array, if the part is one of a view."""
 
     spans: tuple[Span, ...]
+    dtype: JaxExpr
     code: JaxExpr | None
     number: JaxExpr | None = None
     shape: tuple[JaxExpr, ...] = ()
@@ -49,6 +50,9 @@ class Part:
         """The code of it."""
         if self.code is not None:
             return self.code
+        numbers = {p.number for p in self.parts}
+        if len(numbers) == 1 and None not in numbers:
+            return _full([s for s in self.spans if not s.point], self.parts[0].number, self.dtype)
         at = sum(not s.point for s in self.spans[: self.axis])
         inner, around = _padded(self.parts)
         code = inner[0].wide(self.axis, at) if len(inner) == 1 else _side_by_side(inner, self.axis, at)
@@ -68,13 +72,22 @@ class Part:
 
     def wide(self, axis: int, at: int) -> JaxExpr:
         """The code with a dimension for an axis, where it is a point of it."""
-        return subscript(self.written(), *[ALL] * at, NEW_AXIS) if self.spans[axis].point else self.written()
+        if not self.spans[axis].point:
+            return self.written()
+        if self.number is not None:
+            return _full([s for k, s in enumerate(self.spans) if k == axis or not s.point], self.number, self.dtype)
+        return subscript(self.written(), *[ALL] * at, NEW_AXIS)
+
+
+def _full(spans: Sequence[Span], number: JaxExpr | None, dtype: JaxExpr) -> JaxExpr:
+    assert number is not None
+    return call("jnp.full", tuple(Literal(s.stop - s.start) for s in spans), number, dtype)
 
 
 def padded(code: JaxExpr, pads: Sequence[tuple[int, int]], number: JaxExpr) -> JaxExpr:
     """An array with a number before and after its elements."""
     value = {} if number in (Literal(0), Literal(0.0), Literal(False)) else {"constant_values": number}
-    return call("jnp.pad", code, tuple(pads), **value)
+    return call("jnp.pad", code, tuple(pads), **value) if any(map(any, pads)) else code
 
 
 def _padded(parts: tuple[Part, ...]) -> tuple[tuple[Part, ...], JaxExpr | None]:
@@ -88,6 +101,8 @@ def _padded(parts: tuple[Part, ...]) -> tuple[tuple[Part, ...], JaxExpr | None]:
 
 def _side_by_side(parts: Sequence[Part], axis: int, at: int) -> JaxExpr:
     where: dict[str, Arg] = {"axis": at} if at else {}
+    if all(p.number is not None and all(s.point for s in p.spans) for p in parts):
+        return call("jnp.array", tuple(p.number for p in parts), parts[0].dtype)
     if all(p.spans[axis].point for p in parts):
         return call("jnp.stack", tuple(p.written() for p in parts), **where)
     return call("jnp.concatenate", tuple(p.wide(axis, at) for p in parts), **where)
@@ -179,4 +194,4 @@ def _along(parts: Sequence[Part], axis: int) -> list[Part]:
 def _one(group: Sequence[Part], axis: int) -> Part:
     spans = list(group[0].spans)
     spans[axis] = replace(spans[axis], stop=group[-1].spans[axis].stop, point=False)
-    return Part(tuple(spans), None, parts=tuple(group), axis=axis)
+    return Part(tuple(spans), group[0].dtype, None, parts=tuple(group), axis=axis)

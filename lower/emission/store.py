@@ -371,18 +371,19 @@ class StoreWriter(ValueWriter):
             if not stop.is_const:
                 return None
             spans.append(Span(g.start.const, stop.const, g.size.const, not g.axes))
-        if not place.axes or place.starts:
+        if place.starts:
             return None
         viewed = self.accessor.merged(self.name, place.view) != Name(self.name)
         shape = tuple(map(self.accessor.size, self.shape)) if viewed else ()
         new = typed(value, self.job.buffer.dtype)
+        dtype = dtype_code(self.job.buffer.dtype)
         if not value.axes and isinstance(value.code, Literal):
-            full = call("jnp.full", self._extents(place.axes), value.code, dtype_code(self.job.buffer.dtype))
-            return Part(tuple(spans), full, value.code, shape)
+            full = call("jnp.full", self._extents(place.axes), value.code, dtype)
+            return Part(tuple(spans), dtype, full, value.code, shape)
         code = self._laid_out(place, new, fill=False)
         if len(new.axes) < len(place.axes):
             code = call("jnp.broadcast_to", code, self._extents(place.axes))
-        return Part(tuple(spans), code, None, shape)
+        return Part(tuple(spans), dtype, code, None, shape)
 
     def _in_one_pass(self, place: Place, value: Value) -> bool:
         """Whether a store to almost all of an array in a loop goes through all of it, with a choice for each element.

@@ -120,6 +120,37 @@ def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), n: T.int32):
     assert count(found, For) in (2, 3)
 
 
+MEDIAN = "T.max(T.min(A[i - 1], A[i]), T.min(T.max(A[i - 1], A[i]), A[i + 1]))"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f"if i == 0 or i == 99: B[i] = A[i]\n        else: B[i] = {MEDIAN}",
+        f"if 0 < i and i < 99: B[i] = {MEDIAN}\n        else: B[i] = 0.0",
+        f"B[i] = T.if_then_else(i == 0 or i == 99, A[i], {MEDIAN})",
+    ],
+)
+def test_loops_are_split_where_elements_begin_to_be_there(body: str) -> None:
+    """Else all that is read is padded, and the padding is computed with."""
+    func = read(f"""
+def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i in T.serial(100):
+        {body}
+""")
+    found = optimize(func).best
+    assert count(found, If) == 0 and count(found, For) == 1 and "if_then_else" not in str(found)
+
+
+def test_a_mask_over_what_is_there_is_no_reason_to_split() -> None:
+    func = read("""
+def f(A: T.Buffer((100,), "float32"), B: T.Buffer((100,), "float32")):
+    for i in T.serial(100):
+        B[i] = T.if_then_else(i == 0 or i == 99, A[i], A[99 - i] * 2.0)
+""")
+    assert optimize(func).best == func
+
+
 def test_conditions_on_data_or_without_an_interval_stay() -> None:
     func = read("""
 def f(A: T.Buffer((100,), "float32"), B: T.Buffer((1,), "float32"), C: T.Buffer((100,), "int32")):

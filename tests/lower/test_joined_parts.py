@@ -34,6 +34,11 @@ JOINED = {
     "padded": ("for i, j in T.grid(5, 12):\n    B[i + 1, j] = A[i, j] * A[i, j]\nfor j in range(12):\n    B[0, j] = 0.0\n    B[6, j] = 0.0\n    B[7, j] = 0.0", "jnp.pad("),
     "padded by a number": ("for i, j in T.grid(8, 9):\n    B[i, j] = A[i, j] * A[i, j]\nfor i, j in T.grid(8, 3):\n    B[i, j + 9] = 7.0", "constant_values=7.0"),
     "one row for all": ("for i, j in T.grid(5, 12):\n    B[i, j] = C[j]\nfor i, j in T.grid(3, 12):\n    B[i + 5, j] = A[i, j]", "jnp.broadcast_to(C"),
+    "an element at each end": ("C[0] = A[0, 0]\nC[11] = A[7, 11] * 2.0\nfor j in range(10):\n    C[j + 1] = A[0, j] + A[0, j + 2]", "jnp.concatenate("),
+    "an element and numbers": ("C[0] = 1.5\nfor j in range(11):\n    C[j + 1] = 7.0", "constant_values=7.0"),
+    "elements alone": ("\n".join(f"C[{j}] = A[0, {11 - j}]" for j in range(12)), "jnp.stack("),
+    "numbers alone": ("\n".join(f"C[{j}] = {j % 5}.0" for j in range(12)), "jnp.array("),
+    "one number": ("\n".join(f"C[{j}] = 3.0" for j in range(12)), "jnp.full((12,), 3.0"),
     "of another dtype": ("for i, j in T.grid(8, 6):\n    N[i, j] = T.cast(A[i, j] * 3.0, 'int32')\n    N[i, j + 6] = j", "jnp.concatenate(("),
 }  # fmt: skip
 
