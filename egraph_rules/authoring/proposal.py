@@ -91,31 +91,44 @@ class Here:
         """What a statement reads, writes and establishes."""
         return self.contexts.effects.of(stmt)
 
+    def elsewhere(self, facts: int, permissions: int) -> Here:
+        """Another place of the same search."""
+        return replace(self, facts=facts, permissions=permissions)
+
     def under(self, cond: Expr, truth: bool) -> Here | None:
         """The place where `cond` was found true (or false); None if it never is."""
         facts = self.contexts.assume(self.facts, cond, truth)
-        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, self.permissions)
+        return None if facts == IMPOSSIBLE else self.elsewhere(facts, self.permissions)
+
+    def tells_apart(self, cond: Expr) -> bool:
+        """Whether a condition is known where it was found true, and where it was found false.
+
+        Where it is not, a rule that tells the cases apart would do so again in each, without end.
+        """
+        cases = [(self.contexts.assume(self.facts, cond, truth), truth) for truth in (True, False)]
+        return all(facts != IMPOSSIBLE and self.contexts.truth(facts, cond) is truth for facts, truth in cases)
 
     def at(self, domain: isl.Set) -> Here:
         """A place of which nothing is known but the values that variables can have."""
-        return Here(self.contexts, self.contexts.root(domain, Priority.FACTS), NO_PERMISSION)
+        facts = self.contexts.root(domain, Priority.FACTS)
+        return self.elsewhere(facts, NO_PERMISSION)
 
     def inside(self, stmt: For | Let) -> Here | None:
         """The place in the body of a loop or binding; None if it is never reached."""
         if isinstance(stmt, Let):
-            return Here(self.contexts, self.contexts.let(self.facts, stmt), self.permissions)
+            return self.elsewhere(self.contexts.let(self.facts, stmt), self.permissions)
         facts, permissions = self.contexts.loop(self.facts, self.permissions, stmt)
-        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, permissions)
+        return None if facts == IMPOSSIBLE else self.elsewhere(facts, permissions)
 
     def iteration(self, loop: For) -> Here | None:
         """The place in a loop's body as far as variables are concerned; None if it is never reached."""
         facts = self.contexts.iteration(self.facts, loop)
-        return None if facts == IMPOSSIBLE else Here(self.contexts, facts, NO_PERMISSION)
+        return None if facts == IMPOSSIBLE else self.elsewhere(facts, NO_PERMISSION)
 
     def between(self, first: Stmt, second: Stmt) -> tuple[Here, Here]:
         """The places of the two parts of a sequence of the program; `facts` of the second may be IMPOSSIBLE."""
         facts, permissions = self.contexts.sequence(self.facts, self.permissions, first, second)
-        return replace(self, permissions=permissions), replace(self, facts=facts)
+        return self.elsewhere(self.facts, permissions), self.elsewhere(facts, self.permissions)
 
     def within(self, stmt: Alloc) -> Here:
         """The place in the scope of a local buffer."""

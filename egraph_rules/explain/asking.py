@@ -55,6 +55,10 @@ class Asking(Here):
     def _note(self, kind: str, expr: Expr | None = None, buffer: Buffer | None = None) -> None:
         self.log.append(_Question(kind, expr, self.facts, buffer))
 
+    def elsewhere(self, facts: int, permissions: int) -> Here:
+        """Another place, whose questions are not kept: they are about names that are not known here."""
+        return Here(self.contexts, facts, permissions)
+
     @property
     def known(self) -> Contents:
         """Contents of buffers: the region that holds each known value."""

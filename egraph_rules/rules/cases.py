@@ -60,10 +60,7 @@ def _cases(cond: Expr, stmt: Stmt) -> Stmt:
 
 def _distinguishes(cond: Expr, here: Here) -> bool:
     """Whether a condition may be tested here, and is known in both arms: else the arms would be distinguished again."""
-    if not here.decided(cond) or here.truth(cond) is not None:
-        return False
-    arms = [(here.under(cond, truth), truth) for truth in (True, False)]
-    return all(arm is not None and arm.truth(cond) is truth for arm, truth in arms)
+    return here.decided(cond) and here.truth(cond) is None and here.tells_apart(cond)
 
 
 # Loop-invariant conditions --------------------------------------------------------------------------------------------

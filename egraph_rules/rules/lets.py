@@ -329,6 +329,8 @@ def _counts(stmt: Stmt) -> Counter[Expr]:
             return Counter()
         case If(cond=cond, then=yes, other=no):
             return _work(cond) + (_counts(yes) | _counts(no))
+        case Alloc(body=body):  # the extents of a buffer keep their own words, in each of its uses
+            return _counts(body)
         case _:
             total: Counter[Expr] = Counter()
             for expr in stmt_exprs(stmt):

@@ -108,15 +108,16 @@ class Accessor:
         found = self.borders(shape, indices)
         if found is None:
             return None
-        view, own, mode = found
-        pads = self._padding((Name(name), mode), own)
+        whole, own, mode = found
+        code, view, own = self.narrowed(Name(name), whole, own)
+        pads = self._padding((code, mode), own)
         marks: list[JaxExpr] = []
         for g, pad in zip(view, pads, strict=True):
             start, size = g.start + pad[0], g.size + pad[0] + pad[1]
             if g.axes and not self.is_static(start):
                 return None
             marks.append(self.mark(g, start, size))
-        return self._split(indexed(self._wide(name, Name(name), pads, mode, view), marks), view)
+        return self._split(indexed(self._wide(name, code, pads, mode, view), marks), view)
 
     def _shifted(self, name: str, view: Sequence[Group]) -> Value | None:
         """A slice that begins where data say, the same for all positions; what is beyond the buffer nobody reads.
@@ -167,18 +168,33 @@ class Accessor:
         """Take note of an access that is going to be written `times` times, so that its buffer is padded once."""
         found = self.borders(shape, indices)
         if found is not None:
-            self._note_width((Name(name), found[2]), found[1], times)
+            code, _, pads = self.narrowed(Name(name), found[0], found[1])
+            self._note_width((code, found[2]), pads, times)
             return
         leaving = self.leaving(shape, indices)
         if leaving is not None:
-            view, pads = leaving
-            self._note_width((self.merged(name, view), ZEROS), pads, times)
+            code, _, pads = self.narrowed(self.merged(name, leaving[0]), *leaving)
+            self._note_width((code, ZEROS), pads, times)
 
     def leaving(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> tuple[list[Group], Pads] | None:
         """An access as a view that leaves its buffer, and by how much; None where it is none or does not."""
         view = self.view(shape, indices)
         pads = None if view is None else self._overhangs(view)
         return None if view is None or pads is None or not _leaves(pads) else (view, pads)
+
+    def narrowed(self, code: JaxExpr, view: Sequence[Group], pads: Pads) -> tuple[JaxExpr, Sequence[Group], Pads]:
+        """A buffer without the dimensions of which a view has one position, known only as it runs: what is padded of a
+        history in each step is a row."""
+        points = [
+            not g.axes and not self.is_static(g.start) and not g.start.has_loads() and self.inside(g) for g in view
+        ]
+        marks = [self.size(g.start) if point else ALL for g, point in zip(view, points, strict=True)]
+        kept = [k for k, point in enumerate(points) if not point]
+        return (
+            (indexed(code, marks), [view[k] for k in kept], [pads[k] for k in kept])
+            if any(points)
+            else (code, view, pads)
+        )
 
     def separable(self, view: Sequence[Group], pads: Pads) -> bool:
         """Whether a view is part of its buffer with just these pads around it, at places known while tracing."""
@@ -285,7 +301,7 @@ class Accessor:
             pads.append(pad)
         return view, pads
 
-    def _slice(self, name: str, view: list[Group]) -> Value | None:
+    def _slice(self, name: str, view: Sequence[Group]) -> Value | None:
         code = self.merged(name, view)
         pads = self._overhangs(view)
         if pads is None or _leaves(pads):
@@ -296,6 +312,7 @@ class Accessor:
         if pads is None:
             return None
         if _leaves(pads):
+            code, view, pads = self.narrowed(code, view, pads)
             if code in self.alone:
                 return self._split(self._padded_part(code, view, pads), view)
             pads = self._padding((code, ZEROS), pads)
@@ -401,7 +418,7 @@ class Accessor:
         return ordered(_reversed(code, view), axes, self.order)
 
     def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
-        """Indexing with arrays; whole rows where only one index is no slice."""
+        """Indexing with arrays, and with slices where indices are."""
         rows = self._row_gather(name, shape, indices)
         if rows is not None:
             return rows
@@ -410,30 +427,34 @@ class Accessor:
         return Value(gathered(name, [aligned(v, axes).code for v in values]), axes)
 
     def _row_gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
-        marks: list[JaxExpr] = []
-        axes: list[Axis] = []
-        count = 0
-        for size, index in zip(shape, indices, strict=True):
-            form = self.bounds.linear(index)
-            parts = split_terms(form, self.order)
-            view = find_view([size], [index], self.order, self.bounds)
-            if view is None or parts is None:
-                value = self.translator.expr(index)
-                count += 1
-                marks.append(value.code)
-                axes += value.axes
-            elif len(view[0].axes) != 1 or view[0].flipped[0]:
-                return None
-            else:
-                g = view[0]
-                if overhang(g, self.bounds.at_least, self.bounds.at_most) != (0, 0) or not self.is_static(g.start):
-                    return None
-                marks.append(self.mark(g, g.start, size))
-                axes += g.axes
-        names = [a.var for a in axes]
-        if count != 1 or len(set(names)) != len(names) or len(marks) == 1:
+        """Slices where indices run through axes that no other index has; None if there are none."""
+        runs = [self._run(size, index) for size, index in zip(shape, indices, strict=True)]
+        along = {d: s.axes[0] for d, s in enumerate(runs) if s is not None}
+        values = {d: self.translator.expr(i) for d, i in enumerate(indices) if d not in along}
+        shared = union(self.order, *(v.axes for v in values.values()))
+        names = [a.var for a in (*along.values(), *shared)]
+        if not along or not values or len(set(names)) < len(names):
             return None
+        marks = [
+            self.mark(s, s.start, size) if s is not None else aligned(values[d], shared).code
+            for d, (s, size) in enumerate(zip(runs, shape, strict=True))
+        ]
+        first, last = min(values), max(values)
+        apart = last - first >= len(values)  # with a slice in between: their axes come first then
+        before = [d for d in along if d < first and not apart]
+        after = [d for d in along if d not in before]
+        axes = (*(along[d] for d in before), *shared, *(along[d] for d in after))
         return ordered(gathered(name, marks), axes, self.order)
+
+    def _run(self, size: Linear, index: Expr) -> Group | None:
+        """The part of a dimension that an index runs through along one axis, without any beyond its ends."""
+        if split_terms(self.bounds.linear(index), self.order) is None:
+            return None
+        view = find_view([size], [index], self.order, self.bounds)
+        if view is None or len(view[0].axes) != 1 or view[0].flipped[0]:
+            return None
+        inside = overhang(view[0], self.bounds.at_least, self.bounds.at_most) == (0, 0)
+        return view[0] if inside and self.is_static(view[0].start) else None
 
     def scatter_index(
         self, shape: Sequence[Linear], indices: Sequence[Expr], mask: Value | None

@@ -216,11 +216,23 @@ def restrict(axis: Axis, c: int, rest: Linear) -> Axis | None:
 
 
 def split_quotients(job: Job, bounds: Bounds) -> Job:
-    """Split an axis where an index that is no view divides it: `A[i // 2]` becomes an outer and an inner axis."""
+    """Split axes where indices that are no views divide them: `A[i // 2]` becomes an outer and an inner axis.
+
+    What is a view stays one, also where an index reads data: of `A[page[i // 16], i % 16]` rows are left to gather.
+    """
+    better: Job | None = job
+    while better is not None:
+        job, better = better, next(_better_splits(better, bounds), None)
+    return job
+
+
+def _better_splits(job: Job, bounds: Bounds) -> Iterator[Job]:
+    """The job with one axis split, where no access is more awkward for it and one is less."""
+    before = _awkward(job, bounds)
     for axis in job.axes:
         if not (axis.low.is_const and axis.extent.is_const):
             continue
-        for c in sorted(_divisors(job, axis, bounds.with_axes(job.axes))):
+        for c in sorted(_divisors(job, axis, bounds.with_axes(job.axes)), reverse=True):
             if axis.low.const % c or axis.extent.const % c:
                 continue
             outer = Axis(_derived(axis.var, "o"), number(axis.low.const // c), number(axis.extent.const // c))
@@ -228,31 +240,53 @@ def split_quotients(job: Job, bounds: Bounds) -> Job:
             joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
             axes = job.with_axis(axis, outer, inner).axes
             candidate = _canonical(replace(job.substitute(axis.var, joined), axes=axes), bounds.with_axes(axes))
-            if all_views(candidate, bounds.with_axes(axes)):
-                return candidate
-    return job
+            after = _awkward(candidate, bounds)
+            if all(b <= a for a, b in zip(before, after, strict=True)) and after != before:
+                yield candidate
+
+
+def _awkward(job: Job, bounds: Bounds) -> list[int]:
+    """Of each access, 0 if it is a view, or how many quotients its indices are made of, and one."""
+    inside = bounds.with_axes(job.axes)
+    return [
+        0 if is_view(buffer, indices, job.axes, inside) else 1 + len(_quotients(indices, job, inside))
+        for buffer, indices in accesses(job)
+    ]
+
+
+def _quotients(indices: Iterable[Expr], job: Job, bounds: Bounds) -> list[Binary]:
+    """Quotients of axes by numbers, which indices are sums of."""
+    own = {a.var for a in job.axes}
+    atoms = [a for index in indices for a in bounds.linear(index).terms]
+    return [a for a in atoms if isinstance(a, Binary) and a.op == "floordiv" and _by_number(a) and free_vars(a) & own]
+
+
+def _by_number(quotient: Binary) -> bool:
+    return isinstance(quotient.rhs, Const) and quotient.rhs.value > 0
 
 
 def _canonical(job: Job, bounds: Bounds) -> Job:
-    """The job with the place of its store in linear form, so that axes it does not depend on are gone from it."""
-    return replace(job, indices=tuple(to_expr(bounds.linear(i), i) for i in job.indices))
+    """The job with the place of its store in linear form, so that axes it does not depend on are gone from it, and
+    without the quotients and rests that are none.
+    """
+
+    def plain(expr: Expr) -> Expr:
+        if not (isinstance(expr, Binary) and expr.op in ("floordiv", "floormod") and _by_number(expr)):
+            return expr
+        form = bounds.linear(expr)
+        return to_expr(form, expr) if all(isinstance(a, Var) for a in form.terms) else expr
+
+    indices = tuple(to_expr(bounds.linear(i), i) for i in job.indices)
+    guards = tuple(map_expr(g, plain) for g in job.guards)
+    return replace(job, indices=indices, guards=guards, value=map_expr(job.value, plain))
 
 
 def _divisors(job: Job, axis: Axis, bounds: Bounds) -> set[int]:
     found: set[int] = set()
     for buffer, indices in accesses(job):
-        if is_view(buffer, indices, job.axes, bounds):
-            continue
-        for index in indices:
-            for a in bounds.linear(index).terms:
-                if (
-                    isinstance(a, Binary)
-                    and a.op == "floordiv"
-                    and isinstance(a.rhs, Const)
-                    and a.rhs.value > 0
-                    and axis.var in free_vars(a)
-                ):
-                    found.add(int(a.rhs.value))
+        if not is_view(buffer, indices, job.axes, bounds):
+            quotients = [q for q in _quotients(indices, job, bounds) if axis.var in free_vars(q)]
+            found |= {int(q.rhs.value) for q in quotients if isinstance(q.rhs, Const)}
     return found
 
 

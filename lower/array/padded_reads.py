@@ -84,8 +84,7 @@ def padded_reads(
             leaving = accessor.leaving(shape, load.indices)
             if leaving is None or accessor.borders(shape, load.indices) is not None:
                 continue
-            view, pads = leaving
-            code = accessor.merged(name(load.buffer), view)
+            code, view, pads = accessor.narrowed(accessor.merged(name(load.buffer), leaving[0]), *leaving)
             elements = prod(float(g.size.const if g.size.is_const else DEFAULT_SIZE) for g in view)
             one = found.setdefault(code, PaddedBuffer(load.buffer, elements))
             along = [(g.step, max(pad)) for g, pad in zip(view, pads, strict=True) if innermost in g.axes]

@@ -365,7 +365,8 @@ class StoreWriter(ValueWriter):
         """What a store to a part of a buffer stores, where its extents are numbers; None where they are not."""
         spans: list[Span] = []
         for g in place.view:
-            if g.dims > 1 or len(g.axes) > 1 or g.step != 1 or not (g.size.is_const and g.start.is_const):
+            dense = all(a.extent.equals(b) for a, b in zip(g.axes[1:], g.blocks, strict=True)) if g.axes else True
+            if g.dims > 1 or not dense or g.step != 1 or not (g.size.is_const and g.start.is_const):
                 return None
             stop = g.start + (g.span if g.axes else 1)
             if not stop.is_const:
@@ -378,10 +379,10 @@ class StoreWriter(ValueWriter):
         new = typed(value, self.job.buffer.dtype)
         dtype = dtype_code(self.job.buffer.dtype)
         if not value.axes and isinstance(value.code, Literal):
-            full = call("jnp.full", self._extents(place.axes), value.code, dtype)
+            full = call("jnp.full", tuple(map(self.accessor.size, _counts(place))), value.code, dtype)
             return Part(tuple(spans), dtype, full, value.code, shape)
         code = self._laid_out(place, new, fill=False)
-        if len(new.axes) < len(place.axes):
+        if len(new.axes) < len(place.axes) and not place.grouped:
             code = call("jnp.broadcast_to", code, self._extents(place.axes))
         return Part(tuple(spans), dtype, code, None, shape)
 
@@ -464,7 +465,7 @@ class StoreWriter(ValueWriter):
         if place.reversed:
             code = call("jnp.flip", code, place.reversed)
         if place.grouped or (fill and any(g.dims > 1 for g in place.view)):
-            sizes = [s for g in place.view for s in ([_count(g)] if g.axes else [])] if not fill else self.shape
+            sizes = self.shape if fill else _counts(place)
             code = method(code, "reshape", *map(self.accessor.size, sizes))
         return code
 
@@ -543,6 +544,11 @@ def _row_or_all(g: Group) -> bool:
     """Whether all of a dimension is taken by one axis, or one position of it."""
     whole = len(g.axes) == 1 and g.step == 1 and g.start.equals(0) and g.span.equals(g.size)
     return g.dims == 1 and (whole or not g.axes) and not any(g.flipped)
+
+
+def _counts(place: Place) -> list[Linear]:
+    """The shape of what is stored at a place: of each dimension how many positions are, unless it is at one."""
+    return [_count(g) for g in place.view if g.axes]
 
 
 def _count(g: Group) -> Linear:

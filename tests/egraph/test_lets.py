@@ -458,3 +458,17 @@ def test_random_index_arithmetic_keeps_its_meaning(step: transforms.Step, func: 
 def test_without_freedoms_nothing_rounds_otherwise(func: PrimFunc) -> None:
     new = transforms.hoist_index_terms(floats=[])(func)
     assert_refines(func, new, np.random.default_rng(0), runs=2, exact=True)
+
+
+def test_extents_of_local_buffers_keep_their_own_words():
+    func = read("""
+def func(A: T.Buffer((4,), "float32"), n: T.int32):
+    S = T.alloc_buffer((n % 3,), "float32")
+    for i in range(3):
+        if i < n % 3:
+            S[i] = 1.0
+        if i < n % 3:
+            A[0] = A[0] + S[i]
+""")
+    found = to_script(applied(func, transforms.common_subexpressions())).splitlines()
+    assert [line.strip() for line in found[2:4]] == ['S = T.alloc_buffer((n % 3,), "float32")', "index = n % 3"]

@@ -314,6 +314,28 @@ def trip_counts(w: Writer) -> Stmt:
     return w.loop(Scope(), body)
 
 
+def sizes(w: Writer) -> Stmt:
+    """Loops over a size, which compute with it what cannot overflow where they do not run."""
+    size, steps, target = w.n, w.var("i"), w.written()
+    work = size * size + w.source.pick(steps, number(1))
+    value = work if w.dtype is DType.INT32 else Cast(w.dtype, work)
+    element = Load(target, tuple(number(0) for _ in w.shape))
+    store = Store(target, element.indices, w.source.pick(value, element + value, element * value))
+    loop = For(steps, number(0), size, w.source.pick(store, store, If(steps < size, store, SKIP)))
+    return seq(Assume(size >= w.source.pick(0, 0, 0, 1)), loop) if w.source.flag() else loop
+
+
+def local_of_a_size(w: Writer) -> Stmt:
+    """A local buffer that may have no elements, written and read under a guard."""
+    size, steps, target = w.n % 3, w.var("i"), w.written()
+    local = Buffer("S", (size,), w.dtype)
+    inside = steps < w.source.pick(size, size, w.n % 3 - 1)
+    element = Load(target, tuple(number(0) for _ in w.shape))
+    write = If(inside, Store(local, (steps,), w.constant()), SKIP)
+    read = If(inside, Store(target, element.indices, element + Load(local, (steps,))), SKIP)
+    return Alloc(local, For(steps, number(0), number(w.source.pick(2, 3)), seq(write, read)))
+
+
 def ordered(w: Writer) -> Stmt:
     """Loops whose iterations write what others read or write."""
 
@@ -556,8 +578,8 @@ def calling(w: Writer) -> Stmt:
 
 IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
-    stores_in_a_row, trip_counts, ordered, overhanging, selections, same_branches, nothing, local_stage,
-    index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling,
+    stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
+    local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling,
 )  # fmt: skip
 
 
