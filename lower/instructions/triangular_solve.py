@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from ir.analysis.dependence import Loop, Statement, may_meet
 from ir.dtypes import DType
-from ir.nodes import Binary, Expr, Load, Unary, Var
+from ir.nodes import Binary, Buffer, Expr, Load, Unary, Var
 from ir.presburger import sets as presburger
 from ir.traverse import free_vars, loads, substitute_expr
 from lower.analysis.freedoms import ORDER, Form
@@ -22,6 +22,7 @@ from lower.array.views import Axis
 from lower.nest.nodes import ArrayStatement, SequentialLoop, Solve
 from lower.program.build import Arg, call, method, subscript
 from lower.program.nodes import Attribute, JaxExpr
+from lower.storage.array_expansion import depends_on
 
 SYSTEMS = Form(
     "instructions.triangular_solve",
@@ -33,15 +34,20 @@ SYSTEMS = Form(
 _DTYPES = (DType.FLOAT32, DType.FLOAT64)
 
 
-def solve(node: SequentialLoop) -> ArrayStatement | None:
-    """One statement for a loop over steps that solves a triangular system; None if it does not."""
+def solve(node: SequentialLoop, depth: Mapping[Buffer, int]) -> ArrayStatement | None:
+    """One statement for a loop over steps that solves a triangular system; None if it does not.
+
+    `depth` is that of `Program`: a matrix of which there is a copy for each right-hand side is no matrix.
+    """
     if len(node.body) > 2 or not all(isinstance(n, ArrayStatement) and n.scan is None for n in node.body):
         return None
     update, *scale = (n for n in node.body if isinstance(n, ArrayStatement))
-    return presburger.within_budget(lambda: _solve(node.loop, update, scale[0] if scale else None), None)
+    return presburger.within_budget(lambda: _solve(node.loop, update, scale[0] if scale else None, depth), None)
 
 
-def _solve(loop: Loop, update: ArrayStatement, scale: ArrayStatement | None) -> ArrayStatement | None:
+def _solve(
+    loop: Loop, update: ArrayStatement, scale: ArrayStatement | None, depth: Mapping[Buffer, int]
+) -> ArrayStatement | None:
     s = update.statement
     t, place = loop.var, s.store.indices
     product = _subtracted(s)
@@ -51,11 +57,11 @@ def _solve(loop: Loop, update: ArrayStatement, scale: ArrayStatement | None) -> 
         if other.buffer != s.buffer or len(other.indices) != len(place):
             continue
         k = _index_of(place, other, t, update.axes)
-        names = {v for i in matrix.indices for v in free_vars(i)}
+        names = depends_on(matrix, s.loops, depth)
         if k is None or names & _vars(update.axes, k) or not names >= {t, k[0].var}:
             continue  # no matrix: more axes, or the same in all rows or columns
         rest = tuple(a for a in update.axes if a is not k[0])
-        outer = tuple(g for g in s.guards if not free_vars(g) & {t, k[0].var})
+        outer = tuple(g for g in s.guards if not depends_on(g, s.loops, depth) & {t, k[0].var})
         if any(load.buffer == s.buffer for g in outer for load in loads(g)):
             return None
         whole = replace(s, loops=(*(o for o in s.loops if o not in update.axes), *rest), guards=outer)

@@ -280,8 +280,9 @@ class Forms(ABC):
     ) -> tuple[Node, ...] | None:
         """The cheapest order of the loops of a group, which has arrays in place of locals."""
         names = self._taken(group, level)
+        own = self.program.depth
         return rescheduled(
-            group, level, pending, self.boxes, names, self.target, self.policy, self.new, blocks=blocks
+            group, level, pending, self.boxes, names, self.target, self.policy, self.new, own, blocks=blocks
         )  # fmt: skip
 
     def _factored(

@@ -16,7 +16,7 @@ from itertools import product
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Relation, Statement, relations
 from ir.naming import lengthened
-from ir.nodes import Binary, Var, const
+from ir.nodes import Binary, Buffer, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import substitute_expr
 from lower.analysis.components import components
@@ -64,16 +64,17 @@ def rescheduled(
     target: Target,
     policy: Policy,
     new: Fresh,
+    depth: Mapping[Buffer, int],
     blocks: bool = True,
 ) -> tuple[Node, ...] | None:
     """The cheapest order found for statements that share the outer `level` loops; None if isl gives up.
 
     Steps run in `blocks` only if they may. Outer loops that are `pending` become axes. Bounds of new loops are added to
-    `boxes`; `taken` are names that new loops may not have.
+    `boxes`; `taken` are names that new loops may not have. `depth` is that of `Program`.
     """
     if any(loop not in boxes for s in statements for loop in s.loops[level:]):
         return None
-    builder = _Builder(boxes, taken, pending, target, policy, new, blocks and policy.takes(BLOCKING))
+    builder = _Builder(boxes, taken, pending, target, policy, new, depth, blocks and policy.takes(BLOCKING))
 
     def question() -> tuple[Node, ...] | None:
         order = relations(statements, level)
@@ -121,6 +122,7 @@ class _Builder:
         target: Target,
         policy: Policy,
         new: Fresh,
+        depth: Mapping[Buffer, int],
         blocking: bool,
     ) -> None:
         self.boxes = boxes
@@ -129,6 +131,7 @@ class _Builder:
         self.target = target
         self.policy = policy
         self.new = new
+        self.depth = depth
         self.blocking = blocking
         self.necessary: dict[Statement, Statement] = {}
 
@@ -250,7 +253,7 @@ class _Builder:
         if body is None:
             return None
         node = SequentialLoop(loop, body, "its steps depend on each other")
-        solution = solve(node)
+        solution = solve(node, self.depth)
         if solution is not None and self.policy.may(SYSTEMS, solution.statement.buffer.dtype):
             return (solution,)
         return self._at_once(node)
