@@ -26,6 +26,7 @@ from ir.nodes import (
     If,
     Let,
     Load,
+    LoopKind,
     PrimFunc,
     Select,
     Stmt,
@@ -65,7 +66,7 @@ class Prices:
                 return self.branch(trips, self.expr(cond), a + b, masked=x or y), x or y
             case For(body=body) as loop:
                 cost, masked = self._statement(body, (*trips, Trip.of(loop)))
-                return (t.loop + cost if cost else 0.0), masked
+                return self.loop(loop.kind, cost), masked
             case Let(value=value, body=body):
                 cost, masked = self._statement(body, trips)
                 return (self.binding(trips, self.expr(value)) + cost if cost else 0.0), masked
@@ -77,6 +78,10 @@ class Prices:
             case _:
                 parts = [self._statement(s, trips) for s in stmt_children(stmt)]
                 return sum(c for c, _ in parts), any(m for _, m in parts)
+
+    def loop(self, kind: LoopKind, body: float) -> float:
+        """Cost of a loop: none for itself if it is written out, which a price as a whole has to confirm."""
+        return self.target.loop + body if body and kind != "unroll" else body
 
     def instance(self, trips: Trips, instruction: PrimFunc) -> float:
         """Cost of computing an instruction: what the target or its author says, or that of its body."""

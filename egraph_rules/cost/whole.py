@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ir.nodes import PrimFunc, Stmt, Store
-from ir.traverse import walk
+from ir.nodes import For, PrimFunc, Stmt, Store
+from ir.traverse import map_stmt, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
@@ -36,6 +36,8 @@ def ranked(
     Of the programs found, those count that cost no more than the one given, and of large ones only the first few.
     """
     cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
+    if cheaper:
+        cheaper[1:1] = _in_steps(cheaper[0], [given, *cheaper])
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
@@ -52,6 +54,19 @@ def ranked(
     first = next(price for price, _, n in priced if n == 0)
     why = f"{what} is cheaper as a whole: {priced[0][0]:,.0f}, where the cheapest of the search costs {first:,.0f}"
     return Ranking([*order, *rest], prices, why)
+
+
+def _in_steps(best: Priced, others: list[Priced]) -> list[Priced]:
+    """A program with loops that run in steps in place of those that the search has written out, if no other one is."""
+    given = others[0][1]
+    if any(isinstance(s, For) and s.kind == "unroll" for s in walk(given)):
+        return []  # some of them are as the author wants them
+    body = map_stmt(best[1], on_stmt=_as_steps)
+    return [(best[0], body)] if all(body != other for _, other in others) else []
+
+
+def _as_steps(stmt: Stmt) -> Stmt:
+    return replace(stmt, kind="serial") if isinstance(stmt, For) and stmt.kind == "unroll" else stmt
 
 
 def _unlike(programs: list[Priced]) -> list[Priced]:

@@ -5,6 +5,7 @@ Grouping and splitting keep the order of iterations; merging is proposed only wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -13,7 +14,7 @@ from itertools import pairwise
 import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, rewrite
-from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from egraph_rules.rules.affine import affine_form
 from ir.analysis.legality import carried
@@ -21,13 +22,17 @@ from ir.dtypes import DType
 from ir.fold import fold
 from ir.nodes import (
     SKIP,
+    Alloc,
     Binary,
+    Buffer,
     Const,
     Expr,
     For,
     If,
+    Let,
     Load,
     Select,
+    Seq,
     Stmt,
     Store,
     Unary,
@@ -41,6 +46,7 @@ from ir.presburger import sets as pb
 from ir.program.calls import of_dtype
 from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
+from ir.transform.unroll import copies, iterations
 from ir.traverse import (
     all_exprs,
     bound_var,
@@ -57,6 +63,7 @@ from ir.traverse import (
 )
 
 _MAX_PERIOD = 4  # a longer one makes long programs
+_MAX_STEPS, _MAX_COPIES = 16, 48  # of a loop that is written out, and of stores in all of its steps
 _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
 
 # Iterations grouped by a layout ---------------------------------------------------------------------------------------
@@ -345,6 +352,45 @@ def _counts_within(dtype: DType, extent: Expr, here: Here) -> bool:
     return count is not None and here.domain.is_subset(count.ge_set(pb.number(dtype.min)))
 
 
+# Loops written out ----------------------------------------------------------------------------------------------------
+
+
+@rewrite(
+    law="for i in n: s  =  for i in T.unroll(n): s   where n is a small number, and steps depend on each other",
+    because="the same iterations run in the same order",
+    family="loops",
+)
+def unrolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Write out a loop of a few steps that must run in turn, and the loops in it: what the steps hand on to each other
+    need not be stored, and small locals become single values.
+
+    Sums and the like are left: they have better forms.
+    """
+    if not isinstance(stmt, For) or stmt.kind != "serial" or not 1 < (iterations(stmt) or 0) <= _MAX_STEPS:
+        return
+    every = all(isinstance(s, (For, Store, Seq, If, Let, Alloc)) for s in walk(stmt))
+    if not every or copies(stmt, _MAX_COPIES) is None:
+        return
+    if pb.within_budget(lambda: _in_turn(stmt, here.domain), False):
+        yield map_stmt(stmt, on_stmt=lambda s: replace(s, kind="unroll") if isinstance(s, For) else s)
+
+
+def _in_turn(loop: For, domain: isl.Set) -> bool:
+    """Whether an iteration needs what another one stores, besides for sums and the like."""
+    stores = [s for s in walk(loop.body) if isinstance(s, Store)]
+    read = Counter((e.buffer, e.indices) for e in all_exprs(loop.body) if isinstance(e, Load))
+    other = {s.buffer for s in stores if not accumulates(s)}
+    other |= {buffer for buffer, indices in read if read[buffer, indices] != _updates(stores, buffer, indices)}
+    sums = [s for s in stores if s.buffer not in other]
+    rest = map_stmt(loop.body, on_stmt=lambda s: SKIP if s in sums else s)
+    return carried(replace(loop, body=rest), domain) is not None
+
+
+def _updates(stores: Sequence[Store], buffer: Buffer, indices: tuple[Expr, ...]) -> int:
+    """How many stores are to one element."""
+    return sum(s.buffer == buffer and s.indices == indices for s in stores)
+
+
 # Loops split where a condition changes --------------------------------------------------------------------------------
 
 
@@ -448,4 +494,4 @@ def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | Non
     return readback.coordinate(line, 0, upper=False), readback.coordinate(line, 0, upper=True)
 
 
-SPLITTING_RULES = (by_layout, by_period, coalesced, at_condition)
+SPLITTING_RULES = (by_layout, by_period, coalesced, unrolled, at_condition)

@@ -298,8 +298,9 @@ class Extractor:
             case "For":
                 (_, start), (_, extent) = self._best[rest[1]], self._best[rest[2]]
                 payload = (f, rest[0], start, extent)
+                loop = cast(For, self.numbering.stmts[cast(int, rest[0])])
                 return [
-                    Choice("for", t.loop + b.cost if b.cost else 0.0, b.accumulates, payload, (b,), at)
+                    Choice("for", self.prices.loop(loop.kind, b.cost), b.accumulates, payload, (b,), at)
                     for b in self.choices(rest[3])
                 ]
             case "Let":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from math import prod
 
 from lower.program.build import ALL, NEW_AXIS, Arg, assign, call, method, subscript
@@ -120,30 +120,36 @@ class _Stored:
 def joined(stmts: Sequence[JaxStmt], parts: Mapping[JaxStmt, Part]) -> list[JaxStmt]:
     """Statements of which those that store the parts of an array, if nothing reads it in between, are one.
 
-    `parts` are those that statements store.
+    `parts` are those that statements store; one may be all of an array, of which others then leave a rest.
     """
     found = list(stmts)
     runs: dict[str, list[_Stored]] = {}  # for each array the last stores to it that nothing has looked at yet
     gone: set[int] = set()
+
+    def make(name: str, run: Sequence[_Stored], whole: Part | None) -> bool:
+        if whole is not None:
+            code, shape = whole.written(), run[-1].part.shape
+            found[run[-1].at] = assign(name, method(code, "reshape", *shape) if shape else code)
+            gone.update(s.at for s in run[:-1])
+        return whole is not None
+
     for k, stmt in enumerate(stmts):
         name, stored = _stored(k, stmt, parts)
         bound, read = names_bound(stmt), names_read(stmt) if stored is None else stored.reads
         for other, run in list(runs.items()):
             if other in read or (other in bound and other != name):
+                make(other, run, _over([s.part for s in run]))
                 del runs[other]
             else:
                 runs[other] = _as_they_were(run, bound)
         if stored is None:
             continue
-        run = runs[name] = [*runs.get(name, ())[1 - MOST :], stored]
-        for first in range(len(run) - 1):
-            whole = _joined([s.part for s in run[first:]])
-            if whole is not None:
-                code, shape = whole.written(), stored.part.shape
-                found[k] = assign(name, method(code, "reshape", *shape) if shape else code)
-                gone.update(s.at for s in run[first:-1])
-                del runs[name]
-                break
+        before = () if stored.part.is_whole else runs.get(name, ())[-MOST:]
+        run = runs[name] = [*before, stored]
+        if any(make(name, run[first:], _joined([s.part for s in run[first:]])) for first in range(len(run) - 1)):
+            del runs[name]
+    for name, run in runs.items():
+        make(name, run, _over([s.part for s in run]))
     return [stmt for k, stmt in enumerate(found) if k not in gone]
 
 
@@ -176,6 +182,33 @@ def _joined(parts: Sequence[Part]) -> Part | None:
             return None
         found = fewer
     return found[0] if found[0].is_whole else None
+
+
+def _over(parts: Sequence[Part]) -> Part | None:
+    """Parts and, where none of them is, the number that the first one has all over; None if that is most of it."""
+    if len(parts) < 3 or not parts[0].is_whole or parts[0].number is None:
+        return None
+    base, *rest = parts
+    cuts = [
+        sorted({0, s.size, *(n for p in rest for n in (p.spans[d].start, p.spans[d].stop))})
+        for d, s in enumerate(base.spans)
+    ]
+    points = [any(p.spans[d].point for p in rest) for d in range(len(base.spans))]
+    if prod(len(c) - 1 for c in cuts) > MOST:
+        return None
+    left: list[Part] = []
+    for cell in product(*map(pairwise, cuts)):
+        if not any(
+            all(s.start <= low and high <= s.stop for s, (low, high) in zip(p.spans, cell, strict=True)) for p in rest
+        ):
+            spans = tuple(
+                Span(low, high, s.size, point and high - low == 1)
+                for s, (low, high), point in zip(base.spans, cell, points, strict=True)
+            )
+            sizes = [s for s in spans if not s.point]
+            left.append(replace(base, spans=spans, code=_full(sizes, base.number, base.dtype)))
+    most = prod(s.size for s in base.spans) / 2
+    return _joined([*rest, *left]) if sum(prod(s.stop - s.start for s in p.spans) for p in left) <= most else None
 
 
 def _along(parts: Sequence[Part], axis: int) -> list[Part]:

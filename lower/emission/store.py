@@ -345,7 +345,11 @@ class StoreWriter(ValueWriter):
                 self.scope.parts[stmt] = part
             return stmt
         value = typed(value, self.job.buffer.dtype) if value.axes or not self.shape else value
-        return assign(self.name, self._laid_out(place, value, fill=True) if self.shape else value.code)
+        stmt = assign(self.name, self._laid_out(place, value, fill=True) if self.shape else value.code)
+        part = self._part_of(place, value) if self.shape and mask is None else None
+        if part is not None and part.number is not None:
+            self.scope.parts[stmt] = part
+        return stmt
 
     def _amid_a_number(self, place: Place, value: Value) -> JaxExpr | None:
         """All of a buffer, which holds one number around the part that is stored; None where it is not known to, or

@@ -43,7 +43,8 @@ class _Array:
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
     by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
     `own`: nothing else holds its memory, so that it can be changed in place. `widest`: how many elements the largest
-    of the arrays has that are read for it; `several`: there are two or more.
+    of the arrays has that are read for it; `several`: there are two or more. `number`: what a single value is expected
+    to be, if it is known.
     """
 
     size: int
@@ -56,6 +57,7 @@ class _Array:
     own: bool = False
     widest: int = 0
     several: bool = False
+    number: float | None = None
 
 
 @dataclass(slots=True)
@@ -174,7 +176,10 @@ class _Block:
             return [self._elements(operands, sizes[0], self.target.select, cut=True)]
         if name == "select_n":
             masked = operands[0].size > 1
-            return [replace(self._elements(operands, sizes[0], self.target.select), masked=masked)]
+            expected = operands[-1].number  # lowering asks for what it expects of data
+            return [replace(self._elements(operands, sizes[0], self.target.select), masked=masked, number=expected)]
+        if name == "convert_element_type" and operands[0].number is not None:
+            return [replace(operands[0], size=sizes[0])]
         return self._other(name, eqn, operands, sizes)
 
     def _other(self, name: str, eqn: Any, operands: list[_Array], sizes: list[int]) -> list[_Array]:
@@ -349,6 +354,9 @@ class _Block:
         price = self._body(body, operands[first:], second, len(body.outvars), []) + self.target.step
         ends = {e.primitive.name for e in p["cond_jaxpr"].jaxpr.eqns}
         steps = float(self.target.default_extent)  # of a loop that counts; others halve what is left, or soon end
+        bounds = [o.number for o in operands[first + second :][:2]]  # of `fori_loop`: the first step and the last
+        if len(bounds) == 2 and None not in bounds:
+            steps = max(float(bounds[1] or 0) - float(bounds[0] or 0), 0.0)
         self.price += (log2(steps) if ends & _REDUCTIONS else steps) * price
         return [_Array(_size(v.aval), stored=True, data=True, own=True) for v in eqn.outvars]
 
@@ -383,4 +391,5 @@ def _size(aval: Any) -> int:
 
 def _literal(value: Any) -> _Array:
     """A constant, which costs nothing."""
-    return _Array(_size(value.aval))
+    number = float(value.val) if _size(value.aval) == 1 and getattr(value.val, "ndim", 0) == 0 else None
+    return _Array(_size(value.aval), number=number)

@@ -15,6 +15,7 @@ from ir.analysis.steady_elements import SteadyElements
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
+from ir.transform.unroll import with_unrolled
 from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies
@@ -212,8 +213,8 @@ def form_of(
 
 
 def _normal(func: PrimFunc, target: Target, policy: Policy, checks: bool) -> Nests:
-    """A function as guarded stores, stages written out."""
-    plain = without_bodies(func, policy.floats)
+    """A function as guarded stores, loops and stages written out."""
+    plain = with_unrolled(without_bodies(func, policy.floats))
     staged = with_stages(plain, target) if policy.takes(STAGES) else plain
     program, facts = normalize(staged, checks, policy), Facts(func, policy.floats)
     if not checks:  # a check may not rest on what it checks

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import loopsat
 from compare import assert_refines
 from egraph_rules import Here, Rule, Term, optimize, register, registered_rules, rewrite, rule, unregister
 from egraph_rules.authoring.rule import INTEGER, SIGNED
@@ -349,3 +350,60 @@ def test_a_hundred_statements_in_ten_nests_stay_within_budgets() -> None:
     result = optimize(read(f"def f({buffers}):\n" + "\n".join(lines)))
     assert result.report.stopped.startswith("saturated")
     assert result.report.nodes < 30_000
+
+
+# Loops written out ----------------------------------------------------------------------------------------------------
+
+SORTED_ROWS = """
+def sorted_rows(X: T.Buffer((3000, 4), "float32"), m: T.Buffer((3000,), "float32")):
+    for b in range(3000):
+        v = T.alloc_buffer((4,), "float32")
+        for i in range(4):
+            v[i] = X[b, i]
+        for i in range(4):
+            for j in range(3 - i):
+                low = T.min(v[j], v[j + 1])
+                high = T.max(v[j], v[j + 1])
+                v[j] = low
+                v[j + 1] = high
+        m[b] = v[1]
+"""
+PRODUCTS = """
+def products(A: T.Buffer((30, 3, 3), "float32"), B: T.Buffer((30, 3, 3), "float32"), s: T.Buffer((30, 3), "float32")):
+    for b, i in T.grid(30, 3):
+        s[b, i] = 0.0
+        for j, k in T.grid(3, 3):
+            s[b, i] += A[b, i, k] * B[b, k, j]
+"""
+LONG = """
+def long(u: T.Buffer((64,), "float32")):
+    for t in range(100):
+        for i in range(62):
+            u[i + 1] = 0.5 * (u[i] + u[i + 2])
+"""
+
+
+def kinds(func: PrimFunc) -> set[str]:
+    return {s.kind for s in walk(func.body) if isinstance(s, For)}
+
+
+def test_steps_in_turn_are_written_out() -> None:
+    found = loopsat.optimize(read(SORTED_ROWS))
+    assert "unroll" in kinds(found.best)
+    assert any(d.rule == "loops.unrolled" for d in found.report.decisions)
+    assert "fori_loop" not in loopsat.emit(found.best)
+
+
+@pytest.mark.parametrize("text", [PRODUCTS, LONG])
+def test_sums_and_long_loops_are_left(text: str) -> None:
+    assert kinds(optimize(read(text)).best) == {"serial"}
+
+
+def test_the_price_as_a_whole_decides_whether_loops_are_written_out() -> None:
+    given = read(SORTED_ROWS)
+
+    def price(func: PrimFunc) -> float:
+        return 2.0 if "unroll" in kinds(func) else 1.0
+
+    assert kinds(optimize(given, whole=price).best) == {"serial"}
+    assert "unroll" in kinds(optimize(given, whole=lambda f: 1.0 / price(f)).best)

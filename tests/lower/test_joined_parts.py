@@ -39,6 +39,8 @@ JOINED = {
     "elements alone": ("\n".join(f"C[{j}] = A[0, {11 - j}]" for j in range(12)), "jnp.stack("),
     "numbers alone": ("\n".join(f"C[{j}] = {j % 5}.0" for j in range(12)), "jnp.array("),
     "one number": ("\n".join(f"C[{j}] = 3.0" for j in range(12)), "jnp.full((12,), 3.0"),
+    "over a number": ("for j in range(12):\n    C[j] = 0.5\nfor j in range(3):\n    C[j + 1] = A[0, j]\nC[5] = A[1, 1] * 2.0\nfor j in range(4):\n    C[j + 8] = A[2, j]", "jnp.concatenate("),
+    "a triangle over a number": ("for i, j in T.grid(8, 12):\n    B[i, j] = 0.0\nfor j in range(12):\n    B[0, j] = C[j]\nfor i, j in T.grid(4, 6):\n    B[i + 1, j] = A[i, j]\nfor i, j in T.grid(3, 12):\n    B[i + 5, j] = A[i, j] * 2.0", "jnp.pad("),
     "of another dtype": ("for i, j in T.grid(8, 6):\n    N[i, j] = T.cast(A[i, j] * 3.0, 'int32')\n    N[i, j + 6] = j", "jnp.concatenate(("),
 }  # fmt: skip
 
@@ -57,6 +59,9 @@ APART = {
     "made of the others": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j] + 1.0\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = B[i, 11 - j] + B[i, j]",
     "of what changes": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j + 6]\nfor i, j in T.grid(8, 12):\n    A[i, j] = A[i, j] * 2.0\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j]",
     "overwritten by what changes": "for i, j in T.grid(8, 6):\n    B[i, j] = A[i, j]\nfor i, j in T.grid(8, 2):\n    B[i, j + 1] = C[j]\nfor j in range(12):\n    C[j] = A[0, j]\nfor i, j in T.grid(8, 6):\n    B[i, j + 6] = A[i, j] * 2.0",
+    "few over a number": "for j in range(12):\n    C[j] = 0.5\nC[3] = A[1, 1] * 2.0\nC[7] = A[1, 2] * 2.0",
+    "one over the other": "for j in range(12):\n    C[j] = 0.5\nfor j in range(8):\n    C[j] = A[1, j] * 2.0\nfor j in range(8):\n    C[j + 2] = A[2, j] * 2.0",
+    "over a number that is read": "for j in range(12):\n    C[j] = 0.5\nfor j in range(7):\n    C[j] = A[1, j] * 2.0\nfor j in range(12):\n    B[0, j] = C[11 - j]\nC[9] = A[0, 0]",
     "in a loop": "for t in range(3):\n    for j in range(12):\n        B[0, j] = A[t, j]\n    for i, j in T.grid(7, 12):\n        B[i + 1, j] = B[i, j] * 0.5 + A[i, j]\n    for i, j in T.grid(8, 12):\n        A[i, j] = B[7 - i, j]",
 }
 
@@ -88,6 +93,9 @@ def stores(draw: st.DrawFn) -> str:
             (draw(st.integers(0, 5)), draw(st.integers(6, 12))),
         )
         order.insert(draw(st.integers(0, len(order))), inside)
+    if draw(st.integers(0, 2)) == 0:  # over a number, which some parts leave
+        lines += [f"for i, j in T.grid(8, 12):\n    B[i, j] = {draw(st.sampled_from(['0.0', '2.5']))}"]
+        order = order[: draw(st.integers(1, len(order)))]
     for (a, b), (c, d) in order:
         value = draw(st.sampled_from(["A[i, j]", "A[7 - i, j] * 2.0 + A[i, j]", "C[j]", "1.5", "0.0", "0.0", "A[i, 0]", "B[i, j] + 1.0", "B[7 - i, 11 - j]"]))  # fmt: skip
         lines += [f"for i in T.serial({a}, {b}):", f"    for j in T.serial({c}, {d}):", f"        B[i, j] = {value}"]

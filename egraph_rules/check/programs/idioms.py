@@ -286,7 +286,9 @@ def stores_in_a_row(w: Writer) -> Stmt:
 
     def store(scope: Scope) -> Stmt:
         place = w.source.pick(*places)
-        value = w.source.pick(w.constant(), w.value(scope, 1), w.source.pick(*places), Undef(w.dtype))
+        element = w.source.pick(*places)
+        both = place + Load(place.buffer, element.indices)  # perhaps the same one twice
+        value = w.source.pick(w.constant(), w.value(scope, 1), element, Undef(w.dtype), both)
         return Store(place.buffer, place.indices, value)
 
     def body(scope: Scope) -> Stmt:
@@ -317,7 +319,8 @@ def trip_counts(w: Writer) -> Stmt:
 def sizes(w: Writer) -> Stmt:
     """Loops over a size, which compute with it what cannot overflow where they do not run."""
     size, steps, target = w.n, w.var("i"), w.written()
-    work = size * size + w.source.pick(steps, number(1))
+    square = size * size
+    work = square + w.source.pick(steps, number(1), square)
     value = work if w.dtype is DType.INT32 else Cast(w.dtype, work)
     element = Load(target, tuple(number(0) for _ in w.shape))
     store = Store(target, element.indices, w.source.pick(value, element + value, element * value))

@@ -1,0 +1,143 @@
+"""Loops written out: for each iteration a copy of the body, with numbers in place of the loop's variable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import prod
+
+from ir.fold import computed
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store, const, seq
+from ir.program.edit import with_children as with_parts
+from ir.transform.scalar_replacement import in_values
+from ir.traverse import (
+    all_exprs,
+    bound_var,
+    buffers_written,
+    free_vars,
+    map_expr,
+    map_stmt,
+    stmt_children,
+    substitute,
+    walk,
+)
+
+MOST = 1024  # statements that loops are written out to
+MOST_ELEMENTS = 64  # of a local whose elements become values of their own
+
+
+def iterations(loop: For) -> int | None:
+    """How many iterations a loop has, if its bounds are numbers."""
+    known = isinstance(loop.start, Const) and isinstance(loop.extent, Const)
+    return max(int(loop.extent.value), 0) if known and isinstance(loop.extent, Const) else None
+
+
+def written_out(loop: For) -> Stmt:
+    """The iterations of a loop whose bounds are numbers, one after the other."""
+    assert isinstance(loop.start, Const)
+    first, dtype = int(loop.start.value), loop.var.dtype
+    numbers = (const(first + k, dtype) for k in range(iterations(loop) or 0))
+    return seq(*(_known(substitute(loop.body, {loop.var: number})) for number in numbers))
+
+
+def copies(stmt: Stmt, most: int) -> int | None:
+    """How many stores a statement has once all loops in it are written out; None if one is open, or above `most`."""
+    match stmt:
+        case Store():
+            return 1
+        case For():
+            count = iterations(stmt)
+            return None if count is None or count > most else _total((written_out(stmt),), most)
+        case _:
+            return _total(stmt_children(stmt), most)
+
+
+def _total(parts: Iterable[Stmt], most: int) -> int | None:
+    total = 0
+    for part in parts:
+        found = copies(part, most - total)
+        if found is None or total + found > most:
+            return None
+        total += found
+    return total
+
+
+def with_unrolled(func: PrimFunc) -> PrimFunc:
+    """A function whose loops of kind "unroll" are written out, inner ones last; those of open extents stay loops.
+
+    With them go loops over the elements of small locals that they work on, so that each element is a value of its own.
+    Where there would be too many statements, all stay loops.
+    """
+    if not any(map(_is_marked, walk(func.body))):
+        return func
+    names = {p.name for p in func.params} | {s.buffer.name for s in walk(func.body) if isinstance(s, Alloc)}
+    names |= {v.name for s in walk(func.body) for v in bound_var(s)}
+    body = _unrolled(map_stmt(func.body, on_stmt=_with_element_loops), names)
+    results = buffers_written(func.body) & {*func.buffers}
+    if sum(1 for _ in walk(body)) > MOST or not results <= buffers_written(body):
+        return func  # what no iteration stores to is a result all the same
+    return replace(func, body=body).as_form_of(func)
+
+
+def _is_marked(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and stmt.kind == "unroll"
+
+
+def _with_element_loops(stmt: Stmt) -> Stmt:
+    """A small local of which loops that are written out use elements, with all loops marked that run over elements."""
+    if not isinstance(stmt, Alloc) or not all(isinstance(n, Const) for n in stmt.buffer.shape):
+        return stmt
+    if prod(int(n.value) for n in stmt.buffer.shape if isinstance(n, Const)) > MOST_ELEMENTS:
+        return stmt
+    marked = [s for s in walk(stmt.body) if _is_marked(s)]
+    if not any(_elements(s, stmt.buffer) for s in marked):
+        return stmt
+    names = {v for place in _elements(stmt.body, stmt.buffer) for i in place for v in free_vars(i)}
+    loops = [s for s in walk(stmt.body) if isinstance(s, For) and s.kind == "serial" and s.var in names]
+    if any(copies(s, MOST_ELEMENTS) is None for s in loops):
+        return stmt
+    over = {s.var for s in loops}
+    return map_stmt(stmt, on_stmt=lambda s: replace(s, kind="unroll") if isinstance(s, For) and s.var in over else s)
+
+
+def _elements(stmt: Stmt, buffer: Buffer) -> list[tuple[Expr, ...]]:
+    """The places of a buffer that a statement uses."""
+    stores = [s.indices for s in walk(stmt) if isinstance(s, Store) and s.buffer == buffer]
+    return stores + [e.indices for e in all_exprs(stmt) if isinstance(e, Load) and e.buffer == buffer]
+
+
+def _unrolled(stmt: Stmt, names: set[str]) -> Stmt:
+    """A statement with its marked loops written out; `names` are taken."""
+    if _is_marked(stmt):
+        return in_values(_in_full(stmt), names)
+    parts = stmt_children(stmt)
+    return with_parts(stmt, [_unrolled(p, names) for p in parts]) if parts else stmt
+
+
+def _in_full(stmt: Stmt) -> Stmt:
+    if isinstance(stmt, For) and stmt.kind == "unroll" and (count := iterations(stmt)) is not None and count <= MOST:
+        return _in_full(written_out(stmt))
+    parts = stmt_children(stmt)
+    return with_parts(stmt, [*map(_in_full, parts)]) if parts else stmt
+
+
+def _known(stmt: Stmt) -> Stmt:
+    """A statement without the operations, choices and branches that numbers decide."""
+    return map_stmt(stmt, lambda e: map_expr(e, _folded), _taken)
+
+
+def _folded(expr: Expr) -> Expr:
+    if isinstance(expr, Select) and isinstance(expr.cond, Const):
+        return expr.then if expr.cond.value else expr.other
+    if isinstance(expr, Binary) and expr.op in ("and", "or") and isinstance(expr.lhs, Const):
+        return expr.rhs if expr.lhs.value == (expr.op == "and") else expr.lhs
+    found = computed(expr, library=False)
+    return expr if found is None else found
+
+
+def _taken(stmt: Stmt) -> Stmt:
+    match stmt:
+        case If(cond=Const(value=cond), then=then, other=other):
+            return then if cond else other
+        case _:
+            return stmt
