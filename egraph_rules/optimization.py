@@ -14,7 +14,7 @@ from egraph_rules.contexts.facts import Priority
 from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.shares import least_share
 from egraph_rules.cost.target import Target, target_named
-from egraph_rules.cost.whole import CANDIDATES, ranked
+from egraph_rules.cost.whole import CANDIDATES, ranked, unconfirmed
 from egraph_rules.engine.engine import Engine, Row, scratch_folder
 from egraph_rules.engine.functions import check_names
 from egraph_rules.engine.patience import Patience, listening
@@ -284,7 +284,8 @@ def optimize(
     prices = Prices(chosen)
     with listening(patience):
         erased = [erase(body) for _, body in search.run()]
-        found = _distinct([(prices.program(body), body) for body in erased], search.keep)
+        bodies = erased if whole is not None else unconfirmed(erased, func.body)
+        found = _distinct([(prices.program(body), body) for body in bodies], search.keep)
         if whole is not None:
             given = erase(search.func.body)
             ranking = ranked(found, (prices.program(given), given), lambda body: replace(func, body=body), whole)

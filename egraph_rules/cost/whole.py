@@ -56,6 +56,13 @@ def ranked(
     return Ranking([*order, *rest], prices, why)
 
 
+def unconfirmed(found: list[Stmt], given: Stmt) -> list[Stmt]:
+    """Programs of a search alone, whose prices do not tell whether it pays that loops are written out."""
+    if any(isinstance(s, For) and s.kind == "unroll" for s in walk(given)):
+        return found
+    return [map_stmt(body, on_stmt=_as_steps) for body in found]
+
+
 def _in_steps(best: Priced, others: list[Priced]) -> list[Priced]:
     """A program with loops that run in steps in place of those that the search has written out, if no other one is."""
     given = others[0][1]

@@ -63,7 +63,7 @@ from ir.traverse import (
 )
 
 _MAX_PERIOD = 4  # a longer one makes long programs
-_MAX_STEPS, _MAX_COPIES = 16, 48  # of a loop that is written out, and of stores in all of its steps
+_MAX_STEPS, _MAX_COPIES = 16, 80  # of a loop that is written out, and of stores in all of its steps
 _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
 
 # Iterations grouped by a layout ---------------------------------------------------------------------------------------

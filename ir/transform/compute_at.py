@@ -59,6 +59,7 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger import sets as pb
+from ir.presburger.digits import Digits, divides_by_sizes
 from ir.presburger.facts import facts_at, proven
 from ir.program.blocks import lower_statement
 from ir.program.edit import (
@@ -74,7 +75,6 @@ from ir.program.edit import (
     with_body,
 )
 from ir.transform.contract import compacted
-from ir.transform.digits import Digits, divides_by_sizes
 from ir.transform.restrict import Kept, Restriction, renamed
 from ir.traverse import (
     free_vars,

@@ -15,6 +15,7 @@ from typing import Literal, NoReturn
 import islpy as isl
 
 from ir.analysis.accesses import accesses_in, nests_with, plain, refuse_two, same_place, separate_loops, touches
+from ir.analysis.inversion import Nest, domain_of, points_of
 from ir.analysis.legality import Violation, check_order
 from ir.dtypes import DType
 from ir.naming import fresh
@@ -57,7 +58,6 @@ from ir.program.edit import (
     replace_buffer,
     with_body,
 )
-from ir.transform.inversion import Nest, domain_of, points_of
 from ir.traverse import (
     conjunction,
     free_vars,

@@ -37,29 +37,35 @@ class Finite:
         self._params = params
         self._read: dict[Buffer, presburger.isl.Set] = {}
 
-    def throughout(self, expr: Expr, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
-        """Whether an expression is finite at all positions of the axes, also where the program does not evaluate it."""
+    def throughout(
+        self, expr: Expr, axes: Sequence[Axis], around: Mapping[Var, Box], guards: Sequence[Expr] = ()
+    ) -> bool:
+        """Whether an expression is finite at all positions of the axes at which the guards hold, also where the program
+        does not evaluate it."""
         if not self._policy.may(MASKED, expr.dtype):
             return False
         match expr:
             case Unary(op="neg", operand=operand):
-                return self.throughout(operand, axes, around)
+                return self.throughout(operand, axes, around, guards)
             case Const(value=value):
                 return isfinite(value)
             case Load(buffer=buffer) if buffer.name in self._spoiled:
                 return False
             case Load(buffer=buffer) if buffer.dtype.is_float:
-                return buffer not in self._params or self._reads_all(expr, axes, around)
+                return buffer not in self._params or self._reads_all(expr, axes, around, guards)
             case _:
                 return not expr.dtype.is_float
 
-    def _reads_all(self, load: Load, axes: Sequence[Axis], around: Mapping[Var, Box]) -> bool:
+    def _reads_all(self, load: Load, axes: Sequence[Axis], around: Mapping[Var, Box], guards: Sequence[Expr]) -> bool:
         def question() -> bool:
             place = presburger.point(load.indices)
             if place is None:
                 return False
             names = [a.var.name for a in axes] + [v.name for v in around]
-            touched = presburger.forget(place.intersect_params(positions(axes, around)), names)
+            where = positions(axes, around)
+            for guard in guards:
+                where = where.intersect(presburger.condition(guard).may)
+            touched = presburger.forget(place.intersect_params(where), names)
             if load.buffer not in self._read:
                 self._read[load.buffer] = first_read(self._statements, load.buffer)
             return touched.is_subset(self._read[load.buffer])

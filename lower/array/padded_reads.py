@@ -38,11 +38,13 @@ class PaddedRead:
     """A read that leaves its buffer.
 
     `inner`: along the axis that is innermost in the result; `strided`: it takes elements apart from each other there.
+    `outer`: along how many other axes.
     """
 
     inner: bool
     use: Use
     strided: bool = False
+    outer: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ def padded_reads(
             one = found.setdefault(code, PaddedBuffer(load.buffer, elements))
             along = [(g.step, max(pad)) for g, pad in zip(view, pads, strict=True) if innermost in g.axes]
             inner, strided = any(pad > 0 for _, pad in along), any(step > 1 for step, _ in along)
-            one.reads.append(PaddedRead(inner, use, strided))
+            outer = sum(max(pad) > 0 for g, pad in zip(view, pads, strict=True) if innermost not in g.axes)
+            one.reads.append(PaddedRead(inner, use, strided, outer))
             one.separable = one.separable and accessor.separable(view, pads)
     return found
 
@@ -125,7 +128,7 @@ def read_price(read: PaddedRead, rank: int, target: Target) -> float:
     """What it costs an element of a statement of `rank` axes to pad one of few reads by itself."""
     if read.inner and read.strided:
         return target.padded_read * (STRIDED if read.use is Use.OTHER else 1.0)
-    if read.inner and read.use is Use.OTHER:
+    if (read.inner and read.use is Use.OTHER) or read.outer > 1:  # the corners of a window over blocks, say
         return target.padded_branch
     vector = rank > 1 and (not read.inner or read.use is Use.FACTOR)
     return target.padded_vector if vector else target.padded_read

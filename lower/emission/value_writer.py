@@ -599,8 +599,8 @@ class ValueWriter:
         return padded and outside_unless(guards, load, self.job.axes, self.around.boxes)
 
     def _finite(self, factor: Expr) -> bool:
-        """Whether a factor is a number at all positions."""
-        return self.finite.throughout(factor, self.job.axes, self.around.boxes)
+        """Whether a factor is a number at all positions at which the value counts."""
+        return self.finite.throughout(factor, self.job.axes, self.around.boxes, self.covering)
 
     def _as_finite(self, wide: Job, job: Job) -> bool:
         """Whether what a sum reads with more positions is as certainly a number, so that masks can go to one factor."""
