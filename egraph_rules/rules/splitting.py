@@ -378,17 +378,20 @@ def unrolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 def _in_turn(loop: For, domain: isl.Set) -> bool:
     """Whether an iteration needs what another one stores, besides for sums and the like."""
     stores = [s for s in walk(loop.body) if isinstance(s, Store)]
-    read = Counter((e.buffer, e.indices) for e in all_exprs(loop.body) if isinstance(e, Load))
-    other = {s.buffer for s in stores if not accumulates(s)}
-    other |= {buffer for buffer, indices in read if read[buffer, indices] != _updates(stores, buffer, indices)}
-    sums = [s for s in stores if s.buffer not in other]
+    read = [e for e in all_exprs(loop.body) if isinstance(e, Load)]
+    places = Counter((x.buffer, x.indices) for x in (*stores, *read))
+    sums = [s for s in stores if accumulates(s) and all(_apart(s, *p) for p in places if p != (s.buffer, s.indices))]
+    sums = [s for s in sums if places[s.buffer, s.indices] == 2]
     rest = map_stmt(loop.body, on_stmt=lambda s: SKIP if s in sums else s)
     return carried(replace(loop, body=rest), domain) is not None
 
 
-def _updates(stores: Sequence[Store], buffer: Buffer, indices: tuple[Expr, ...]) -> int:
-    """How many stores are to one element."""
-    return sum(s.buffer == buffer and s.indices == indices for s in stores)
+def _apart(store: Store, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
+    """Whether another place is surely not that of a store."""
+    pairs = zip(store.indices, indices, strict=False)
+    return buffer != store.buffer or any(
+        isinstance(a, Const) and isinstance(b, Const) and a.value != b.value for a, b in pairs
+    )
 
 
 # Loops split where a condition changes --------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from ir.dtypes import DType
 from ir.nodes import Buffer, Expr, Var, const
 from lower.analysis.linear_forms import Bound, Linear, interval, linear, to_expr
 from lower.array.borders import ZEROS, insides
+from lower.array.moving_windows import moving_window
 from lower.array.values import Translator, Value, aligned, ordered, union
 from lower.array.views import Axis, Group, groups, in_blocks, overhang, split_terms
 from lower.nest.nodes import Box, extreme
@@ -81,6 +82,7 @@ class Accessor:
         self.alone: set[JaxExpr] = set()  # buffers of which each read is padded by itself, by their code
         self.fill: JaxExpr | None = None  # what stands outside of buffers, where that is not zero
         self.named: Callable[[str, JaxExpr, int, Sequence[float]], JaxExpr] = lambda name, code, reads, extents: code
+        self.proves: Callable[[Expr], bool] = lambda integer: False  # whether an integer is never below zero
 
     def view(self, shape: Sequence[Linear], indices: Sequence[Expr]) -> list[Group] | None:
         """The access as a view whose leaving of the buffer is known, or None."""
@@ -419,12 +421,31 @@ class Accessor:
 
     def gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value:
         """Indexing with arrays, and with slices where indices are."""
-        rows = self._row_gather(name, shape, indices)
+        rows = self._windows(name, shape, indices) or self._row_gather(name, shape, indices)
         if rows is not None:
             return rows
         values = [self.translator.expr(i) for i in indices]
         axes = union(self.order, *(v.axes for v in values))
         return Value(gathered(name, [aligned(v, axes).code for v in values]), axes)
+
+    def _windows(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
+        """Windows that begin where data say, at another place for each position of some axes, and surely lie inside."""
+        forms = [self.bounds.linear(i) for i in indices]
+        found = None if self.bounds.cut else moving_window(forms, self.order)
+        if found is None:
+            return None
+        for axis, start, size, index in zip(found.axes, found.starts, shape, indices, strict=True):
+            if axis is not None and not all(
+                self.proves(to_expr(f, index)) for f in (start, size - axis.extent - start)
+            ):
+                return None
+        starts = [self.translator.expr(to_expr(f, i)) for f, i in zip(found.starts, indices, strict=True)]
+        shared = union(self.order, *(v.axes for v in starts))
+        self.translator.helpers.add("windows_at")
+        sizes = tuple(1 if a is None else a.extent.const for a in found.axes)
+        single = tuple(d for d, a in enumerate(found.axes) if a is None)
+        code = call("windows_at", name, sizes, single, *(aligned(v, shared).code for v in starts))
+        return ordered(code, (*shared, *(a for a in found.axes if a is not None)), self.order)
 
     def _row_gather(self, name: str, shape: Sequence[Linear], indices: Sequence[Expr]) -> Value | None:
         """Slices where indices run through axes that no other index has; None if there are none."""

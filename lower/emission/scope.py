@@ -52,6 +52,7 @@ RESERVED = {
     "with_all_given",
     "chosen_of_two",
     "chosen_of_two_jvp",
+    "windows_at",
     "first_best",
     "last_best",
     "state",

@@ -9,6 +9,7 @@ from ruff_api import FormatOptions, format_string
 
 from ir.naming import lengthened
 from lower.array.exact_values import EXACT_HELPERS
+from lower.array.moving_windows import WINDOWS_AT
 from lower.array.values import TRUNCDIV
 from lower.emission.in_place_conditional import BETWEEN, CHOSEN, GIVEN
 from lower.instructions.argmax import FIRST_BEST, LAST_BEST
@@ -40,6 +41,7 @@ LONG = 10_000  # characters of a line that the formatter, which is recursive, ma
 LIBRARY = {
     "truncdiv": TRUNCDIV,
     "windows": WINDOWS,
+    "windows_at": WINDOWS_AT,
     "banded": BANDED_SOURCE,
     **HELPERS,
     **FILTER_HELPERS,

@@ -119,6 +119,7 @@ class ValueWriter:
         )
         self.accessor = Accessor(order, self.bounds, self.translator)
         self.accessor.named = self._bordered
+        self.accessor.proves = lambda integer: self._at_least(integer, 0)
         self.shape = buffer_shape(job.buffer, self.bounds)
         self.name = self.names.of(job.buffer)
 

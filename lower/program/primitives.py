@@ -305,6 +305,15 @@ def last_best(best: Any, x: Array) -> Array:
     return np.max(np.where(x == best(x, axis=-1, keepdims=True), at, 0), axis=-1)
 
 
+def windows_at(x: Array, sizes: tuple[int, ...], single: tuple[int, ...], *starts: Any) -> Array:
+    at = np.stack(np.broadcast_arrays(*starts), axis=-1)
+    at = np.clip(at, 0, np.array(x.shape) - np.array(sizes))
+    found = np.empty((*at.shape[:-1], *sizes), x.dtype)
+    for place in np.ndindex(*at.shape[:-1]):
+        found[place] = x[tuple(slice(first, first + n) for first, n in zip(at[place], sizes, strict=True))]
+    return np.squeeze(found, tuple(at.ndim - 1 + d for d in single))
+
+
 def rounded(x: Array) -> Array:
     return x
 
@@ -353,9 +362,9 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
     f.__name__: f
     for f in (
         truncdiv, prefix_sums, linear_scan, in_turn, pairwise_sums, doubling_sums, filtered,
-        filtered_in_blocks, response, response_in_parts, windows, banded, reduce_ranges, reduce_rows, cholesky_factor,
-        loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied, divided, lesser,
-        greater, as_bfloat16, as_float16, sticky,
+        filtered_in_blocks, response, response_in_parts, windows, windows_at, banded, reduce_ranges, reduce_rows,
+        cholesky_factor, loop_between, chosen, first_best, last_best, rounded, late, added, subtracted, multiplied,
+        divided, lesser, greater, as_bfloat16, as_float16, sticky,
     )
 }  # fmt: skip
 BUILTINS: Mapping[str, Any] = {
