@@ -23,7 +23,7 @@ from ir.traverse import (
 )
 
 MOST = 1024  # statements that loops are written out to
-MOST_ELEMENTS = 64  # of a local whose elements become values of their own
+MOST_ELEMENTS = 100  # of a local whose elements become values of their own
 
 
 def iterations(loop: For) -> int | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import assert_never, cast
 
 from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
@@ -507,30 +506,49 @@ def _drop_single_positions(program: Program) -> None:
 
 
 def _split_at_numbers(program: Program) -> None:
-    """A buffer of its own for each number at which all accesses to a local have one dimension: registers, by name."""
+    """A buffer of its own for the numbers at which all accesses to a local have some dimensions: registers, by name."""
     fixed = read_by_bounds(program.statements)
-    waiting = [(buffer, d) for buffer in program.depth if buffer not in fixed for d in range(len(buffer.shape))]
+    waiting = [buffer for buffer in program.depth if buffer not in fixed and buffer.shape]
     while waiting:
-        buffer, d = waiting.pop()
-        numbers = {_number(indices[d]) for s in program.statements for indices in s.places(buffer)}
-        if buffer not in program.depth or None in numbers or not numbers:
+        buffer = waiting.pop()
+        users = [s for s in program.statements if buffer in s.buffers()]
+        places = [indices for s in users for indices in s.places(buffer)]
+        at = [d for d in range(len(buffer.shape)) if places and all(isinstance(p[d], Const) for p in places)]
+        if not at:
             continue
+        rest = [d for d in range(len(buffer.shape)) if d not in at]
+        parts: dict[tuple[int, ...], Buffer] = {}
+        for numbers in sorted({_numbers(p, at) for p in places}):
+            name = program.fresh("_".join((buffer.name, *map(str, numbers))))
+            parts[numbers] = replace(buffer, name=name, shape=tuple(buffer.shape[d] for d in rest))
         depth = program.depth.pop(buffer)
-        for number in sorted(n for n in numbers if n is not None):
-            shape = (*buffer.shape[:d], *buffer.shape[d + 1 :])
-            own = replace(buffer, name=program.fresh(f"{buffer.name}_{number}"), shape=shape)
-            program.depth[own] = depth
-            relocate(program, buffer, own, partial(_at_number, d, number))
-            waiting += [(own, e) for e in range(len(shape))]
+        program.depth.update(dict.fromkeys(parts.values(), depth))
+        for s in users:
+            program.statements[s.position] = _with_parts(s, buffer, parts, at, rest)
+        waiting += parts.values() if rest else ()
 
 
-def _number(index: Expr) -> int | None:
-    return int(index.value) if isinstance(index, Const) else None
+def _numbers(indices: Sequence[Expr], at: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(i.value) for i in (indices[d] for d in at) if isinstance(i, Const))
 
 
-def _at_number(d: int, number: int, indices: tuple[Expr, ...]) -> tuple[Expr, ...] | None:
-    """The other indices of an access that has a number in one dimension."""
-    return (*indices[:d], *indices[d + 1 :]) if _number(indices[d]) == number else None
+def _with_parts(
+    s: Statement, buffer: Buffer, parts: Mapping[tuple[int, ...], Buffer], at: Sequence[int], rest: Sequence[int]
+) -> Statement:
+    """A statement with parts of a buffer in its place: those at numbers in some dimensions, with the others left."""
+
+    def part(indices: tuple[Expr, ...]) -> tuple[Buffer, tuple[Expr, ...]]:
+        return parts[_numbers(indices, at)], tuple(indices[d] for d in rest)
+
+    def one(e: Expr) -> Expr:
+        return Load(*part(e.indices), e.span) if isinstance(e, Load) and e.buffer == buffer else e
+
+    changed = mapped(s, lambda e: map_expr(e, one))
+    store = changed.store
+    if store.buffer != buffer:
+        return changed
+    own, indices = part(store.indices)
+    return replace(changed, store=Store(own, indices, store.value, store.span))
 
 
 def _split_lifetimes(program: Program) -> None:

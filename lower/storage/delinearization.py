@@ -15,7 +15,7 @@ from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Var, const
 from ir.presburger import sets as presburger
 from ir.presburger.polynomials import Monomial, Polynomial, divided, monomial, written
-from ir.traverse import free_vars, has_loads, loads
+from ir.traverse import free_vars, has_loads
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import linear
 from lower.nest.normalize import Program, read_by_bounds, relocate
@@ -56,10 +56,11 @@ def _use(program: Program, old: Buffer, new: Buffer, dimension: int, size: Polyn
 
 def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int, Polynomial] | None:
     """A buffer with a dimension in two, which dimension that is, and the size of the inner one; None if none is."""
-    accesses = [(s, indices) for s in statements for indices in _places(s, buffer)]
-    for d, extent in enumerate(buffer.shape):
-        if isinstance(extent, (Const, Var)) or has_loads(extent):
-            continue
+    several = [d for d, n in enumerate(buffer.shape) if not isinstance(n, (Const, Var)) and not has_loads(n)]
+    users = [s for s in statements if buffer in s.buffers()] if several else []
+    accesses = [(s, indices) for s in users for indices in s.places(buffer)]
+    for d in several:
+        extent = buffer.shape[d]
         for size in _sizes(accesses, d):
             whole, rest = divided(_polynomial(extent), size)
             if whole and not rest and all(_is_rest(s, indices[d], size) for s, indices in accesses):
@@ -67,13 +68,6 @@ def _apart(buffer: Buffer, statements: Sequence[Statement]) -> tuple[Buffer, int
                 shape = (*buffer.shape[:d], written(whole, extent), inner, *buffer.shape[d + 1 :])
                 return replace(buffer, shape=shape), d, size
     return None
-
-
-def _places(s: Statement, buffer: Buffer) -> Iterator[tuple[Expr, ...]]:
-    """Indices of all accesses to a buffer, also of those within others."""
-    if s.buffer == buffer:
-        yield s.store.indices
-    yield from (load.indices for e in s.exprs() for load in loads(e) if load.buffer == buffer)
 
 
 def _sizes(accesses: Sequence[tuple[Statement, tuple[Expr, ...]]], dimension: int) -> list[Polynomial]:

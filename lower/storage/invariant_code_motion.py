@@ -26,12 +26,18 @@ CODE_MOTION = Form(
 
 def hoist_invariants(program: Program) -> None:
     """Fill locals outside of loops whose iterations all fill them alike."""
-    while any(_hoisted(program, buffer) for buffer in list(program.depth)):
-        pass
+    changed = True
+    while changed:
+        users: dict[Buffer, list[Statement]] = {}
+        for s in program.statements:
+            for buffer in s.buffers() & program.depth.keys():
+                users.setdefault(buffer, []).append(s)
+        changed = any(_hoisted(program, buffer, users.get(buffer, [])) for buffer in list(program.depth))
 
 
-def _hoisted(program: Program, buffer: Buffer) -> bool:
-    found = next((f for d in (None, *range(len(buffer.shape))) if (f := _form(program, buffer, d)) is not None), None)
+def _hoisted(program: Program, buffer: Buffer, users: Sequence[Statement]) -> bool:
+    ways = (None, *range(len(buffer.shape)))
+    found = next((f for d in ways if (f := _form(program, buffer, users, d)) is not None), None)
     if found is None:
         return False
     slim = buffer
@@ -70,10 +76,9 @@ class _Form:
     nests: list[_Nest]
 
 
-def _form(program: Program, buffer: Buffer, dimension: int | None) -> _Form | None:
+def _form(program: Program, buffer: Buffer, users: Sequence[Statement], dimension: int | None) -> _Form | None:
     """The loops that a local can be filled before; None if what it holds varies."""
     depth = program.depth[buffer]
-    users = [s for s in program.statements if buffer in s.buffers()]
     writers = [s for s in users if s.buffer == buffer]
     if not writers or (depth == 0 if dimension is None else buffer in read_by_bounds(users)):
         return None

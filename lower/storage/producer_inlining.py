@@ -29,6 +29,8 @@ LARGEST = 160  # parts of an expression that may be written for each position of
 
 def inline_windows(program: Program) -> None:
     """Put values in place of locals that windows are summed up from."""
+    if all(s.update is None for s in program.statements):
+        return
     while (found := next((b for b in program.depth if _within_window(b, program)), None)) is not None:
         writer = writer_of(found, program.statements)
         assert writer is not None
