@@ -610,6 +610,309 @@ def window_attention(Q, Km, V):
     return jax.nn.softmax(jnp.where((j <= i) & (j >= i - 32), Q @ Km.T, -1e30), 1) @ V
 
 
+def paged_attention(Q, KC, VC, table, lens):
+    K = KC[table].reshape(16, 128, 64)
+    V = VC[table].reshape(16, 128, 64)
+    s = jnp.einsum("bd,btd->bt", Q, K)
+    s = jnp.where(jnp.arange(128) < lens[:, None], s, -jnp.inf)
+    return jnp.einsum("bt,btd->bd", jax.nn.softmax(s, -1), V)
+
+
+def int4_dequant(P, sc, x):
+    q = jnp.stack([P & 15, P >> 4], -1).reshape(256, 256).astype(jnp.int32) - 8
+    return jnp.sum(jnp.sum((q.astype(jnp.float32) * x).reshape(256, 8, 32), -1) * sc, 1)
+
+
+def yuv_to_rgb(Y, U, V):
+    def up(a):
+        return jnp.repeat(jnp.repeat(a, 2, 0), 2, 1)
+
+    c = Y.astype(jnp.int32) - 16
+    d = up(U).astype(jnp.int32) - 128
+    e = up(V).astype(jnp.int32) - 128
+    r = jnp.stack(
+        [(298 * c + 409 * e + 128) >> 8, (298 * c - 100 * d - 208 * e + 128) >> 8, (298 * c + 516 * d + 128) >> 8], -1
+    )
+    return jnp.clip(r, 0, 255).astype(jnp.uint8)
+
+
+def rule110(A):
+    def step(r, _):
+        k = jnp.roll(r, 1) * 4 + r * 2 + jnp.roll(r, -1)
+        return (110 >> k) & 1, r
+
+    return lax.scan(step, A, None, length=100)[1]
+
+
+def dtw(a, b):
+    n, m = len(a), len(b)
+    rows, columns = jnp.arange(n)[:, None], jnp.arange(m)
+    costs = jnp.full((n + m - 1, n), 1e30).at[rows + columns, rows].set(jnp.abs(a[:, None] - b))
+    beyond = jnp.full(1, 1e30)
+
+    def step(last, cost):
+        left, diagonal = last
+        up = jnp.concatenate([beyond, left[:-1]])
+        here = jnp.minimum(cost + jnp.minimum(jnp.minimum(up, left), diagonal), 1e30)
+        return (here, up), here
+
+    _, found = lax.scan(step, (jnp.full(n, 1e30), jnp.full(n, 1e30).at[0].set(0.0)), costs)
+    return jnp.full((n + 1, m + 1), 1e30).at[1:, 1:].set(found[rows + columns, rows]).at[0, 0].set(0.0)
+
+
+def hmm_forward(A, E):
+    def step(a, e):
+        n = (a @ A) * e
+        n = n / n.sum()
+        return n, n
+
+    _, o = lax.scan(step, E[0], E[1:])
+    return jnp.concatenate([E[:1], o])
+
+
+def block_sparse_product(ptr, col, V, X):
+    Xb = X.reshape(32, 8, 16)
+    P = jnp.einsum("bik,bkn->bin", V, Xb[col])
+    r = jnp.searchsorted(ptr, jnp.arange(160), side="right") - 1
+    return jax.ops.segment_sum(P, r, 32, indices_are_sorted=True).reshape(256, 16)
+
+
+def diagonals_product(D, off, x):
+    i = jnp.arange(2000)
+    j = i[None] + off[:, None]
+    return jnp.sum(jnp.where((j >= 0) & (j < 2000), D * x[jnp.clip(j, 0, 1999)], 0), 0)
+
+
+def rk4_lorenz(S):
+    def f(p):
+        x, y, z = p[:, 0], p[:, 1], p[:, 2]
+        return jnp.stack([10 * (y - x), x * (28 - z) - y, x * y - 2.6666667 * z], 1)
+
+    def step(_, S):
+        k1 = f(S)
+        k2 = f(S + 0.005 * k1)
+        k3 = f(S + 0.005 * k2)
+        k4 = f(S + 0.01 * k3)
+        return S + 0.01 / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+    return lax.fori_loop(0, 20, step, S)
+
+
+def toeplitz(c, x):
+    return lax.conv_general_dilated(c[None, None], x[::-1][None, None], (1,), "VALID")[0, 0]
+
+
+def segmented_scan(x, f):
+    f = f.at[0].set(1)
+
+    def op(a, b):
+        return (a[0] | b[0], jnp.where(b[0] > 0, b[1], a[1] + b[1]))
+
+    return lax.associative_scan(op, ((f > 0).astype(jnp.int32), x))[1]
+
+
+def gru_masked(X, W, U, lens):
+    XW = X @ W
+
+    def step(h, a):
+        t, xw = a
+        n = jnp.tanh(xw + h @ U)
+        return jnp.where((t < lens)[:, None], n, h), None
+
+    return lax.scan(step, jnp.zeros((32, 24)), (jnp.arange(20), XW))[0]
+
+
+def ctc_forward(P, lab):
+    E = P[:, lab]
+    s = jnp.arange(41)
+    ok = (s >= 2) & (s % 2 == 1) & (lab != jnp.roll(lab, 2))
+
+    def step(a, e):
+        z = jnp.zeros(1)
+        n = a + jnp.concatenate([z, a[:-1]]) + jnp.where(ok, jnp.roll(a, 2), 0)
+        n = n * e * 1.5
+        return n, n
+
+    a0 = jnp.where(s < 2, E[0], 0)
+    return jnp.concatenate([a0[None], lax.scan(step, a0, E[1:])[1]])
+
+
+def experts_of_tokens(X, G, W):
+    a = jnp.argmax(X @ G, 1)
+    Y = jnp.einsum("td,edo->eto", X, W)
+    return Y[a, jnp.arange(256)]
+
+
+def hough_transform(E, ct, st):
+    y, x = jnp.mgrid[:64, :64]
+    rho = jnp.floor(x[..., None] * ct + y[..., None] * st).astype(jnp.int32) + 100
+    ok = (E[..., None] > 0) & (rho >= 0) & (rho < 200)
+    t = jnp.broadcast_to(jnp.arange(36), rho.shape)
+    return jnp.zeros((36, 200), jnp.int32).at[t, jnp.where(ok, rho, 200)].add(1, mode="drop")
+
+
+def cholesky_batch(A):
+    L = [[None] * 4 for _ in range(4)]
+    z = jnp.zeros(A.shape[0])
+    for j in range(4):
+        L[j][j] = jnp.sqrt(A[:, j, j] - sum(L[j][k] ** 2 for k in range(j)))
+        for i in range(j + 1, 4):
+            L[i][j] = (A[:, i, j] - sum(L[i][k] * L[j][k] for k in range(j))) / L[j][j]
+    return jnp.stack([jnp.stack([L[i][j] if j <= i else z for j in range(4)], -1) for i in range(4)], -2)
+
+
+def small_systems(A, r):
+    M = [[A[:, i, j] for j in range(3)] + [r[:, i]] for i in range(3)]
+    for k in range(3):
+        for i in range(k + 1, 3):
+            f = M[i][k] / M[k][k]
+            for j in range(k, 4):
+                M[i][j] = M[i][j] - f * M[k][j]
+    x = [None] * 3
+    for i in (2, 1, 0):
+        x[i] = (M[i][3] - sum(M[i][j] * x[j] for j in range(i + 1, 3))) / M[i][i]
+    return jnp.stack(x, -1)
+
+
+def median_of_five(X):
+    v = [X[:, i] for i in range(5)]
+    for i in range(5):
+        for j in range(4 - i):
+            v[j], v[j + 1] = jnp.minimum(v[j], v[j + 1]), jnp.maximum(v[j], v[j + 1])
+    return v[2]
+
+
+def de_casteljau(P, t):
+    q = jnp.broadcast_to(P, (4000, 6, 2))
+    t = t[:, None, None]
+    for _ in range(5):
+        q = (1 - t) * q[:, :-1] + t * q[:, 1:]
+    return q[:, 0]
+
+
+def biquad_cascade(X, B):
+    def step(st, v):
+        n = []
+        for s in range(4):
+            o = B[s, 0] * v + st[s][0]
+            n.append((B[s, 1] * v - B[s, 3] * o + st[s][1], B[s, 2] * v - B[s, 4] * o))
+            v = o
+        return n, v
+
+    z = jnp.zeros(64)
+    return lax.scan(step, [(z, z)] * 4, X.T)[1].T
+
+
+def best_two(X):
+    i = jnp.argmax(X, 1)
+    m = X.max(1)
+    return jnp.stack([m, jnp.where(jnp.arange(64) == i[:, None], -jnp.inf, X).max(1)], 1)
+
+
+def small_powers(A):
+    for _ in range(4):
+        A = jnp.einsum("bik,bkj->bij", A, A, precision="highest")
+    return A
+
+
+def three_nearest(Q, D):
+    d = ((Q[:, None] - D[None]) ** 2).sum(-1)
+    return -lax.top_k(-d, 3)[0]
+
+
+def short_edit_distances(A, B):
+    prev = [jnp.full(500, j) for j in range(9)]
+    for i in range(8):
+        cur = [jnp.full(500, i + 1)]
+        for j in range(8):
+            cur.append(jnp.minimum(prev[j] + (A[:, i] != B[:, j]), jnp.minimum(prev[j + 1], cur[j]) + 1))
+        prev = cur
+    return prev[8].astype(jnp.int32)
+
+
+def small_lu(A):
+    M = A
+    for k in range(6):
+        M = M.at[:, k + 1 :, k].divide(M[:, k, k][:, None])
+        M = M.at[:, k + 1 :, k + 1 :].add(-M[:, k + 1 :, k][:, :, None] * M[:, k, k + 1 :][:, None])
+    return M
+
+
+def lstm(X, W, U):
+    XW = jnp.einsum("tbk,kqo->tbqo", X, W)
+
+    def step(s, xw):
+        h, c = s
+        g = xw + jnp.einsum("bk,kqo->bqo", h, U)
+        sg = jax.nn.sigmoid
+        c = sg(g[:, 1]) * c + sg(g[:, 0]) * jnp.tanh(g[:, 3])
+        h = sg(g[:, 2]) * jnp.tanh(c)
+        return (h, c), None
+
+    z = jnp.zeros((16, 32))
+    return lax.scan(step, (z, z), XW)[0][0]
+
+
+def depthwise_in_blocks(X, W):
+    P = jnp.pad(X, ((0, 0), (0, 0), (1, 1), (1, 1), (0, 0)))
+    Y = sum(
+        P[:, :, dy : dy + 30, dx : dx + 30] * W[None, :, dy, dx][:, :, None, None] for dy in range(3) for dx in range(3)
+    )
+    ok = (jnp.arange(32) < 24).reshape(2, 16)
+    return jnp.where(ok[None, :, None, None], Y, 0)
+
+
+def mean_of_crops(X, s):
+    return jax.vmap(lambda x, s: lax.dynamic_slice(x, (s, 0), (64, 16)).mean(0))(X, s)
+
+
+def kalman_position_speed(Z):
+    def step(c, z):
+        x, v, p00, p01, p10, p11 = c
+        p0 = x + v
+        a = p00 + p01 + p10 + p11 + 0.01
+        q = p01 + p11
+        d = p11 + 0.01
+        k0 = a / (a + 0.5)
+        k1 = q / (a + 0.5)
+        r = z - p0
+        n = (p0 + k0 * r, v + k1 * r, (1 - k0) * a, (1 - k0) * q, q - k1 * a, d - k1 * q)
+        return n, (n[0], n[1])
+
+    z = jnp.zeros(256)
+    o = jnp.ones(256)
+    _, (x, v) = lax.scan(step, (z, z, o, z, z, o), Z.T)
+    return jnp.stack([x.T, v.T], -1)
+
+
+def crc_bytes(M):
+    c = jnp.zeros(4000, jnp.uint8)
+    for i in range(16):
+        c = c ^ M[:, i]
+        for _ in range(8):
+            c = jnp.where((c & 128) != 0, (c << 1) ^ 7, c << 1)
+    return c
+
+
+def sinkhorn(K):
+    def step(_, s):
+        u = 0.01 / (K @ s[1])
+        return u, 0.0083333 / (K.T @ u)
+
+    return lax.fori_loop(0, 20, step, (jnp.zeros(100), jnp.ones(120)))
+
+
+def harris_corners(image):
+    gx = image[1:-1, 2:] - image[1:-1, :-2]
+    gy = image[2:, 1:-1] - image[:-2, 1:-1]
+
+    def box(a):
+        return sum(a[dy : dy + 76, dx : dx + 76] for dy in range(3) for dx in range(3))
+
+    a, b, c = box(gx * gx), box(gx * gy), box(gy * gy)
+    return a * c - b * b - 0.05 * (a + c) ** 2
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -761,6 +1064,79 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
         "Km": draw.floats(256, 32),
         "V": draw.floats(256, 32),
     },
+    "paged_attention": lambda draw: {
+        "Q": draw.floats(16, 64),
+        "KC": draw.floats(64, 16, 64),
+        "VC": draw.floats(64, 16, 64),
+        "table": draw.below(64, 16, 8),
+        "lens": 1 + draw.below(128, 16),
+    },
+    "int4_dequant": lambda draw: {
+        "P": draw.below(256, 256, 128).astype(np.uint8),
+        "sc": draw.floats(256, 8),
+        "x": draw.floats(256),
+    },
+    "yuv_to_rgb": lambda draw: {
+        "Y": draw.below(256, 128, 128).astype(np.uint8),
+        "U": draw.below(256, 64, 64).astype(np.uint8),
+        "V": draw.below(256, 64, 64).astype(np.uint8),
+    },
+    "rule110": lambda draw: {"A": draw.below(2, 500)},
+    "dtw": lambda draw: {"a": draw.floats(200), "b": draw.floats(180)},
+    "hmm_forward": lambda draw: {"A": draw.unit(16, 16) / 8, "E": draw.unit(300, 16) + 0.1},
+    "block_sparse_product": lambda draw: {
+        "ptr": draw.offsets(33, 160),
+        "col": draw.below(32, 160),
+        "V": draw.floats(160, 8, 8),
+        "X": draw.floats(256, 16),
+    },
+    "diagonals_product": lambda draw: {
+        "D": draw.floats(5, 2000),
+        "off": np.array([-30, -1, 0, 1, 30], np.int32),
+        "x": draw.floats(2000),
+    },
+    "rk4_lorenz": lambda draw: {"S": draw.unit(1000, 3)},
+    "toeplitz": lambda draw: {"c": draw.floats(511), "x": draw.floats(256)},
+    "segmented_scan": lambda draw: {"x": draw.floats(20000), "f": (draw.below(50, 20000) == 0).astype(np.int32)},
+    "gru_masked": lambda draw: {
+        "X": draw.floats(20, 32, 16),
+        "W": draw.floats(16, 24) / 4,
+        "U": draw.floats(24, 24) / 5,
+        "lens": 1 + draw.below(20, 32),
+    },
+    "ctc_forward": lambda draw: {"P": draw.unit(100, 30) / 2, "lab": draw.below(30, 41)},
+    "experts_of_tokens": lambda draw: {"X": draw.floats(256, 32), "G": draw.floats(32, 8), "W": draw.floats(8, 32, 32)},
+    "hough_transform": lambda draw: {
+        "E": draw.below(2, 64, 64),
+        "ct": np.cos(np.arange(36) * np.pi / 36).astype(np.float32),
+        "st": np.sin(np.arange(36) * np.pi / 36).astype(np.float32),
+    },
+    "cholesky_batch": lambda draw: {
+        "A": (lambda a: np.einsum("bij,bkj->bik", a, a) + np.eye(4))(draw.floats(5000, 4, 4)).astype(np.float32)
+    },
+    "small_systems": lambda draw: {
+        "A": draw.floats(5000, 3, 3) + 4 * np.eye(3, dtype=np.float32),
+        "r": draw.floats(5000, 3),
+    },
+    "median_of_five": lambda draw: {"X": draw.floats(5000, 5)},
+    "de_casteljau": lambda draw: {"P": draw.floats(6, 2), "t": draw.unit(4000)},
+    "biquad_cascade": lambda draw: {"X": draw.floats(64, 500), "B": draw.unit(4, 5) / 3},
+    "best_two": lambda draw: {"X": draw.floats(2000, 64)},
+    "small_powers": lambda draw: {"A": draw.floats(3000, 3, 3) / 3},
+    "three_nearest": lambda draw: {"Q": draw.floats(200, 4), "D": draw.floats(500, 4)},
+    "short_edit_distances": lambda draw: {"A": draw.below(4, 500, 8), "B": draw.below(4, 500, 8)},
+    "small_lu": lambda draw: {"A": draw.floats(2000, 6, 6) + 8 * np.eye(6, dtype=np.float32)},
+    "lstm": lambda draw: {
+        "X": draw.floats(30, 16, 24),
+        "W": draw.floats(24, 4, 32) / 5,
+        "U": draw.floats(32, 4, 32) / 6,
+    },
+    "depthwise_in_blocks": lambda draw: {"X": draw.floats(1, 2, 30, 30, 16), "W": draw.floats(2, 3, 3, 16)},
+    "mean_of_crops": lambda draw: {"X": draw.floats(32, 128, 16), "s": draw.below(65, 32)},
+    "kalman_position_speed": lambda draw: {"Z": draw.floats(256, 100)},
+    "crc_bytes": lambda draw: {"M": draw.below(256, 4000, 16).astype(np.uint8)},
+    "sinkhorn": lambda draw: {"K": draw.unit(100, 120) + 0.1},
+    "harris_corners": lambda draw: {"image": draw.floats(80, 80)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -853,4 +1229,36 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     gram_schmidt,
     legendre,
     window_attention,
+    paged_attention,
+    int4_dequant,
+    yuv_to_rgb,
+    rule110,
+    dtw,
+    hmm_forward,
+    block_sparse_product,
+    diagonals_product,
+    rk4_lorenz,
+    toeplitz,
+    segmented_scan,
+    gru_masked,
+    ctc_forward,
+    experts_of_tokens,
+    hough_transform,
+    cholesky_batch,
+    small_systems,
+    median_of_five,
+    de_casteljau,
+    biquad_cascade,
+    best_two,
+    small_powers,
+    three_nearest,
+    short_edit_distances,
+    small_lu,
+    lstm,
+    depthwise_in_blocks,
+    mean_of_crops,
+    kalman_position_speed,
+    crc_bytes,
+    sinkhorn,
+    harris_corners,
 )

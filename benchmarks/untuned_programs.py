@@ -1,6 +1,6 @@
 """Programs for `untuned.py`: no form was made for any of them, and none is in examples/. They are parsed, never run."""
 
-# ruff: noqa: E741, SIM300, B007
+# ruff: noqa: E741, SIM102, SIM300, B007
 from ir import script as T
 
 
@@ -1266,3 +1266,563 @@ def window_attention(
             for j in range(33):
                 if 0 <= i + j - 32:
                     O[i, d] += s[j] / z[0] * V[i + j - 32, d]
+
+
+@T.prim_func
+def paged_attention(
+    Q: T.Buffer((16, 64), "float32"),
+    KC: T.Buffer((64, 16, 64), "float32"),
+    VC: T.Buffer((64, 16, 64), "float32"),
+    table: T.Buffer((16, 8), "int32"),
+    lens: T.Buffer((16,), "int32"),
+    O: T.Buffer((16, 64), "float32"),
+):
+    for b, p in T.grid(16, 8):
+        T.assume(0 <= table[b, p] and table[b, p] < 64)
+    for b in range(16):
+        T.assume(1 <= lens[b] and lens[b] <= 128)
+    for b in range(16):
+        s = T.alloc_buffer((128,), "float32")
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = T.min_value("float32")
+        for t in range(128):
+            if t < lens[b]:
+                s[t] = 0.0
+                for d in range(64):
+                    s[t] += Q[b, d] * KC[table[b, t // 16], t % 16, d]
+                m[0] = T.max(m[0], s[t])
+        z[0] = 0.0
+        for t in range(128):
+            if t < lens[b]:
+                s[t] = T.exp(s[t] - m[0])
+                z[0] += s[t]
+        for d in range(64):
+            O[b, d] = 0.0
+            for t in range(128):
+                if t < lens[b]:
+                    O[b, d] += s[t] / z[0] * VC[table[b, t // 16], t % 16, d]
+
+
+@T.prim_func
+def int4_dequant(
+    P: T.Buffer((256, 128), "uint8"),
+    sc: T.Buffer((256, 8), "float32"),
+    x: T.Buffer((256,), "float32"),
+    y: T.Buffer((256,), "float32"),
+):
+    for o in range(256):
+        y[o] = 0.0
+        for k in range(256):
+            q = T.cast((P[o, k // 2] >> T.cast(4 * (k % 2), "uint8")) & T.uint8(15), "int32") - 8
+            y[o] += T.cast(q, "float32") * sc[o, k // 32] * x[k]
+
+
+@T.prim_func
+def yuv_to_rgb(
+    Y: T.Buffer((128, 128), "uint8"),
+    U: T.Buffer((64, 64), "uint8"),
+    V: T.Buffer((64, 64), "uint8"),
+    R: T.Buffer((128, 128, 3), "uint8"),
+):
+    for i, j in T.grid(128, 128):
+        c = T.cast(Y[i, j], "int32") - 16
+        d = T.cast(U[i // 2, j // 2], "int32") - 128
+        e = T.cast(V[i // 2, j // 2], "int32") - 128
+        R[i, j, 0] = T.cast(T.min(T.max((298 * c + 409 * e + 128) >> 8, 0), 255), "uint8")
+        R[i, j, 1] = T.cast(T.min(T.max((298 * c - 100 * d - 208 * e + 128) >> 8, 0), 255), "uint8")
+        R[i, j, 2] = T.cast(T.min(T.max((298 * c + 516 * d + 128) >> 8, 0), 255), "uint8")
+
+
+@T.prim_func
+def rule110(A: T.Buffer((500,), "int32"), H: T.Buffer((100, 500), "int32")):
+    for i in range(500):
+        H[0, i] = A[i]
+    for t in range(99):
+        for i in range(500):
+            k = H[t, (i + 499) % 500] * 4 + H[t, i] * 2 + H[t, (i + 1) % 500]
+            H[t + 1, i] = (110 >> k) & 1
+
+
+@T.prim_func
+def dtw(a: T.Buffer((200,), "float32"), b: T.Buffer((180,), "float32"), D: T.Buffer((201, 181), "float32")):
+    for i, j in T.grid(201, 181):
+        D[i, j] = 1e30
+    D[0, 0] = 0.0
+    for i in range(200):
+        for j in range(180):
+            D[i + 1, j + 1] = T.abs(a[i] - b[j]) + T.min(D[i, j], T.min(D[i, j + 1], D[i + 1, j]))
+
+
+@T.prim_func
+def hmm_forward(
+    A: T.Buffer((16, 16), "float32"), E: T.Buffer((300, 16), "float32"), al: T.Buffer((300, 16), "float32")
+):
+    for s in range(16):
+        al[0, s] = E[0, s]
+    for t in range(299):
+        n = T.alloc_buffer((1,), "float32")
+        n[0] = 0.0
+        for s in range(16):
+            al[t + 1, s] = 0.0
+            for r in range(16):
+                al[t + 1, s] += al[t, r] * A[r, s]
+            al[t + 1, s] = al[t + 1, s] * E[t + 1, s]
+            n[0] += al[t + 1, s]
+        for s in range(16):
+            al[t + 1, s] = al[t + 1, s] / n[0]
+
+
+@T.prim_func
+def block_sparse_product(
+    ptr: T.Buffer((33,), "int32"),
+    col: T.Buffer((160,), "int32"),
+    V: T.Buffer((160, 8, 8), "float32"),
+    X: T.Buffer((256, 16), "float32"),
+    Y: T.Buffer((256, 16), "float32"),
+):
+    for r in range(32):
+        T.assume(0 <= ptr[r] and ptr[r] <= ptr[r + 1] and ptr[r + 1] <= 160)
+    for b in range(160):
+        T.assume(0 <= col[b] and col[b] < 32)
+    for r, i, n in T.grid(32, 8, 16):
+        Y[r * 8 + i, n] = 0.0
+        for b in range(ptr[r], ptr[r + 1]):
+            for k in range(8):
+                Y[r * 8 + i, n] += V[b, i, k] * X[col[b] * 8 + k, n]
+
+
+@T.prim_func
+def diagonals_product(
+    D: T.Buffer((5, 2000), "float32"),
+    off: T.Buffer((5,), "int32"),
+    x: T.Buffer((2000,), "float32"),
+    y: T.Buffer((2000,), "float32"),
+):
+    for i in range(2000):
+        y[i] = 0.0
+    for d in range(5):
+        for i in range(2000):
+            j = i + off[d]
+            if j >= 0 and j < 2000:
+                y[i] += D[d, i] * x[j]
+
+
+@T.prim_func
+def rk4_lorenz(S: T.Buffer((1000, 3), "float32")):
+    for t in range(20):
+        for b in range(1000):
+            k = T.alloc_buffer((4, 3), "float32")
+            p = T.alloc_buffer((3,), "float32")
+            for c in range(3):
+                p[c] = S[b, c]
+            for s in range(4):
+                k[s, 0] = 10.0 * (p[1] - p[0])
+                k[s, 1] = p[0] * (28.0 - p[2]) - p[1]
+                k[s, 2] = p[0] * p[1] - 2.6666667 * p[2]
+                for c in range(3):
+                    if s < 2:
+                        p[c] = S[b, c] + 0.005 * k[s, c]
+                    else:
+                        p[c] = S[b, c] + 0.01 * k[s, c]
+            for c in range(3):
+                S[b, c] = S[b, c] + 0.01 / 6.0 * (k[0, c] + 2.0 * k[1, c] + 2.0 * k[2, c] + k[3, c])
+
+
+@T.prim_func
+def toeplitz(c: T.Buffer((511,), "float32"), x: T.Buffer((256,), "float32"), y: T.Buffer((256,), "float32")):
+    for i in range(256):
+        y[i] = 0.0
+        for j in range(256):
+            y[i] += c[i - j + 255] * x[j]
+
+
+@T.prim_func
+def segmented_scan(x: T.Buffer((20000,), "float32"), f: T.Buffer((20000,), "int32"), y: T.Buffer((20000,), "float32")):
+    y[0] = x[0]
+    for i in range(19999):
+        if f[i + 1] > 0:
+            y[i + 1] = x[i + 1]
+        else:
+            y[i + 1] = y[i] + x[i + 1]
+
+
+@T.prim_func
+def gru_masked(
+    X: T.Buffer((20, 32, 16), "float32"),
+    W: T.Buffer((16, 24), "float32"),
+    U: T.Buffer((24, 24), "float32"),
+    lens: T.Buffer((32,), "int32"),
+    h: T.Buffer((32, 24), "float32"),
+):
+    for b, o in T.grid(32, 24):
+        h[b, o] = 0.0
+    for t in range(20):
+        n = T.alloc_buffer((32, 24), "float32")
+        for b, o in T.grid(32, 24):
+            n[b, o] = 0.0
+            for k in range(16):
+                n[b, o] += X[t, b, k] * W[k, o]
+            for k in range(24):
+                n[b, o] += h[b, k] * U[k, o]
+        for b, o in T.grid(32, 24):
+            if t < lens[b]:
+                h[b, o] = T.tanh(n[b, o])
+
+
+@T.prim_func
+def ctc_forward(P: T.Buffer((100, 30), "float32"), lab: T.Buffer((41,), "int32"), al: T.Buffer((100, 41), "float32")):
+    for s in range(41):
+        T.assume(0 <= lab[s] and lab[s] < 30)
+    for s in range(41):
+        if s < 2:
+            al[0, s] = P[0, lab[s]]
+        else:
+            al[0, s] = 0.0
+    for t in range(99):
+        for s in range(41):
+            a = T.alloc_buffer((1,), "float32")
+            a[0] = al[t, s]
+            if s >= 1:
+                a[0] += al[t, s - 1]
+            if s >= 2 and s % 2 == 1:
+                if lab[s] != lab[s - 2]:
+                    a[0] += al[t, s - 2]
+            al[t + 1, s] = a[0] * P[t + 1, lab[s]] * 1.5
+
+
+@T.prim_func
+def experts_of_tokens(
+    X: T.Buffer((256, 32), "float32"),
+    G: T.Buffer((32, 8), "float32"),
+    W: T.Buffer((8, 32, 32), "float32"),
+    Y: T.Buffer((256, 32), "float32"),
+):
+    for t in range(256):
+        best = T.alloc_buffer((1,), "float32")
+        arg = T.alloc_buffer((1,), "int32")
+        best[0] = T.min_value("float32")
+        arg[0] = 0
+        for e in range(8):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for d in range(32):
+                s[0] += X[t, d] * G[d, e]
+            if s[0] > best[0]:
+                best[0] = s[0]
+                arg[0] = e
+        for o in range(32):
+            Y[t, o] = 0.0
+            for d in range(32):
+                Y[t, o] += X[t, d] * W[arg[0], d, o]
+
+
+@T.prim_func
+def hough_transform(
+    E: T.Buffer((64, 64), "int32"),
+    ct: T.Buffer((36,), "float32"),
+    st: T.Buffer((36,), "float32"),
+    H: T.Buffer((36, 200), "int32"),
+):
+    for t, r in T.grid(36, 200):
+        H[t, r] = 0
+    for y, x, t in T.grid(64, 64, 36):
+        rho = T.cast(T.floor(T.cast(x, "float32") * ct[t] + T.cast(y, "float32") * st[t]), "int32") + 100
+        if E[y, x] > 0 and rho >= 0 and rho < 200:
+            H[t, rho] += 1
+
+
+@T.prim_func
+def cholesky_batch(A: T.Buffer((5000, 4, 4), "float32"), L: T.Buffer((5000, 4, 4), "float32")):
+    for b in range(5000):
+        for i, j in T.grid(4, 4):
+            L[b, i, j] = 0.0
+        for j in range(4):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = A[b, j, j]
+            for k in range(j):
+                s[0] -= L[b, j, k] * L[b, j, k]
+            L[b, j, j] = T.sqrt(s[0])
+            for i in range(j + 1, 4):
+                s[0] = A[b, i, j]
+                for k in range(j):
+                    s[0] -= L[b, i, k] * L[b, j, k]
+                L[b, i, j] = s[0] / L[b, j, j]
+
+
+@T.prim_func
+def small_systems(
+    A: T.Buffer((5000, 3, 3), "float32"), r: T.Buffer((5000, 3), "float32"), x: T.Buffer((5000, 3), "float32")
+):
+    for b in range(5000):
+        M = T.alloc_buffer((3, 4), "float32")
+        for i in range(3):
+            for j in range(3):
+                M[i, j] = A[b, i, j]
+            M[i, 3] = r[b, i]
+        for k in range(3):
+            for i in range(k + 1, 3):
+                f = T.alloc_buffer((1,), "float32")
+                f[0] = M[i, k] / M[k, k]
+                for j in range(k, 4):
+                    M[i, j] -= f[0] * M[k, j]
+        for q in range(3):
+            x[b, 2 - q] = M[2 - q, 3]
+            for j in range(3 - q, 3):
+                x[b, 2 - q] -= M[2 - q, j] * x[b, j]
+            x[b, 2 - q] = x[b, 2 - q] / M[2 - q, 2 - q]
+
+
+@T.prim_func
+def median_of_five(X: T.Buffer((5000, 5), "float32"), m: T.Buffer((5000,), "float32")):
+    for b in range(5000):
+        v = T.alloc_buffer((5,), "float32")
+        for i in range(5):
+            v[i] = X[b, i]
+        for i in range(5):
+            for j in range(4 - i):
+                lo = T.min(v[j], v[j + 1])
+                hi = T.max(v[j], v[j + 1])
+                v[j] = lo
+                v[j + 1] = hi
+        m[b] = v[2]
+
+
+@T.prim_func
+def de_casteljau(P: T.Buffer((6, 2), "float32"), t: T.Buffer((4000,), "float32"), C: T.Buffer((4000, 2), "float32")):
+    for n in range(4000):
+        q = T.alloc_buffer((6, 2), "float32")
+        for i, d in T.grid(6, 2):
+            q[i, d] = P[i, d]
+        for k in range(1, 6):
+            for i in range(6 - k):
+                for d in range(2):
+                    q[i, d] = (1.0 - t[n]) * q[i, d] + t[n] * q[i + 1, d]
+        for d in range(2):
+            C[n, d] = q[0, d]
+
+
+@T.prim_func
+def biquad_cascade(
+    X: T.Buffer((64, 500), "float32"), B: T.Buffer((4, 5), "float32"), Y: T.Buffer((64, 500), "float32")
+):
+    for c in range(64):
+        st = T.alloc_buffer((4, 2), "float32")
+        for s, k in T.grid(4, 2):
+            st[s, k] = 0.0
+        for t in range(500):
+            v = T.alloc_buffer((1,), "float32")
+            v[0] = X[c, t]
+            for s in range(4):
+                o = B[s, 0] * v[0] + st[s, 0]
+                st[s, 0] = B[s, 1] * v[0] - B[s, 3] * o + st[s, 1]
+                st[s, 1] = B[s, 2] * v[0] - B[s, 4] * o
+                v[0] = o
+            Y[c, t] = v[0]
+
+
+@T.prim_func
+def best_two(X: T.Buffer((2000, 64), "float32"), V: T.Buffer((2000, 2), "float32")):
+    for b in range(2000):
+        V[b, 0] = T.min_value("float32")
+        V[b, 1] = T.min_value("float32")
+        for j in range(64):
+            if X[b, j] > V[b, 0]:
+                V[b, 1] = V[b, 0]
+                V[b, 0] = X[b, j]
+            else:
+                if X[b, j] > V[b, 1]:
+                    V[b, 1] = X[b, j]
+
+
+@T.prim_func
+def small_powers(A: T.Buffer((3000, 3, 3), "float32"), P: T.Buffer((3000, 3, 3), "float32")):
+    for b in range(3000):
+        M = T.alloc_buffer((3, 3), "float32")
+        N = T.alloc_buffer((3, 3), "float32")
+        for i, j in T.grid(3, 3):
+            M[i, j] = A[b, i, j]
+        for s in range(4):
+            for i, j in T.grid(3, 3):
+                N[i, j] = 0.0
+                for k in range(3):
+                    N[i, j] += M[i, k] * M[k, j]
+            for i, j in T.grid(3, 3):
+                M[i, j] = N[i, j]
+        for i, j in T.grid(3, 3):
+            P[b, i, j] = M[i, j]
+
+
+@T.prim_func
+def three_nearest(Q: T.Buffer((200, 4), "float32"), D: T.Buffer((500, 4), "float32"), N: T.Buffer((200, 3), "float32")):
+    for q in range(200):
+        for k in range(3):
+            N[q, k] = 1e30
+        for p in range(500):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for d in range(4):
+                s[0] += (Q[q, d] - D[p, d]) * (Q[q, d] - D[p, d])
+            for k in range(3):
+                lo = T.min(N[q, k], s[0])
+                hi = T.max(N[q, k], s[0])
+                N[q, k] = lo
+                s[0] = hi
+
+
+@T.prim_func
+def short_edit_distances(A: T.Buffer((500, 8), "int32"), B: T.Buffer((500, 8), "int32"), E: T.Buffer((500,), "int32")):
+    for n in range(500):
+        d = T.alloc_buffer((9, 9), "int32")
+        for i in range(9):
+            d[i, 0] = i
+            d[0, i] = i
+        for i, j in T.grid(8, 8):
+            s = T.if_then_else(A[n, i] == B[n, j], 0, 1)
+            d[i + 1, j + 1] = T.min(d[i, j] + s, T.min(d[i, j + 1], d[i + 1, j]) + 1)
+        E[n] = d[8, 8]
+
+
+@T.prim_func
+def small_lu(A: T.Buffer((2000, 6, 6), "float32"), M: T.Buffer((2000, 6, 6), "float32")):
+    for b in range(2000):
+        for i, j in T.grid(6, 6):
+            M[b, i, j] = A[b, i, j]
+        for k in range(6):
+            for i in range(k + 1, 6):
+                M[b, i, k] = M[b, i, k] / M[b, k, k]
+                for j in range(k + 1, 6):
+                    M[b, i, j] -= M[b, i, k] * M[b, k, j]
+
+
+@T.prim_func
+def lstm(
+    X: T.Buffer((30, 16, 24), "float32"),
+    W: T.Buffer((24, 4, 32), "float32"),
+    U: T.Buffer((32, 4, 32), "float32"),
+    H: T.Buffer((16, 32), "float32"),
+):
+    c = T.alloc_buffer((16, 32), "float32")
+    for b, o in T.grid(16, 32):
+        c[b, o] = 0.0
+        H[b, o] = 0.0
+    for t in range(30):
+        g = T.alloc_buffer((16, 4, 32), "float32")
+        for b, q, o in T.grid(16, 4, 32):
+            g[b, q, o] = 0.0
+            for k in range(24):
+                g[b, q, o] += X[t, b, k] * W[k, q, o]
+            for k in range(32):
+                g[b, q, o] += H[b, k] * U[k, q, o]
+        for b, o in T.grid(16, 32):
+            i = 1.0 / (1.0 + T.exp(-g[b, 0, o]))
+            f = 1.0 / (1.0 + T.exp(-g[b, 1, o]))
+            u = 1.0 / (1.0 + T.exp(-g[b, 2, o]))
+            c[b, o] = f * c[b, o] + i * T.tanh(g[b, 3, o])
+            H[b, o] = u * T.tanh(c[b, o])
+
+
+@T.prim_func
+def depthwise_in_blocks(
+    X: T.Buffer((1, 2, 30, 30, 16), "float32"),
+    W: T.Buffer((2, 3, 3, 16), "float32"),
+    Y: T.Buffer((1, 2, 30, 30, 16), "float32"),
+):
+    for n, co, y, x, ci in T.grid(1, 2, 30, 30, 16):
+        if co * 16 + ci < 24:
+            Y[n, co, y, x, ci] = 0.0
+            for dy, dx in T.grid(3, 3):
+                if y + dy >= 1 and y + dy <= 30 and x + dx >= 1 and x + dx <= 30:
+                    Y[n, co, y, x, ci] += X[n, co, y + dy - 1, x + dx - 1, ci] * W[co, dy, dx, ci]
+        else:
+            Y[n, co, y, x, ci] = 0.0
+
+
+@T.prim_func
+def mean_of_crops(X: T.Buffer((32, 128, 16), "float32"), s: T.Buffer((32,), "int32"), Y: T.Buffer((32, 16), "float32")):
+    for b in range(32):
+        T.assume(0 <= s[b] and s[b] <= 64)
+    for b, d in T.grid(32, 16):
+        Y[b, d] = 0.0
+        for t in range(64):
+            Y[b, d] += X[b, s[b] + t, d]
+        Y[b, d] = Y[b, d] / 64.0
+
+
+@T.prim_func
+def kalman_position_speed(Z: T.Buffer((256, 100), "float32"), X: T.Buffer((256, 100, 2), "float32")):
+    for b in range(256):
+        s = T.alloc_buffer((2,), "float32")
+        P = T.alloc_buffer((2, 2), "float32")
+        s[0] = 0.0
+        s[1] = 0.0
+        P[0, 0] = 1.0
+        P[0, 1] = 0.0
+        P[1, 0] = 0.0
+        P[1, 1] = 1.0
+        for t in range(100):
+            p0 = s[0] + s[1]
+            a = P[0, 0] + P[0, 1] + P[1, 0] + P[1, 1] + 0.01
+            c = P[0, 1] + P[1, 1]
+            d = P[1, 1] + 0.01
+            k0 = a / (a + 0.5)
+            k1 = c / (a + 0.5)
+            r = Z[b, t] - p0
+            s[0] = p0 + k0 * r
+            s[1] = s[1] + k1 * r
+            P[0, 0] = (1.0 - k0) * a
+            P[0, 1] = (1.0 - k0) * c
+            P[1, 0] = c - k1 * a
+            P[1, 1] = d - k1 * c
+            X[b, t, 0] = s[0]
+            X[b, t, 1] = s[1]
+
+
+@T.prim_func
+def crc_bytes(M: T.Buffer((4000, 16), "uint8"), C: T.Buffer((4000,), "uint8")):
+    for n in range(4000):
+        C[n] = T.uint8(0)
+        for i in range(16):
+            C[n] = C[n] ^ M[n, i]
+            for k in range(8):
+                if (C[n] & T.uint8(128)) != T.uint8(0):
+                    C[n] = (C[n] << T.uint8(1)) ^ T.uint8(7)
+                else:
+                    C[n] = C[n] << T.uint8(1)
+
+
+@T.prim_func
+def sinkhorn(K: T.Buffer((100, 120), "float32"), u: T.Buffer((100,), "float32"), v: T.Buffer((120,), "float32")):
+    for j in range(120):
+        v[j] = 1.0
+    for t in range(20):
+        for i in range(100):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for j in range(120):
+                s[0] += K[i, j] * v[j]
+            u[i] = 0.01 / s[0]
+        for j in range(120):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for i in range(100):
+                s[0] += K[i, j] * u[i]
+            v[j] = 0.0083333 / s[0]
+
+
+@T.prim_func
+def harris_corners(image: T.Buffer((80, 80), "float32"), R: T.Buffer((76, 76), "float32")):
+    gx = T.alloc_buffer((78, 78), "float32")
+    gy = T.alloc_buffer((78, 78), "float32")
+    for y, x in T.grid(78, 78):
+        gx[y, x] = image[y + 1, x + 2] - image[y + 1, x]
+        gy[y, x] = image[y + 2, x + 1] - image[y, x + 1]
+    for y, x in T.grid(76, 76):
+        a = T.alloc_buffer((3,), "float32")
+        for k in range(3):
+            a[k] = 0.0
+        for dy, dx in T.grid(3, 3):
+            a[0] += gx[y + dy, x + dx] * gx[y + dy, x + dx]
+            a[1] += gx[y + dy, x + dx] * gy[y + dy, x + dx]
+            a[2] += gy[y + dy, x + dx] * gy[y + dy, x + dx]
+        R[y, x] = a[0] * a[2] - a[1] * a[1] - 0.05 * (a[0] + a[2]) * (a[0] + a[2])

@@ -159,7 +159,8 @@ class Forms(ABC):
                 found += propose(group, level, pending, loop)
         else:
             self.program.restore(kept)
-            found += self._selected(group, level, pending, loop)
+            for propose in (self._factored, self._reordered, self._selected):  # which look at statements alone
+                found += propose(group, level, pending, loop)
         named = {
             a.name if k == 0 else f"{a.name} {k + 1}": a
             for name in dict.fromkeys(a.name for a in found)
