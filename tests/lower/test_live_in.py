@@ -75,6 +75,11 @@ for i in T.serial(1, n + 1):
 """
 
 
+def gathers_of(source: str) -> int:
+    """How many gathers there are, by element or of windows."""
+    return source.count(".get(") + source.count("windows_at(") - source.count("def windows_at(")
+
+
 def read(params: str, body: str) -> PrimFunc:
     lines = "\n".join(f"    {line}" for line in body.strip("\n").split("\n"))
     text = f"from __future__ import annotations\n@T.prim_func\ndef f(n: T.int32, m: T.int32, {params}):\n{lines}\n"
@@ -215,7 +220,7 @@ def test_a_copy_starts_from_borders(params: str, body: str, gathers: int) -> Non
     """All elements of a table go through index arrays once, on the way back."""
     kernel = check(params, body, *((21, 26) if gathers == 1 else (26, 21)))
     assert "all elements of one i + j," in "\n".join(kernel.report), kernel.source
-    assert kernel.source.count(".get(") == gathers, kernel.source
+    assert gathers_of(kernel.source) == gathers, kernel.source
     assert ".get(" not in in_step(kernel)
 
 
@@ -275,7 +280,7 @@ def test_tables_in_a_loop_begin_anew(first: str) -> None:
     indented = body.split("\n", 1)[0] + "\n" + "\n".join(f"    {line}" for line in body.split("\n")[1:] if line)
     kernel = check(f'{WORDS}, {INTS}, d: T.Buffer((3,), "int32")', indented, 21, 19)
     assert "all elements of one i + j," in "\n".join(kernel.report)
-    assert kernel.source.count(".get(") == 1, kernel.source
+    assert gathers_of(kernel.source) == 1, kernel.source
 
 
 def test_what_changes_in_between_is_not_taken_from_before() -> None:
@@ -290,7 +295,7 @@ for j in T.serial(m + 1):
 {EDIT}
 """
     kernel = check(f'{WORDS}, w: T.Buffer((m + 1,), "int32"), {INTS}', body, 20, 23)
-    assert kernel.source.count(".get(") == 1, kernel.source
+    assert gathers_of(kernel.source) == 1, kernel.source
 
 
 @pytest.mark.parametrize("place", ["before", "after"])
