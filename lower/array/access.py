@@ -13,7 +13,7 @@ from lower.array.moving_windows import moving_window
 from lower.array.values import Translator, Value, aligned, ordered, union
 from lower.array.views import Axis, Group, groups, in_blocks, overhang, split_terms
 from lower.nest.nodes import Box, extreme
-from lower.program.build import ALL, Arg, as_expr, between, call, method, subscript, text
+from lower.program.build import ALL, Arg, as_expr, between, call, method, subscript, text, without_trailing
 from lower.program.nodes import JaxExpr, Name, Subscript
 
 ZERO = const(0, DType.INT32)
@@ -533,12 +533,6 @@ def indexed(code: JaxExpr, marks: Sequence[JaxExpr]) -> JaxExpr:
     """`code[marks]` without trailing whole dimensions."""
     marks = without_trailing(marks)
     return Subscript(code, marks) if marks else code
-
-
-def without_trailing(marks: Sequence[JaxExpr]) -> tuple[JaxExpr, ...]:
-    """An index list without whole dimensions at its end."""
-    last = max((k for k, mark in enumerate(marks) if mark != ALL), default=-1)
-    return tuple(marks[: last + 1])
 
 
 def gathered(name: str, marks: Sequence[JaxExpr]) -> JaxExpr:

@@ -383,3 +383,9 @@ def _statement(stmt: ast.stmt, places: Mapping[str, Any]) -> Callable[[Mapping[s
             )  # fmt: skip
         case other:
             raise TypeError(f"array programs have no {type(other).__name__}")
+
+
+def without_trailing(marks: Sequence[JaxExpr]) -> tuple[JaxExpr, ...]:
+    """An index list without whole dimensions at its end."""
+    last = max((k for k, mark in enumerate(marks) if mark != ALL), default=-1)
+    return tuple(marks[: last + 1])

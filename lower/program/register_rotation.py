@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
-from lower.program.build import ALL, infix
+from lower.program.build import ALL, infix, without_trailing
 from lower.program.nodes import (
     Assign,
     Attribute,
@@ -60,8 +60,9 @@ def handed_on(
             found.first.append(Subscript(Name(array), (*(ALL,) * d, low)))
             found.then.append(Subscript(Name(array), (*(ALL,) * d, infix(variable, "+", 1))))
         for node, dims in reads.items():
-            along = Name(names[next(a for a in alongs if a[1] in dims)])
-            replaced[node] = along if len(dims) == 1 else Subscript(along, (Name(variable),))
+            along = next(a for a in alongs if a[1] in dims)
+            rest = without_trailing([item for d, item in enumerate(node.items) if d != along[1]])
+            replaced[node] = Subscript(Name(names[along]), rest) if rest else Name(names[along])
 
     def handed(node: JaxExpr) -> JaxExpr | None:
         return replaced.get(node) if isinstance(node, Subscript) else None

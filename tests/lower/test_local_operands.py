@@ -137,3 +137,26 @@ def func(
     (want,) = interpret(func, **inputs)[-1:]
     found = lower(func)(**inputs)[-1]
     np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
+
+
+def test_rows_that_steps_hand_on_are_those_of_each_iteration():
+    """As many matrices as they have rows: with the two confused, results have the same shape."""
+    func = parse("""
+@T.prim_func
+def func(A: T.Buffer((20, 20, 20), "float32"), X: T.Buffer((20, 20), "float32")):
+    for b in range(20):
+        M = T.alloc_buffer((20, 20), "float32")
+        for i, j in T.grid(20, 20):
+            M[i, j] = A[b, i, j]
+        for k in range(20):
+            for i in range(k + 1, 20):
+                M[i, k] = M[i, k] / M[k, k]
+                for j in range(k + 1, 20):
+                    M[i, j] -= M[i, k] * M[k, j]
+        for i in range(20):
+            X[b, i] = M[19, i]
+""").funcs[0]
+    rng = np.random.default_rng(1)
+    inputs = {"A": (rng.random((20, 20, 20)) + 9 * np.eye(20)).astype(np.float32), "X": np.zeros((20, 20), np.float32)}
+    (want,) = interpret(func, **inputs)[-1:]
+    np.testing.assert_allclose(lower(func)(**inputs)[-1], want, rtol=1e-4, atol=1e-4)

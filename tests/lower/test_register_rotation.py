@@ -25,6 +25,18 @@ def test_rows_columns_and_elements_of_them() -> None:
     assert then == ["X[k + 1]", "X[:, k + 1]"]
 
 
+def test_elements_of_rows_of_several_tables() -> None:
+    """Dimensions before that of the step stay before what is left."""
+    lines, first, then = handed(
+        "a = X[:, k, k]", "X = jnp.where(m, X - X[:, :, k][:, :, None] * X[:, k][:, None] * a, X)"
+    )
+    assert lines == [
+        "a = X_column_0[:, k]",
+        "X = jnp.where(m, X - X_column_1[:, :, None] * X_column_0[:, None] * a, X)",
+    ]
+    assert (first, then) == (["X[:, 0]", "X[:, :, 0]"], ["X[:, k + 1]", "X[:, :, k + 1]"])
+
+
 @pytest.mark.parametrize(
     "lines",
     [
