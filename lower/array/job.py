@@ -239,10 +239,10 @@ def _better_splits(job: Job, bounds: Bounds) -> Iterator[Job]:
             inner = Axis(_derived(axis.var, "i"), number(0), number(c))
             joined = Binary("add", Binary("mul", outer.var, const(c, axis.var.dtype)), inner.var)
             axes = job.with_axis(axis, outer, inner).axes
-            candidate = _canonical(replace(job.substitute(axis.var, joined), axes=axes), bounds.with_axes(axes))
+            candidate = replace(job.substitute(axis.var, joined), axes=axes)
             after = _awkward(candidate, bounds)
             if all(b <= a for a, b in zip(before, after, strict=True)) and after != before:
-                yield candidate
+                yield _canonical(candidate, bounds.with_axes(axes))
 
 
 def _awkward(job: Job, bounds: Bounds) -> list[int]:

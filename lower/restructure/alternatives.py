@@ -159,8 +159,9 @@ class Forms(ABC):
                 found += propose(group, level, pending, loop)
         else:
             self.program.restore(kept)
-            for propose in (self._factored, self._reordered, self._selected):  # which look at statements alone
-                found += propose(group, level, pending, loop)
+            found += self._selected(group, level, pending, loop)
+            if changed[2] == kept[2]:  # what is inside has another order, and nothing that a new one would not have
+                found += self._reordered(group, level, pending, loop)
         named = {
             a.name if k == 0 else f"{a.name} {k + 1}": a
             for name in dict.fromkeys(a.name for a in found)

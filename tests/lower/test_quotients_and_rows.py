@@ -45,6 +45,14 @@ def test_each_quotient_splits_its_axis(body: str) -> None:
     assert ".get(" not in text and "fori_loop" not in text
 
 
+def test_quotients_beside_positions_from_data() -> None:
+    """The linear form of an index may read data more often than the index."""
+    source(
+        "for i in range(6):\n    x = i * 2 + 1\n"
+        "    B[page[i % 3, x // 2 % 2] % 3, x % 2] = T.min(B[page[i % 3, x // 2 % 2] % 3, x % 2], 2.0)"
+    )
+
+
 def test_rows_of_pages_are_gathered_whole() -> None:
     body = "for i in range(6):\n    C[i] = 0.0\n    for t in range(8):\n        C[i] += P[page[i, t // 4], t % 4, 1] * A[i, t]"
     text = source(body)
