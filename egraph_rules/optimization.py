@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from egraph_rules.authoring.instructions import rules_of
 from egraph_rules.authoring.rule import Rule
@@ -15,7 +16,7 @@ from egraph_rules.cost.prices import Prices
 from egraph_rules.cost.shares import least_share
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.cost.whole import CANDIDATES, ranked, unconfirmed
-from egraph_rules.engine.engine import Engine, Row, scratch_folder
+from egraph_rules.engine.engine import Engine, scratch_folder
 from egraph_rules.engine.functions import check_names
 from egraph_rules.engine.patience import Patience, listening
 from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
@@ -27,7 +28,7 @@ from egraph_rules.explain.why_not import Searched, why_not
 from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.encode import Expander, Numbering, Part
 from egraph_rules.search.erase import count_erased, erase, price_as_written
-from egraph_rules.search.extract import EXTRACTED, Choice, ClassId, Extractor, Place, Rebuilder
+from egraph_rules.search.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
 from egraph_rules.search.filling import filled
 from egraph_rules.search.language import engine_with
 from egraph_rules.search.saturate import Outcome, saturate
@@ -49,6 +50,7 @@ from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, w
 _SEARCHES = 6  # of a directed step; two or three do
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
 RARE = 0.8  # the share of iterations from which on a guard saves too little, as bounds of a loop, to search again
+MANY = 1e8  # what a store costs where the number of stores decides
 FEW = 0.125  # what guarded work costs, as a part of itself, where guards are hoped to become bounds of loops
 
 
@@ -288,7 +290,9 @@ def optimize(
         found = _distinct([(prices.program(body), body) for body in bodies], search.keep)
         if whole is not None:
             given = erase(search.func.body)
-            ranking = ranked(found, (prices.program(given), given), lambda body: replace(func, body=body), whole)
+            compact = [(prices.program(body), body) for body in map(erase, search.compact)]
+            make = partial(replace, func)
+            ranking = ranked(found, compact, (prices.program(given), given), lambda body: make(body=body), whole)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
@@ -344,6 +348,9 @@ class _Search:
     block: str | None = None
     searched: list[Stmt] = field(default_factory=lambda: list[Stmt]())
     guarded: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best where guards cost next to nothing
+    compact: list[Stmt] = field(default_factory=lambda: list[Stmt]())  # the best of those with the fewest stores
+    cuts: bool = True  # whether rules that cut loops take part
+    deferred: bool = False  # whether they have something to say, and did not take part yet
     cost_before: float = 0.0
     patient: bool = True
     contexts: dict[Hashable, Contexts] = field(default_factory=lambda: dict[Hashable, Contexts]())
@@ -368,10 +375,17 @@ class _Search:
         return self.patient and self.patience.over()
 
     def run(self) -> list[tuple[float, Stmt]]:
-        """Search from the program, then from the best one found, while that helps."""
+        """Search from the program, then from the best one found, while that helps.
+
+        Loops are cut in what is best without: alternatives multiply with each cut, most are for guards that can go by
+        themselves, and a budget spent on them would leave the program as a whole half searched.
+        """
+        self.cuts = not self.budget.restarts
         best = self._once(self.func.body)
         for _ in range(self.budget.restarts):
             start = self._start(best[0][1])
+            if start is None and self.deferred and not self.cuts:
+                start, self.cuts = best[0][1], True
             if start is None:
                 break
             if self.patience.over():
@@ -380,7 +394,7 @@ class _Search:
                 break
             hoped, before = start != best[0][1], best[0][0]
             best = _distinct([*best, *self._once(start)], self.keep)
-            if hoped and best[0][0] >= before:
+            if hoped and best[0][0] >= before and not (self.deferred and not self.cuts):
                 break  # what guards promised did not come
         return self._filled(best)
 
@@ -413,6 +427,7 @@ class _Search:
             self.patient = False  # what extraction and explanations ask is little, and has its share of the time
             self.report.record(outcome)
             self.report.matches.update(session.expander.matches)
+            self.deferred |= session.expander.deferred
             found = session.extract()
             self.report.questions = sum(c.questions for c in self.contexts.values())
             if len(self.searched) == 1:
@@ -439,7 +454,14 @@ class _Session:
     def __post_init__(self) -> None:
         self.numbering = Numbering(signed_zeros=Floats.NO_SIGNED_ZEROS not in self.search.floats)
         self.contexts = self.search.contexts_of(self.body)
-        self.expander = Expander(self.numbering, self.contexts, self.search.rules, self.search.budget.proposals)
+        search = self.search
+        self.expander = Expander(
+            self.numbering,
+            self.contexts,
+            search.rules,
+            search.budget.proposals,
+            cuts=search.budget.cuts if search.cuts else 0,
+        )
         self.part = part = self.numbering.number(self.body)
         self.roots = []
         for priority in Priority:
@@ -469,23 +491,31 @@ class _Session:
         programs = [(choice.cost, self._whole(rebuilder.build(choice, inside.names))) for choice, inside in found]
         kept = [(c, i.place, p) for (c, i), (_, p) in zip(found, programs, strict=True)]
         if search.budget.restarts:
-            for choice in self._guarded(classes[self.roots[0]], tables):
-                kept.append((choice, self.roots[0], rebuilder.build(choice)))
-                search.guarded.append(kept[-1][2])
+            for prices, store in ((self._cheap_guards(), search.guarded), (self._dear_stores(), search.compact)):
+                for choice in extractor.priced(prices).choices(classes[self.roots[0]]):
+                    kept.append((choice, self.roots[0], rebuilder.build(choice)))
+                    store.append(kept[-1][2])
         edges = self.expander.applied
         rules, before = search.rules, self.unfilled
         trace = Trace(self.body, self.part, kept, extractor, self.contexts, rebuilder, edges, rules, before)
         search.report.traces.append(trace)
         return _distinct(programs, search.keep)
 
-    def _guarded(self, at: ClassId, tables: dict[str, list[Row]]) -> list[Choice]:
-        """The best way where guards cost next to nothing.
+    def _cheap_guards(self) -> Target:
+        """Prices where guards cost next to nothing.
 
         To run a statement everywhere may cost less than a guard, and more than the shorter loop that a guard becomes in
         the next search.
         """
-        prices = replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
-        return Extractor(tables, self.numbering, prices, 1, self.contexts.trips).choices(at)
+        return replace(self.search.target, mask=0.0, reduction_mask=0.0, guarded=FEW)
+
+    def _dear_stores(self) -> Target:
+        """Prices where the number of stores decides first.
+
+        Parts of a loop are cheaper, each by itself, than a whole that computes over padding, but each part is an array
+        operation of its own when it runs, which only a price as a whole can weigh.
+        """
+        return replace(self.search.target, kernel=MANY)
 
     def _block(self, root: Place, name: str) -> Inside:
         """Where the block that may change stands, under the facts of a root."""

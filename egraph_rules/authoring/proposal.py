@@ -172,6 +172,7 @@ def rewrite(
     family: str = "",
     settles: Settles | None = None,
     speculates: bool = False,
+    cuts: bool = False,
 ) -> Callable[[Proposal], Rule]:
     """Make a `Rule` of a function from a statement and its place to equal statements.
 
@@ -179,6 +180,8 @@ def rewrite(
     which some buffers are needed for) is not looked into: the other is better in any program.
     A rule that `speculates` makes arms of a branch that are of use only where their condition fails: where it holds,
     they are looked into as they were.
+    One that `cuts` makes several loops of one, each with facts of its own, so that alternatives multiply: it is asked
+    about the best program that the others have found.
 
     Raises:
         RuleError: no reason is given.
@@ -186,7 +189,8 @@ def rewrite(
 
     def build(function: Proposal) -> Rule:
         name = name_of(function, family, because)
-        return Rule(name, law, because, Floats.STRICT, "", propose=function, settles=settles, speculates=speculates)
+        strict = Floats.STRICT
+        return Rule(name, law, because, strict, "", propose=function, settles=settles, speculates=speculates, cuts=cuts)
 
     return build
 

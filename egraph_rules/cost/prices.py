@@ -6,7 +6,7 @@ kernel once. What is erased after the search costs nothing: assumptions, stores 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
 
@@ -36,12 +36,13 @@ from ir.nodes import (
     Var,
 )
 from ir.program.blocks import lower_blocks
-from ir.traverse import children, loads, stmt_children, walk_expr
+from ir.traverse import children, free_vars, loads, stmt_children, walk_expr
 
 NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
 LITERAL_COST = 0.01
 
 Trips = tuple[Trip, ...]
+Axis = tuple[Expr, Expr]  # an index, and the extent of its axis
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +105,9 @@ class Prices:
         if _overshoots(store, trips):  # which becomes a store by arrays of indices
             part = t.scatter * t.store * self.weight(trips)
         elif accumulates(store):
-            read = [(e.indices, e.buffer) for e in loads(store.value)]
-            if t.reduction_slice and _in_part([(store.indices, store.buffer), *read], trips):
+            if t.reduction_slice and _in_part(_summed_over(store), trips):
                 part = t.reduction_slice * self.weight(trips)
-        elif t.store_slice and _in_part([(store.indices, store.buffer)], trips):
+        elif t.store_slice and _in_part(zip(store.indices, store.buffer.shape, strict=True), trips):
             part = t.store_slice * max(self.weight(trips), self.elements(store.buffer))
         return t.kernel + self.weight(trips) * (t.store + t.index * places + value) + part
 
@@ -201,10 +201,22 @@ def _multiples(expr: Expr) -> dict[str, int] | None:
             return None
 
 
-def _in_part(accesses: Iterable[tuple[tuple[Expr, ...], Buffer]], trips: Trips) -> bool:
-    """Whether accesses are to a part of an axis or in another order, so that what is meant is no whole array."""
+def _summed_over(store: Store) -> Iterator[Axis]:
+    """The axes of accesses that tell whether an accumulation is vector code: last ones, and those that are summed over.
+
+    Rows of an array that is cut further out lie as they did.
+    """
+    kept = {v for i in store.indices for v in free_vars(i)}
+    for e in (store, *loads(store.value)):
+        for n, (index, extent) in enumerate(zip(e.indices, e.buffer.shape, strict=True), 1):
+            if n == len(e.indices) or not free_vars(index) <= kept:
+                yield index, extent
+
+
+def _in_part(axes: Iterable[Axis], trips: Trips) -> bool:
+    """Whether indices go along a part of an axis or in another order, so that what is meant is no whole array."""
     loops = {t.var: t for t in trips}
-    for index, extent in (pair for i, b in accesses for pair in zip(i, b.shape, strict=True)):
+    for index, extent in axes:
         if any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index)):
             return True
         trip = loops.get(index.name) if isinstance(index, Var) else None

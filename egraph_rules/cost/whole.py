@@ -29,15 +29,23 @@ class Ranking:
 
 
 def ranked(
-    found: list[Priced], given: Priced, make: Callable[[Stmt], PrimFunc], whole: Callable[[PrimFunc], float]
+    found: list[Priced],
+    compact: list[Priced],
+    given: Priced,
+    make: Callable[[Stmt], PrimFunc],
+    whole: Callable[[PrimFunc], float],
 ) -> Ranking:
     """The programs found and the one given, by their price as a whole.
 
-    Of the programs found, those count that cost no more than the one given, and of large ones only the first few.
+    Of the programs found, those count that cost no more than the one given, and of large ones only the first few: the
+    cheapest, and of the `compact` ones that with the fewest stores.
     """
     cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
     if cheaper:
         cheaper[1:1] = _in_steps(cheaper[0], [given, *cheaper])
+    few = min(compact, key=lambda p: (_stores(p[1]), p[0]), default=given)
+    if few[0] <= given[0] and few[1] != given[1] and all(few[1] != body for _, body in cheaper[:1]):
+        cheaper = [*cheaper[:1], few, *(p for p in cheaper[1:] if p[1] != few[1])]
     if not cheaper:
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)

@@ -49,6 +49,7 @@ from ir.traverse import (
     stmt_exprs,
     substitute_expr,
     walk,
+    walk_expr,
 )
 
 _LAW = "s  =  if c: s else: s"
@@ -66,21 +67,28 @@ def _distinguishes(cond: Expr, here: Here) -> bool:
 # Loop-invariant conditions --------------------------------------------------------------------------------------------
 
 
-@rewrite(law=_LAW + "   with c the condition of a branch in a loop s", because="both arms are s", family="hoist")
+@rewrite(
+    law=_LAW + "   with c the condition of a branch in a loop s", because="both arms are s", family="hoist", cuts=True
+)
 def branch_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Conditions of `if` statements that no iteration changes."""
     if isinstance(stmt, For):
         yield from _first(stmt, here, (s.cond for s in walk(stmt.body) if isinstance(s, If)))
 
 
-@rewrite(law=_LAW + "   with c the condition of a selection in a loop s", because="both arms are s", family="hoist")
+@rewrite(
+    law=_LAW + "   with c the condition of a selection in a loop s",
+    because="both arms are s",
+    family="hoist",
+    cuts=True,
+)
 def select_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Conditions of conditional expressions that no iteration changes."""
     if isinstance(stmt, For):
         yield from _first(stmt, here, (e.cond for e in all_exprs(stmt.body) if isinstance(e, Select)))
 
 
-@rewrite(law=_LAW + "   with c a boolean expression in a loop s", because="both arms are s", family="hoist")
+@rewrite(law=_LAW + "   with c a boolean expression in a loop s", because="both arms are s", family="hoist", cuts=True)
 def boolean(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Boolean expressions, parts of larger ones included, that no iteration changes."""
     if isinstance(stmt, For):
@@ -91,6 +99,7 @@ def boolean(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     law=_LAW + "   with c a condition in a loop s, in terms of what its names are bound to",
     because="both arms are s, and a name holds what it is bound to",
     family="hoist",
+    cuts=True,
 )
 def bound_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Conditions that no iteration changes once the lets they need are hoisted with them."""
@@ -317,6 +326,28 @@ def selected(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 @rewrite(
+    law="if c: (for i in n: s) else: for i in n: t  =  for i in n: if c: s else: t   where the loops do not change c",
+    because="the same arm runs in each iteration",
+    family="conditionals",
+)
+def in_one_loop(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """A branch between loops over one range as a loop over branches, whose arms may do the same."""
+    del here
+    match stmt:
+        case If(cond=cond, then=For() as yes, other=For() as no) if yes.var.same(no.var) and yes.kind == no.kind:
+            one_range = yes.start.same(no.start) and yes.extent.same(no.extent) and yes.var not in free_vars(cond)
+            written = buffers_written(yes)
+            unchanged = written.isdisjoint(load.buffer for load in loads(cond))
+            asked = any(
+                e.same(cond) for body in (yes.body, no.body) for whole in all_exprs(body) for e in walk_expr(whole)
+            )
+            if one_range and unchanged and not asked and written == buffers_written(no):
+                yield replace(yes, body=If(cond, yes.body, no.body))
+        case _:
+            pass
+
+
+@rewrite(
     law="if c: s else: A[i] = undef  =  if c: s; if not c: A[i] = undef   where s does not change c",
     because="one of both runs, either way; what is arbitrary afterwards may hold anything before",
     family="conditionals",
@@ -403,6 +434,6 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
 _MAX_PIECES = 4  # a condition of more cases is not worth a branch
 
 INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
-BRANCH_RULES = (neighbours, common_part, conjuncts, selected, arbitrary_arm)
+BRANCH_RULES = (neighbours, common_part, conjuncts, selected, in_one_loop, arbitrary_arm)
 GUARD_RULES = (dead_region, known_region, neutral_region)
 CASE_RULES = (*INVARIANT_RULES, boolean, *BRANCH_RULES, nested, *GUARD_RULES)

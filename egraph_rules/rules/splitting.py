@@ -63,6 +63,7 @@ from ir.traverse import (
 )
 
 _MAX_PERIOD = 4  # a longer one makes long programs
+_MAX_TESTS = 2  # of a nest that is cut because of what it reads: each test makes up to three loops of one
 _MAX_STEPS, _MAX_COPIES = 16, 80  # of a loop that is written out, and of stores in all of its steps
 _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in the end is for extraction to say
 
@@ -73,6 +74,7 @@ _PRICES = Prices(CPU)  # to leave out what promises nothing; what is chosen in t
     law="for i in a .. b: s  =  for o in (a + c) // k .. (b - 1 + c) // k + 1, r in k: if a <= k * o + r - c < b: s",
     because="with o = (i + c) // k and r = (i + c) % k the same iterations run in the same order",
     family="loops",
+    cuts=True,
 )
 def by_layout(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Group iterations as the layout of an accessed buffer does, where the body uses (i + c) // k and (i + c) % k.
@@ -158,10 +160,21 @@ def _layouts(loop: For, loops: frozenset[str]) -> Iterator[tuple[Expr, int]]:
                     case _:
                         pass
     others = loops.union(v.name for s in walk(loop.body) for v in bound_var(s)) if found else loops
-    for (position, k), ops in found.items():
-        alone = others.isdisjoint(v.name for v in free_vars(position))
-        if "floordiv" in ops and alone and _shift(position, loop.var) is not None:
+    along = [
+        (position, k, "floordiv" in ops, shift)
+        for (position, k), ops in found.items()
+        if others.isdisjoint(v.name for v in free_vars(position)) and (shift := _shift(position, loop.var)) is not None
+    ]
+    for position, k, grouped, shift in along:
+        if grouped and all(_in_step(shift, other, k) for _, factor, _, other in along if factor == k):
             yield position, k
+
+
+def _in_step(a: Expr, b: Expr, k: int) -> bool:
+    """Whether two positions are in new groups of `k` at once: one that is not has no quotient of its own then."""
+    if isinstance(a, Const) and isinstance(b, Const):
+        return (int(a.value) - int(b.value)) % k == 0
+    return a.same(b)
 
 
 def _shift(expr: Expr, var: Var) -> Expr | None:
@@ -369,7 +382,7 @@ def unrolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, For) or stmt.kind != "serial" or not 1 < (iterations(stmt) or 0) <= _MAX_STEPS:
         return
     every = all(isinstance(s, (For, Store, Seq, If, Let, Alloc)) for s in walk(stmt))
-    if not every or copies(stmt, _MAX_COPIES) is None:
+    if not every or not copies(stmt, _MAX_COPIES):
         return
     if pb.within_budget(lambda: _in_turn(stmt, here.domain), False):
         yield map_stmt(stmt, on_stmt=lambda s: replace(s, kind="unroll") if isinstance(s, For) else s)
@@ -401,6 +414,7 @@ def _apart(store: Store, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
     law="for i in a .. b: s  =  for i in a .. c: s; for i in c .. d: s; for i in d .. b: s",
     because="the same iterations run in the same order, and each part knows on which side of a condition it is",
     family="loops",
+    cuts=True,
 )
 def at_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Split a loop where a condition in its body begins and ceases to hold."""
@@ -422,18 +436,35 @@ def _conditions(loop: For, here: Here) -> Iterator[Expr]:
     """Conditions around work that is dear under a mask: sums being accumulated, functions like exp, and elements that
     are not there where it does not hold, so that all are padded.
 
-    Other elementwise work has its mask for free, as vector code goes.
+    Other elementwise work has its mask for free, as vector code goes, and padding all is cheaper than many parts.
     """
+    around = {loop.var, *(v for s in walk(loop.body) if isinstance(s, For) for v in bound_var(s))}
+    few = len(_tests(loop, around)) <= _MAX_TESTS
     for inner in walk(loop.body):
-        if isinstance(inner, If) and (any(_is_dear(s) for s in walk(inner)) or _reaches_out(loop, inner, here)):
+        if not isinstance(inner, (If, Store)):
+            continue
+        dear = any(_is_dear(s, around) for s in walk(inner)) or (few and _reaches_out(loop, inner, here))
+        if isinstance(inner, If) and dear:
             yield inner.cond
-        elif isinstance(inner, Store) and (_is_dear(inner) or _reaches_out(loop, inner, here)):
+        elif isinstance(inner, Store) and dear:
             yield from (e.cond for e in walk_expr(inner.value) if isinstance(e, Select))
 
 
-def _is_dear(stmt: Stmt) -> bool:
-    return isinstance(stmt, Store) and any(
-        (isinstance(e, Load) and e.buffer == stmt.buffer) or (isinstance(e, (Unary, Binary)) and e.op in LIBRARY)
+def _tests(loop: For, names: set[Var]) -> set[Expr]:
+    """The conditions on variables of loops in a nest."""
+    tests = {s.cond for s in walk(loop.body) if isinstance(s, If)}
+    tests |= {e.cond for e in all_exprs(loop.body) if isinstance(e, Select)}
+    return {t for t in tests if not names.isdisjoint(free_vars(t))}
+
+
+def _is_dear(stmt: Stmt, around: set[Var]) -> bool:
+    """Whether a store adds up over some of the loops `around` it, or computes a function of a library."""
+    if not isinstance(stmt, Store):
+        return False
+    sums = not around <= {v for i in stmt.indices for v in free_vars(i)}
+    return any(
+        (sums and isinstance(e, Load) and e.buffer == stmt.buffer)
+        or (isinstance(e, (Unary, Binary)) and e.op in LIBRARY)
         for e in walk_expr(stmt.value)
     )
 

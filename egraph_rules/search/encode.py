@@ -261,7 +261,9 @@ class Expander:
     contexts: Contexts
     rules: tuple[Rule, ...] = ()
     limit: int = DEFAULT_BUDGET.proposals
-    held_back: set[str] = field(default_factory=lambda: set[str]())  # rules that had proposed that often
+    cuts: int = DEFAULT_BUDGET.cuts  # how often a rule that cuts loops may propose
+    deferred: bool = False  # whether one would have, where none may
+    held_back: dict[str, int] = field(default_factory=dict[str, int])  # rules that had proposed that often
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
@@ -276,6 +278,7 @@ class Expander:
     _statement_rules: tuple[tuple[str, Proposal], ...] = field(init=False)
     _settling: dict[str, Settles] = field(init=False)
     _speculating: frozenset[str] = field(init=False)
+    _cuts: frozenset[str] = field(init=False)  # rules that cut loops
     _instructs: bool = field(init=False)  # whether rules propose instances of instructions
     _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
@@ -285,6 +288,7 @@ class Expander:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
         self._settling = {r.name: r.settles for r in self.rules if r.settles is not None}
         self._speculating = frozenset(r.name for r in self.rules if r.speculates)
+        self._cuts = frozenset(r.name for r in self.rules if r.cuts)
         self._instructs = any(r.instruction is not None for r in self.rules)
         self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
@@ -372,8 +376,14 @@ class Expander:
             self.tables["only_writes_dead"].append(key)
             if self._drops_dead:
                 return
-        if level == 0 and self._propose(facts, part, permissions):
-            return
+        settled, others = self._propose(facts, part, permissions) if level == 0 else (False, [])
+        if not settled:  # first the program as it is: what is known there must not wait for all that loops may become
+            self._look_within(facts, part, permissions, question=question)
+        for other in others:
+            self.expand(facts, other, permissions)
+
+    def _look_within(self, facts: int, part: Part, permissions: int, *, question: bool) -> None:
+        """Emit rows for the parts of a statement."""
         match part.stmt:
             case Seq(stmts=(_, _)):
                 self._expand_sequence(facts, part, permissions, question)
@@ -405,14 +415,18 @@ class Expander:
             case _:
                 pass  # skip
 
-    def _propose(self, facts: int, part: Part, permissions: int) -> bool:
+    def _propose(self, facts: int, part: Part, permissions: int) -> tuple[bool, list[Part]]:
         """Let rules over statements say what else the statement equals here; whether one of them settles it."""
+        others: list[Part] = []
         if part.number == 0 or self.contexts.over():
-            return False
+            return False, others
         settled = False
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
             for new in self._limited(name, self._said(name, propose, part.stmt, here)):
+                if name in self._cuts and not self.cuts:
+                    self.deferred = True
+                    break
                 other = self.numbering.number(new, here.depth, AuthorNames.of(_bindings(part)))
                 if other.number != part.number:
                     self.tables["same"].append((facts, part.number, permissions, other.number))
@@ -420,10 +434,10 @@ class Expander:
                     self.matches[name] += 1
                     if name in self._speculating and isinstance(part.stmt, If) and isinstance(other.stmt, If):
                         self._take_arms(facts, part, other, permissions)
-                    self.expand(facts, other, permissions)
+                    others.append(other)
                     settled |= other.number == 0  # nothing is better than nothing
                     settled |= name in self._settling and self._settling[name](part.stmt, other.stmt, self._instructs)
-        return settled
+        return settled, others
 
     def _said(self, name: str, propose: Proposal, stmt: Stmt, here: Here) -> Iterator[Stmt]:
         """What a rule proposes at a place; places of an earlier search with these contexts are not looked at again."""
@@ -452,8 +466,9 @@ class Expander:
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
         """Proposals of a rule, as long as it has not made too many and there is time."""
-        if self.matches[name] >= self.limit:
-            self.held_back.add(name)
+        limit = self.cuts if name in self._cuts and self.cuts else self.limit
+        if self.matches[name] >= limit:
+            self.held_back[name] = limit
         elif not self.contexts.over():
             yield from proposals
 

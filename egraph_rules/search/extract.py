@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import cast
@@ -138,6 +139,12 @@ class Extractor:
         for row in self.tables["Cons"]:
             self._lists[row.output] = (row.inputs[0], row.inputs[1])
         self._expressions()
+
+    def priced(self, target: Target) -> Extractor:
+        """An extractor of single programs from the same rows; prices of statements may differ, not of expressions."""
+        other = copy(self)
+        other.target, other.prices, other.keep, other._choices = target, Prices(target), 1, {}
+        return other
 
     # Expressions: shortest paths over classes ------------------------------------------------------------------------
 

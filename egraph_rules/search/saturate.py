@@ -96,7 +96,8 @@ def _answer_folds(asked: Mapping[str, Sequence[Row]], expander: Expander) -> Non
 
 def _finished(expander: Expander) -> str:
     if expander.held_back:
-        return f"proposal budget: {expander.limit} of {', '.join(sorted(expander.held_back))}"
+        found = (f"{limit} of {name}" for name, limit in sorted(expander.held_back.items()))
+        return f"proposal budget: {', '.join(found)}"
     return "saturated: no rule has anything new to say"
 
 

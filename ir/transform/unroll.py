@@ -23,6 +23,7 @@ from ir.traverse import (
 )
 
 MOST = 1024  # statements that loops are written out to
+_LOOKED_AT = 8  # times as many stores as may be left in the end
 MOST_ELEMENTS = 100  # of a local whose elements become values of their own
 
 
@@ -41,7 +42,23 @@ def written_out(loop: For) -> Stmt:
 
 
 def copies(stmt: Stmt, most: int) -> int | None:
-    """How many stores a statement has once all loops in it are written out; None if one is open, or above `most`."""
+    """How many stores a statement has once all loops in it are written out; None if one is open, or above `most`.
+
+    Those with many times as many iterations, most of them empty, are not looked into.
+    """
+    stores = _stores(stmt)
+    return 0 if not stores else None if stores > _LOOKED_AT * most else _copies(stmt, most)
+
+
+def _stores(stmt: Stmt) -> int:
+    """How many stores a statement comes to if no branch is decided, loops of open extents counted once."""
+    if isinstance(stmt, Store):
+        return 1
+    times = iterations(stmt) if isinstance(stmt, For) else 1
+    return (1 if times is None else times) * sum(map(_stores, stmt_children(stmt)))
+
+
+def _copies(stmt: Stmt, most: int) -> int | None:
     match stmt:
         case Store():
             return 1
@@ -55,7 +72,7 @@ def copies(stmt: Stmt, most: int) -> int | None:
 def _total(parts: Iterable[Stmt], most: int) -> int | None:
     total = 0
     for part in parts:
-        found = copies(part, most - total)
+        found = _copies(part, most - total)
         if found is None or total + found > most:
             return None
         total += found

@@ -43,8 +43,8 @@ class _Array:
     `stored`: it lies in memory; `size` is then what is read of it. `data`: it depends on arguments. `masked`: a choice
     by a condition on elements is part of it; `cut`: it is a part of what is stored, or has something put around it.
     `own`: nothing else holds its memory, so that it can be changed in place. `widest`: how many elements the largest
-    of the arrays has that are read for it; `several`: there are two or more. `number`: what a single value is expected
-    to be, if it is known.
+    of the arrays has that are read for it; `several`: there are two or more. `joined`: it is made of parts.
+    `number`: what a single value is expected to be, if it is known.
     """
 
     size: int
@@ -57,6 +57,7 @@ class _Array:
     own: bool = False
     widest: int = 0
     several: bool = False
+    joined: bool = False
     number: float | None = None
 
 
@@ -173,7 +174,8 @@ class _Block:
         if name == "pad":
             return [self._elements(operands[:1], sizes[0], self.target.padded_read, cut=True)]
         if name == "concatenate":
-            return [self._elements(operands, sizes[0], self.target.select, cut=True)]
+            apart = [self.store(o) if o.joined else o for o in operands]  # one is not compiled into another
+            return [replace(self._elements(apart, sizes[0], self.target.select, cut=True), joined=True)]
         if name == "select_n":
             masked = operands[0].size > 1
             expected = operands[-1].number  # lowering asks for what it expects of data

@@ -12,13 +12,14 @@ from dataclasses import replace
 
 from ir.fold import folded
 from ir.nodes import Binary, Buffer, Const, Expr
+from ir.program.calls import of_dtype
 from ir.traverse import loads
 from lower.analysis.freedoms import Form
 from lower.nest.normalize import Program, read_by_bounds, relocate
 
 LINEARIZATION = Form(
     "structure.linearization",
-    "A[p // b, p % b]  =  A[p]",
+    "A[p // b, p % b]  =  A[p];  A[p // b % n, p % b]  =  A[p % (n * b)]",
     "the places are the same",
 )
 
@@ -49,7 +50,7 @@ def _pairs(buffer: Buffer, reads: Sequence[tuple[Expr, ...]]) -> dict[int, int]:
 def _quotients(shape: Sequence[Expr], indices: Sequence[Expr]) -> Iterator[tuple[int, int]]:
     """Dimensions of an access with a quotient of a position, each with the one that has its remainder."""
     for d, index in enumerate(indices):
-        match index:
+        match _group(index, shape[d]):
             case Binary(op="floordiv" | "truncdiv" as op, lhs=position, rhs=Const(value=count) as size) if count > 0:
                 rest = Binary("floormod" if op == "floordiv" else "truncmod", position, size)
                 found = [k for k, i in enumerate(indices) if i.same(rest) and _is(shape[k], int(count))]
@@ -57,6 +58,17 @@ def _quotients(shape: Sequence[Expr], indices: Sequence[Expr]) -> Iterator[tuple
                     yield d, found[0]
             case _:
                 pass
+
+
+def _group(index: Expr, extent: Expr) -> Expr:
+    """The quotient in an index, also where it wraps around: `p // b % n` for n blocks of b."""
+    match index:
+        case Binary(op="floormod", lhs=Binary(op="floordiv") as group, rhs=n) if isinstance(n, Const) and n.same(
+            extent
+        ):
+            return group
+        case _:
+            return index
 
 
 def _is(extent: Expr, count: int) -> bool:
@@ -74,11 +86,12 @@ def _join(program: Program, old: Buffer, order: list[int], pairs: dict[int, int]
         return folded(Binary("mul", old.shape[d], old.shape[pairs[d]])) if d in pairs else old.shape[d]
 
     def place(indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return tuple(position(indices[d]) if d in pairs else indices[d] for d in kept)
+        return tuple(position(d, indices[d]) if d in pairs else indices[d] for d in kept)
 
-    def position(index: Expr) -> Expr:
-        assert isinstance(index, Binary)
-        return index.lhs
+    def position(d: int, index: Expr) -> Expr:
+        group = _group(index, old.shape[d])
+        assert isinstance(group, Binary)
+        return group.lhs if group is index else Binary("floormod", group.lhs, of_dtype(extent(d), index.dtype))
 
     rests = set(pairs.values())
     kept = [d for d in order if d not in rests]

@@ -360,13 +360,8 @@ CASES = {
         else:
             Y[i, j] = 0.0""",
         """
-    for i in T.serial(4):
-        if N[i] > 0.0:
-            for j in T.serial(16):
-                Y[i, j] = A[i, j] / N[i]
-        else:
-            for j in T.serial(16):
-                Y[i, j] = 0.0""",
+    for i, j in T.grid(4, 16):
+        Y[i, j] = T.if_then_else(N[i] > 0.0, A[i, j] / N[i], 0.0)""",
     ),
     "a product of padding with a quotient by what the program divides by": Case(
         'X: T.Buffer((4, 64), "float32"), V: T.Buffer((4, 64), "float32"), G: T.Buffer((64,), "float32"), '
@@ -384,6 +379,93 @@ CASES = {
         """
     for r, k in T.grid(4, 64):
         Y[r, k] = X[r, k] * (G[k] / T.sqrt(V[r, 0] + 1.0))""",
+    ),
+    "a stencil that adds up term by term over padding": Case(
+        'X: T.Buffer((24, 24), "float32"), Y: T.Buffer((22, 22), "float32")',
+        """
+    for z, y in T.grid(24, 24):
+        T.assume(z < 22 and y < 22 or X[z, y] == 0.0)
+    for z, y in T.grid(22, 22):
+        Y[z, y] = 6.0 * X[z, y]
+        if z > 0:
+            Y[z, y] -= X[z - 1, y]
+        if z < 21:
+            Y[z, y] -= X[z + 1, y]
+        if y > 0:
+            Y[z, y] -= X[z, y - 1]
+        if y < 21:
+            Y[z, y] -= X[z, y + 1]""",
+        """
+    for z, y in T.grid(22, 22):
+        Y[z, y] = 6.0 * X[z, y] - X[(z - 1) % 24, y] - X[z + 1, y] - X[z, (y - 1) % 24] - X[z, y + 1]""",
+    ),
+    "a stencil that adds up term by term over blocks with tails": Case(
+        'X: T.Buffer((6, 6, 4, 4), "float32"), Y: T.Buffer((22, 22), "float32")',
+        """
+    for a, b, i, j in T.grid(6, 6, 4, 4):
+        T.assume(4 * a + i < 22 and 4 * b + j < 22 or X[a, b, i, j] == 0.0)
+    for z, y in T.grid(22, 22):
+        Y[z, y] = 6.0 * X[z // 4, y // 4, z % 4, y % 4]
+        if z > 0:
+            Y[z, y] -= X[(z - 1) // 4, y // 4, (z - 1) % 4, y % 4]
+        if z < 21:
+            Y[z, y] -= X[(z + 1) // 4, y // 4, (z + 1) % 4, y % 4]
+        if y > 0:
+            Y[z, y] -= X[z // 4, (y - 1) // 4, z % 4, (y - 1) % 4]
+        if y < 21:
+            Y[z, y] -= X[z // 4, (y + 1) // 4, z % 4, (y + 1) % 4]""",
+        """
+    for z, y in T.grid(22, 22):
+        Y[z, y] = 6.0 * X[z // 4, y // 4, z % 4, y % 4] - X[(z - 1) // 4 % 6, y // 4, (z - 1) % 4, y % 4] """
+        """- X[(z + 1) // 4, y // 4, (z + 1) % 4, y % 4] - X[z // 4, (y - 1) // 4 % 6, z % 4, (y - 1) % 4] """
+        """- X[z // 4, (y + 1) // 4, z % 4, (y + 1) % 4]""",
+    ),
+    "a guard around the innermost loops of a copy": Case(
+        'S: T.Buffer((2, 10, 8), "float32"), Y: T.Buffer((4, 10, 8), "float32")',
+        """
+    for c, y, k in T.grid(2, 10, 8):
+        T.assume(y >= 1 and y < 9 or S[c, y, k] == 0.0)
+    for c, y in T.grid(2, 10):
+        if y >= 1 and y < 9:
+            for k in range(8):
+                Y[c + 2, y, k] = S[c, y, k]
+        else:
+            for k in range(8):
+                Y[c + 2, y, k] = 0.0""",
+        """
+    for c, y, k in T.grid(2, 10, 8):
+        Y[c + 2, y, k] = S[c, y, k]""",
+    ),
+    "rows of padding that are multiplied, and left out in the end": Case(
+        'X: T.Buffer((20, 8), "float32"), W: T.Buffer((8, 64), "float32"), V: T.Buffer((64, 8), "float32"), '
+        'Y: T.Buffer((20, 8), "float32")',
+        """
+    P = T.alloc_buffer((32, 8), "float32")
+    H = T.alloc_buffer((32, 64), "float32")
+    for i, k in T.grid(32, 8):
+        if i < 20:
+            P[i, k] = X[i, k]
+        else:
+            P[i, k] = 0.0
+    for i, j in T.grid(32, 64):
+        H[i, j] = 0.0
+        for k in range(8):
+            H[i, j] = H[i, j] + P[i, k] * W[k, j]
+    for i, j in T.grid(20, 8):
+        Y[i, j] = 0.0
+        for k in range(64):
+            Y[i, j] = Y[i, j] + H[i, k] * V[k, j]""",
+        """
+    H = T.alloc_buffer((32, 64), "float32")
+    for i in T.serial(20):
+        for j in T.serial(64):
+            H[i, j] = 0.0
+            for k in T.serial(8):
+                H[i, j] = H[i, j] + X[i, k] * W[k, j]
+        for j in T.serial(8):
+            Y[i, j] = 0.0
+            for k in T.serial(64):
+                Y[i, j] = Y[i, j] + H[i, k] * V[k, j]""",
     ),
     "iterations that somebody needs are every fourth": Case(
         'A: T.Buffer((32, 8), "float32"), W: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")',

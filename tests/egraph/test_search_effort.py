@@ -164,6 +164,24 @@ def test_programs_that_differ_by_a_loop_are_priced_as_a_whole_once() -> None:
 
     costs = [100.0, 105.0, 105.0, 120.0]
     found = list(zip(costs, bodies, strict=False))
-    ranking = ranked(found, (200.0, bodies[4]), lambda b: replace(funcs[0], body=b), whole)
+    ranking = ranked(found, [], (200.0, bodies[4]), lambda b: replace(funcs[0], body=b), whole)
     assert asked == [bodies[0], bodies[3], bodies[4]]
     assert ranking.programs[0][1] == bodies[4]
+
+
+def test_of_programs_with_the_fewest_stores_the_cheapest_is_priced_as_a_whole_too() -> None:
+    texts = [f"@T.prim_func\ndef f(A: T.Buffer((1,), 'int32')):\n    A[0] = {k}\n" for k in range(3)]
+    texts.append("@T.prim_func\ndef f(A: T.Buffer((1,), 'int32')):\n    A[0] = 3\n    A[0] = 4\n")
+    funcs = [parse(text).funcs[0] for text in texts]
+    bodies = [f.body for f in funcs]
+    compact = [(150.0, bodies[3]), (160.0, bodies[1]), (190.0, bodies[2])]
+    ranking = ranked(
+        [(100.0, bodies[3])],
+        compact,
+        (200.0, bodies[0]),
+        lambda b: replace(funcs[0], body=b),
+        lambda priced: 10.0 if priced.body == bodies[1] else 1000.0,
+    )
+    assert ranking.programs[0][1] == bodies[1]
+    assert [cost for _, cost in ranking.prices] == [160.0, 100.0, 200.0]
+    assert "ranks lower" in ranking.overruled

@@ -37,6 +37,13 @@ READS = {
         Y[i, j] = X[(i + 3) % 4, j, (i + 3) // 4]
 """,
     ),
+    "blocks that wrap around": (
+        'X: T.Buffer((3, 5, 4), "int32"), Y: T.Buffer((10, 5), "int32")',
+        """
+    for i, j in T.grid(10, 5):
+        Y[i, j] = X[i // 4, j, i % 4] - X[(i - 1) // 4 % 3, j, (i - 1) % 4] - X[(i + 3) // 4 % 3, j, (i + 3) % 4]
+""",
+    ),
     "an open number of blocks": (
         "x: T.handle, y: T.handle",
         """
