@@ -11,6 +11,7 @@ from ir.traverse import map_stmt, walk
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
 STORES = 60  # of all programs that are priced as a whole: it takes lowering some 20 ms a statement
 NEAR = 1.01  # prices as a whole that differ by less say nothing: of such programs the search's cheapest is first
+ALIKE = 2  # programs with the price of another one, after which no more are looked at
 LOOPS = 10.0  # what two loops cost on any target
 
 Priced = tuple[float, Stmt]
@@ -50,7 +51,7 @@ def ranked(
         return Ranking([given, *(p for p in found if p[1] != given[1])], [])
     most = max(STORES // max(_stores(given[1]), 1) - 1, 1)
     programs = [*_unlike(cheaper)[:most], given]
-    priced = [(whole(make(body)), cost, n) for n, (cost, body) in enumerate(programs)]
+    priced = _priced(programs, lambda body: whole(make(body)))
     least = min(price for price, _, _ in priced)
     priced.sort(key=lambda p: (max(p[0], least * NEAR), p[2]))
     order = [programs[n] for _, _, n in priced]
@@ -62,6 +63,22 @@ def ranked(
     first = next(price for price, _, n in priced if n == 0)
     why = f"{what} is cheaper as a whole: {priced[0][0]:,.0f}, where the cheapest of the search costs {first:,.0f}"
     return Ranking([*order, *rest], prices, why)
+
+
+def _priced(programs: list[Priced], whole: Callable[[Stmt], float]) -> list[tuple[float, float, int]]:
+    """Prices as a whole, costs and numbers of programs, of which the last one is given.
+
+    Where some cost the same, they differ in what lowering makes alike, as do those after them: these are left out.
+    """
+    found: list[tuple[float, float, int]] = []
+    alike = 0
+    for n, (cost, body) in enumerate(programs):
+        if alike >= ALIKE and n < len(programs) - 1:
+            continue
+        price = whole(body)
+        alike += any(price == other for other, _, _ in found)
+        found.append((price, cost, n))
+    return found
 
 
 def unconfirmed(found: list[Stmt], given: Stmt) -> list[Stmt]:
