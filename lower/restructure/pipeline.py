@@ -37,6 +37,7 @@ from lower.storage.producer_inlining import PRODUCER_INLINING, inline_windows
 from lower.storage.scalar_promotion import DELICM, work_in_place
 from lower.storage.scalar_recurrences import PAST_VALUES, read_past_values
 from lower.storage.transposed_copy import TRANSPOSED_COPY, with_transposed_copies
+from lower.storage.used_extents import USED_EXTENTS, trimmed
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,11 @@ PASSES = (
         LINEARIZATION,
         "before anything is said of loops, which then go along slices",
         _on_program(blocks_in_a_row),
+    ),
+    Pass(
+        USED_EXTENTS,
+        "after the dimensions are known, and before any of them is filled or copied",
+        _on_program(trimmed),
     ),
     Pass(
         DELICM,
