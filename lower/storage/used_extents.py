@@ -15,6 +15,7 @@ from ir.analysis.dependence import Statement, domain
 from ir.fold import folded
 from ir.nodes import Binary, Buffer, Const, Expr, const
 from ir.presburger import sets as pb
+from ir.traverse import free_vars
 from lower.analysis.freedoms import Form
 from lower.nest.normalize import Program, read_by_bounds, relocate
 
@@ -26,7 +27,7 @@ USED_EXTENTS = Form(
 
 
 def trimmed(program: Program) -> None:
-    """Cut what nothing accesses off both ends of the dimensions of locals, where these are numbers."""
+    """Cut what nothing accesses off the ends of dimensions of locals, so that some statement fills all that is left."""
     fixed = read_by_bounds(program.statements)
     for local in [b for b in program.depth if b not in fixed]:
         users = [s for s in program.statements if local in s.buffers()]
@@ -55,7 +56,7 @@ def _shifted(index: Expr, by: int) -> Expr:
 
 
 def _used(users: Sequence[Statement], local: Buffer, axis: int) -> range | None:
-    """The elements of a dimension that are used; None where that is not known."""
+    """The elements of a dimension that are used; None where that is not known, or no statement fills them all."""
     extent = local.shape[axis]
     if not isinstance(extent, Const):
         return None
@@ -64,7 +65,19 @@ def _used(users: Sequence[Statement], local: Buffer, axis: int) -> range | None:
     if len(known) < len(parts):
         return None
     least, end = max(min(part.start for part in known), 0), min(max(part.stop for part in known), int(extent.value))
-    return range(least, end) if least < end else None
+    used = range(least, end)
+    stored = [(s, s.store.indices[axis]) for s in users if s.buffer == local]
+    return used if any(_is_steady(s, index) and _values(s, index) == used for s, index in stored) else None
+
+
+def _is_steady(statement: Statement, index: Expr) -> bool:
+    """Whether an index takes the same values in all iterations of the other loops.
+
+    What takes more of them from step to step is stored in parts either way, and may be used with others of its size.
+    """
+    inside = free_vars(index)
+    bounds = [e for loop in statement.loops if loop.var in inside for e in (loop.start, loop.extent)]
+    return all(isinstance(e, Const) for e in bounds)
 
 
 def _values(statement: Statement, index: Expr) -> range | None:

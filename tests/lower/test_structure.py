@@ -54,6 +54,16 @@ for i in range(6):
         f"A: T.Buffer((3, 6, 4), {F}), B: T.Buffer((6, 10), {F})",
         "for i, j in T.grid(6, 10):\n    B[i, j] = A[j // 4, i, j % 4] * 2.0",
     ),
+    "used_extents": (
+        f"A: T.Buffer((9, 6), {F}), B: T.Buffer((9, 6), {F})",
+        """R = T.alloc_buffer((9, 6), "float32")
+for i in range(1, 8):
+    for j in range(6):
+        R[i, j] = T.exp(A[i - 1, j]) + A[i + 1, j]
+for i in range(2, 7):
+    for j in range(6):
+        B[i, j] = R[i - 1, j] * R[i + 1, 5 - j]""",
+    ),
     "scalar_promotion_undone": (
         f"A: T.Buffer((6, 6), {F}), x: T.Buffer((6,), {F})",
         """w = T.alloc_buffer((1,), "float32")
