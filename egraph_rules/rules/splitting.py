@@ -50,6 +50,7 @@ from ir.transform.unroll import copies, iterations
 from ir.traverse import (
     all_exprs,
     bound_var,
+    buffers_written,
     children,
     free_vars,
     has_loads,
@@ -421,15 +422,45 @@ def at_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, For) or stmt.kind != "serial":
         return
     inner = {v.name for s in walk(stmt.body) for v in bound_var(s)}
-    for cond in _conditions(stmt, here):
-        names = {v.name for v in free_vars(cond)}
-        if stmt.var.name in names and inner.isdisjoint(names) and not has_loads(cond):
+    tests = ((cond, ()) for cond in _conditions(stmt, here) if inner.isdisjoint(v.name for v in free_vars(cond)))
+    for cond, around in (*tests, *_tests_of_history(stmt, here)):
+        if stmt.var in free_vars(cond) and not has_loads(cond):
             sides = (cond, Unary("not", cond))  # either may hold within an interval
-            ways = (pb.within_budget(partial(_split, stmt, side, here), None) for side in sides)
+            ways = (pb.within_budget(partial(_split, stmt, side, around, here), None) for side in sides)
             new = next((w for w in ways if w is not None), None)
             if new is not None:
                 yield new
                 return  # the parts propose what else changes in them
+
+
+def _tests_of_history(loop: For, here: Here) -> Iterator[tuple[Expr, Sequence[For]]]:
+    """Conditions on inner loops, with these, around what reads elements that earlier iterations stored.
+
+    In its first iterations a recurrence has no such elements, and no later one needs to ask for them.
+    """
+    stored = buffers_written(loop.body)
+    found = [
+        (s.cond, path)
+        for s, path in _within_loops(loop.body, ())
+        if path and any(e.buffer in stored and loop.var in free_vars(e) for e in _elements(s))
+    ]
+    if found and pb.within_budget(lambda: _in_turn(loop, here.domain), False):
+        yield from found
+
+
+def _within_loops(stmt: Stmt, path: tuple[For, ...]) -> Iterator[tuple[If | Select, tuple[For, ...]]]:
+    """Branches and choices, each with the loops around it whose variables its condition mentions."""
+    tests = [stmt] if isinstance(stmt, If) else []
+    chosen = [e for whole in stmt_exprs(stmt) for e in walk_expr(whole) if isinstance(e, Select)]
+    for test in (*tests, *chosen):
+        yield test, tuple(loop for loop in path if loop.var in free_vars(test.cond))
+    for part in stmt_children(stmt):
+        yield from _within_loops(part, (*path, stmt) if isinstance(stmt, For) else path)
+
+
+def _elements(test: If | Select) -> Iterator[Load]:
+    exprs = all_exprs(test.then) if isinstance(test, If) else walk_expr(test.then)
+    return (e for whole in exprs for e in walk_expr(whole) if isinstance(e, Load))
 
 
 def _conditions(loop: For, here: Here) -> Iterator[Expr]:
@@ -489,14 +520,21 @@ def _leaves(element: Load, var: Var, here: Here) -> bool:
     return False
 
 
-def _split(loop: For, cond: Expr, here: Here) -> Stmt | None:
-    """The parts of a loop before, in and after the interval where a condition holds; None if there is no such one."""
+def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Stmt | None:
+    """The parts of a loop before, in and after the interval where a condition holds; None if there is no such one.
+
+    With loops `around` the condition, that is where it holds in all of their iterations.
+    """
     holds = pb.condition(cond)
-    domain = pb.loop_domain(loop.var, loop.start, loop.extent)
-    inside = here.domain.intersect(domain.may)
-    if not (holds.exact and domain.exact) or inside.is_subset(holds.must) or inside.is_disjoint(holds.may):
+    domains = [pb.loop_domain(f.var, f.start, f.extent) for f in (loop, *around)]
+    inside = here.domain.intersect(domains[0].may)
+    if not (holds.exact and all(d.exact for d in domains)):
         return None
-    true = inside.intersect(holds.must)
+    places = reduce(lambda region, d: region.intersect(d.may), domains[1:], inside)
+    fails = pb.forget(places.subtract(holds.must), [f.var.name for f in around])
+    true = inside.subtract(fails)
+    if true.is_empty() or inside.is_subset(true):
+        return None
     low, high = _ends(true, loop.var.name)
     first, last = _ends(inside, loop.var.name)
     if low is None or high is None or first is None or last is None:
