@@ -536,7 +536,7 @@ class ValueWriter:
             self.results.append(writer.result)
             return value
         if reduced and sums_as_terms(op, expr.dtype):
-            value = writer.sum(expr, None if mask is None else (conjunction(guards), mask), reduced, self.base)
+            value = writer.sum(expr, self._masks(guards, mask, reduced), reduced, self.base)
             self.results.append(writer.result)
             for form in writer.forms:
                 self._note(f"{form} over {axis_names(reduced)}")
@@ -545,6 +545,21 @@ class ValueWriter:
             self._note(f"{op} reduction over {axis_names(reduced)}")
         value = self.translator.expr(expr)
         return reduction(op, value, mask, reduced, expr.dtype, self.translator, self.accessor.size)
+
+    def _masks(self, guards: Sequence[Expr], mask: Value | None, reduced: Sequence[Axis]) -> list[tuple[Expr, Value]]:
+        """Conditions with their code: one for each group of axes that guards tell apart, if there are several."""
+        groups: list[tuple[set[Var], list[Expr]]] = []
+        over = {a.var for a in reduced}
+        for guard in () if mask is None else guards:
+            names, joined = free_vars(guard) & over, [guard]
+            for group in [g for g in groups if g[0] & names]:
+                groups.remove(group)
+                names, joined = names | group[0], [*group[1], *joined]
+            groups.append((names, joined))
+        if mask is None or sum(bool(names) for names, _ in groups) < 2:
+            return [] if mask is None else [(conjunction(guards), mask)]
+        parts = ((conjunction(g), self._mask(g)) for _, g in groups)
+        return [(cond, part) for cond, part in parts if part is not None]
 
     def _known(self, load: Load) -> Known | None:
         return self.recall.loaded(load, self.job)

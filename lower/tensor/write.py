@@ -59,16 +59,16 @@ class SumWriter:
         self.forms: list[str] = []
 
     def sum(
-        self, expr: Expr, mask: tuple[Expr, Value] | None, reduced: Sequence[Axis], base: Known | None = None
+        self, expr: Expr, masks: Iterable[tuple[Expr, Value]], reduced: Sequence[Axis], base: Known | None = None
     ) -> Value:
-        """The sum of an expression over axes, where a mask (a condition and its code) holds, added to a `base`."""
+        """The sum of an expression over axes, where masks (conditions and their code) hold, added to a `base`."""
         self._begin(expr)
         leaves: list[Expr] = []
         term = self._taken_apart(expr, leaves)
-        if mask is not None:
-            condition = leaf(mask[0], leaves)
+        for cond, mask in masks:
+            condition = leaf(cond, leaves)
             if condition.number == len(self.values):
-                self.values.append(mask[1])
+                self.values.append(mask)
                 self.are_finite.append(False)
             term = Term("Where", (condition, term))
         term = Term("Sum", (term,), self._bits(reduced))
@@ -218,7 +218,11 @@ class SumWriter:
             case Term(op="Neg", args=(a,)):
                 return self.translator.negated(self._write(a), self.dtype)
             case Term(op="Where", args=(m, a)):
-                return self.translator.select(self._write(m), self._write(a), literal(0, self.dtype), self.dtype)
+                mask = self._write(m)
+                while a.op == "Where":  # one choice by all conditions
+                    mask = self.translator.binary("and", mask, self._write(a.args[0]), DType.BOOL)
+                    a = a.args[1]
+                return self.translator.select(mask, self._write(a), literal(0, self.dtype), self.dtype)
             case Term(op="Flag", args=(m,)):
                 mask = self._write(m)
                 return Value(method(mask.code, "astype", dtype_code(self.dtype)), mask.axes)
