@@ -352,6 +352,35 @@ def test_a_hundred_statements_in_ten_nests_stay_within_budgets() -> None:
     assert result.report.nodes < 30_000
 
 
+def test_recurrences_are_split_where_all_that_they_read_is_there() -> None:
+    func = read("""
+def solved(L: T.Buffer((40, 4), "float32"), b: T.Buffer((40,), "float32"), x: T.Buffer((40,), "float32")):
+    for i in range(40):
+        x[i] = b[i]
+        for k in range(3):
+            if i + k >= 3:
+                x[i] = x[i] - L[i, k] * x[i + k - 3]
+        x[i] = x[i] / L[i, 3]
+""")
+    found = optimize(func).best
+    text = to_script(found)
+    assert text.count("if ") == 1
+    assert "for i in T.serial(3, 40):" in text
+    assert assert_refines(func, found, np.random.default_rng(0)) > 0
+
+
+def test_windows_that_read_nothing_of_earlier_iterations_stay_one_loop() -> None:
+    func = read("""
+def filtered(x: T.Buffer((40,), "float32"), y: T.Buffer((40,), "float32")):
+    for i in range(40):
+        y[i] = 0.0
+        for k in range(5):
+            if i + k >= 2 and i + k < 42:
+                y[i] = y[i] + x[i + k - 2]
+""")
+    assert to_script(optimize(func).best).count("for i") == 1
+
+
 # Loops written out ----------------------------------------------------------------------------------------------------
 
 SORTED_ROWS = """

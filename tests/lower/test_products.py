@@ -236,3 +236,24 @@ def test_axes_of_products_that_are_taken_in_place_of_arrays_are_told_apart():
         other = f"{y}[j, {k}]" if to == "S" else f"{y}[{k}, j]"
         text += f"            {to}[i, j] += {x}[i, {k}] * {other}\n"
     assert source(read(text)).count("einsum") == 4
+
+
+COUNTED = """
+@T.prim_func
+def f(X: T.Buffer((30, 24), "{0}"), M: T.Buffer((30, 24), "{0}"), N: T.Buffer((30, 24), "{0}")):
+    for y, x in T.grid(30, 24):
+        M[y, x] = 0
+        N[y, x] = 0
+        for dy, dx in T.grid(5, 3):
+            if y + dy >= 2 and x + dx >= 1 and y + dy < 32 and x + dx < 25 and (y + x) % 3 != 0:
+                M[y, x] += X[y + dy - 2, x + dx - 1]
+                N[y, x] += 1
+"""
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_places_of_a_window_are_counted_along_each_axis(dtype: str) -> None:
+    text = source(read(COUNTED.format(dtype)))
+    counts = [line for line in text.splitlines() if "astype" in line]
+    assert counts
+    assert not any("axis=(2, 3)" in line for line in counts)
