@@ -913,6 +913,266 @@ def harris_corners(image):
     return a * c - b * b - 0.05 * (a + c) ** 2
 
 
+def upsampled_beside_skip(X, S):
+    U = jnp.pad(jnp.repeat(jnp.repeat(X, 2, 1), 2, 2), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    return jnp.concatenate([U, S])
+
+
+def squeeze_excite(X, W1, W2):
+    m = X.sum((1, 2)) / 196
+    m = m.reshape(32)
+    h = jnp.maximum(W1[:, :30] @ m[:30], 0)
+    g = jax.nn.sigmoid(W2 @ h).reshape(4, 1, 1, 8)
+    return X * g
+
+
+def qlinear_conv1d(X, W):
+    x = X.astype(jnp.int32) - 5
+    w = W.astype(jnp.int32)
+    acc = sum(jnp.einsum("cx,oc->ox", x[:, d : d + 128], w[:, :, d]) for d in range(3))
+    return jnp.clip(acc * 3 + 64 >> 7, -128, 127).astype(jnp.int8)
+
+
+def attention_of_padded_heads(Q, K, V):
+    q, k, v = (Q[:, :50], K[:, :50], V[:, :50])
+    p = jax.nn.softmax(jnp.einsum("hid,hjd->hij", q, k) * 0.288675)
+    return jnp.einsum("hij,hjd->ihd", p, v)[:, :, :12].reshape(50, 48)
+
+
+def stencil_over_bricks(X):
+    D = X.transpose(0, 3, 1, 4, 2, 5).reshape(24, 24, 24)[:22, :22, :22]
+    P = jnp.pad(D, 1)
+    return (
+        6 * D
+        - P[:-2, 1:-1, 1:-1]
+        - P[2:, 1:-1, 1:-1]
+        - P[1:-1, :-2, 1:-1]
+        - P[1:-1, 2:, 1:-1]
+        - P[1:-1, 1:-1, :-2]
+        - P[1:-1, 1:-1, 2:]
+    )
+
+
+def banded_substitution(L, b):
+
+    def step(c, r):
+        row, v = r
+        x = (v - row[:7] @ c) / row[7]
+        return (jnp.concatenate([c[1:], x[None]]), x)
+
+    return lax.scan(step, jnp.zeros(7), (L, b))[1]
+
+
+def padded_batch_mean(X, lens):
+    count = lens[:, None].astype(jnp.float32)
+    return (X.sum(1) / count, jnp.sqrt((X * X).sum(1) / count))
+
+
+def bitmask_select(B, X):
+    m = B[:, :, None] >> jnp.arange(32, dtype=jnp.uint32) & 1
+    return jnp.where(m.reshape(64, 128)[:, :120] == 1, X[:, :120], 0).sum(1)
+
+
+def hexagon(X):
+    base = X[1:-1, :-2] + X[1:-1, 2:] + X[:-2, 1:-1] + X[2:, 1:-1]
+    ev = (base + X[:-2, :-2] + X[2:, :-2]) / 6
+    od = (base + X[:-2, 2:] + X[2:, 2:]) / 6
+    r = jnp.arange(1, 63)[:, None] % 2
+    return X.at[1:-1, 1:-1].set(jnp.where(r == 0, ev, od))
+
+
+def upper_packed_matvec(A, x):
+    jj = jnp.arange(100)[None, :]
+    ii = jnp.arange(100)[:, None]
+    lo = jnp.minimum(ii, jj)
+    hi = jnp.maximum(ii, jj)
+    return A[hi * (hi + 1) // 2 + lo] @ x
+
+
+def conv_relu_pool(X, W):
+    x = X.transpose(0, 3, 1, 2).reshape(1, 16, 34, 34)
+    w = W.transpose(0, 5, 1, 4, 2, 3).reshape(32, 16, 3, 3)
+    w = w[:, :14]
+    x = x[:, :14]
+    r = jnp.maximum(lax.conv_general_dilated(x, w, (1, 1), "VALID"), 0)[0]
+    p = lax.reduce_window(r, -jnp.inf, lax.max, (1, 2, 2), (1, 2, 2), "VALID")
+    return p.reshape(4, 8, 16, 16).transpose(0, 2, 3, 1)
+
+
+def beamforming(R, delay):
+
+    def power(late):
+        return jnp.sum(jnp.square(sum(lax.dynamic_slice(R[m], (late[m],), (1000,)) for m in range(8))))
+
+    return jax.vmap(power)(delay)
+
+
+def embedding_backward(ids, G):
+    return jnp.zeros((200, 32)).at[ids].add(jnp.where(ids[:, None] != 0, G, 0))
+
+
+def token_shift_mix(X, mu):
+    return mu * X + (1 - mu) * jnp.pad(X, ((0, 0), (1, 0), (0, 0)))[:, :-1]
+
+
+def decayed_averages(K, V, w, u):
+    d = jnp.exp(-w)
+
+    def step(c, kv):
+        n, e = c
+        k, v = kv
+        a = jnp.exp(u + k)
+        b = jnp.exp(k)
+        return ((d * n + b * v, d * e + b), (n + a * v) / (e + a))
+
+    z = jnp.zeros((4, 32))
+    return lax.scan(step, (z, z), (K.transpose(1, 0, 2), V.transpose(1, 0, 2)))[1].transpose(1, 0, 2)
+
+
+def dilated_causal(X, W):
+    P = jnp.pad(X, ((0, 0), (8, 0)))[:, :200]
+    return jnp.tanh(W[:, :, 0] @ X + W[:, :, 1] @ P) + X
+
+
+def smoothed_cross_entropy(L, y):
+    x = L[:, :1000]
+    lse = jax.nn.logsumexp(x, 1)
+    return (0.9 * (lse - jnp.take_along_axis(L, y[:, None], 1)[:, 0]) + 0.1 * (lse - x.mean(1))).sum()[None]
+
+
+def coin_change(c):
+    dp = jnp.zeros(1000, jnp.int32).at[0].set(1)
+
+    def k_step(k, dp):
+
+        def s_step(s, dp):
+            return dp.at[s].set(jnp.where(s >= c[k], (dp[s] + dp[s - c[k]]) % 65536, dp[s]))
+
+        return lax.fori_loop(0, 1000, s_step, dp)
+
+    return lax.fori_loop(0, 8, k_step, dp)
+
+
+def autoregressions(e, phi):
+
+    def step(h, x):
+        y = x + sum(phi[k] * h[k] for k in range(4))
+        return ((y, *h[:3]), y)
+
+    z = jnp.zeros(64)
+    return lax.scan(step, (z,) * 4, e.T)[1].T
+
+
+def prediction_errors(x, a):
+    p = jnp.pad(x, ((0, 0), (10, 0)))
+    return x - sum(a[:, k : k + 1] * p[:, 9 - k : 265 - k] for k in range(10))
+
+
+def rod_cutting(p):
+
+    def step(n, r):
+        k = jnp.arange(200)
+        cand = jnp.where(k < n, p + jnp.where(k < n, r[(n - 1 - k) % 201], 0), -jnp.inf)
+        return r.at[n].set(jnp.max(cand))
+
+    return lax.fori_loop(1, 201, step, jnp.zeros(201))
+
+
+def poly_mul(a, b):
+    return jnp.convolve(a, b, precision="highest")
+
+
+def morph_gradient(image):
+    hi = lax.reduce_window(image, -jnp.inf, lax.max, (3, 3), (1, 1), "SAME")
+    lo = lax.reduce_window(image, jnp.inf, lax.min, (3, 3), (1, 1), "SAME")
+    return hi - lo
+
+
+def block_norms(A):
+    P = jnp.pad(A, ((0, 6), (0, 6))).reshape(16, 16, 16, 16)
+    return (P * P).sum((1, 3))
+
+
+def local_contrast(image):
+    s = lax.reduce_window(image, 0.0, lax.add, (5, 5), (1, 1), "SAME")
+    n = lax.reduce_window(jnp.ones_like(image), 0.0, lax.add, (5, 5), (1, 1), "SAME")
+    return image - s / n
+
+
+def bsr_matvec(ptr, col, V, x):
+    row = jnp.repeat(jnp.arange(32), jnp.diff(ptr), total_repeat_length=128)
+    p = jnp.einsum("eij,ej->ei", V, x.reshape(32, 4)[col])
+    return jax.ops.segment_sum(p, row, 32).reshape(128)
+
+
+def levenshtein_band(a, b):
+    D = jnp.full((101, 101), 1000).at[jnp.arange(6), 0].set(jnp.arange(6)).at[0, jnp.arange(6)].set(jnp.arange(6))
+    ii = jnp.arange(1, 101)
+
+    def step(d, D):
+        j = d - ii
+        ok = (j >= 1) & (j <= 100) & (jnp.abs(ii - j) <= 5)
+        jc = jnp.clip(j, 1, 100)
+        v = jnp.minimum(jnp.minimum(D[ii - 1, jc] + 1, D[ii, jc - 1] + 1), D[ii - 1, jc - 1] + (a[ii - 1] != b[jc - 1]))
+        return D.at[ii, jnp.where(ok, j, 200)].set(v, mode="drop")
+
+    return lax.fori_loop(2, 201, step, D).astype(jnp.int32)
+
+
+def _padded(a, m, v=0):
+    a = a.copy()
+    a[~np.broadcast_to(m, a.shape)] = v
+    return a
+
+
+def _skip(d):
+    y = np.arange(34)
+    m = (y >= 1) & (y < 33)
+    return {"X": d.floats(2, 16, 16, 8), "S": _padded(d.floats(2, 34, 34, 8), m[:, None, None] & m[:, None])}
+
+
+_CHANNELS = np.arange(32).reshape(4, 1, 1, 8) < 30
+
+
+def _quantized(d):
+    X = d.below(200, 16, 130).astype(np.int8)
+    X[:, 0] = 5
+    X[:, 129] = 5
+    return {"X": X, "W": d.below(200, 24, 16, 3).astype(np.int8)}
+
+
+def _heads(d):
+    m = (np.arange(64)[:, None] < 50) & (np.arange(16) < 12)
+    return {k: _padded(d.floats(4, 64, 16), m) for k in "QKV"}
+
+
+def _bricks(d):
+    i = 4 * np.arange(6)[:, None] + np.arange(4) < 22
+    m = i.reshape(6, 1, 1, 4, 1, 1) & i.reshape(1, 6, 1, 1, 4, 1) & i.reshape(1, 1, 6, 1, 1, 4)
+    return {"X": _padded(d.floats(6, 6, 6, 4, 4, 4), m)}
+
+
+def _batch(d):
+    lens = 1 + d.below(64, 16)
+    return {"X": _padded(d.floats(16, 64, 32), (np.arange(64) < lens[:, None])[:, :, None]), "lens": lens}
+
+
+def _images(d):
+    y = np.arange(34)
+    m = (y >= 1) & (y < 33)
+    c = np.arange(16).reshape(2, 8) < 14
+    return {
+        "X": _padded(d.floats(2, 34, 34, 8), m[None, :, None, None] & m[None, None, :, None] & c[:, None, None, :]),
+        "W": d.floats(4, 2, 3, 3, 8, 8),
+    }
+
+
+def _logits(d):
+    L = d.floats(64, 1024)
+    L[:, 1000:] = -np.inf
+    return {"L": L, "y": d.below(1000, 64)}
+
+
 INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "summed_area": lambda draw: {"A": draw.floats(512, 512)},
     "window_of_positions": lambda draw: {"A": draw.floats(257, 16), "w": draw.floats(5)},
@@ -1137,6 +1397,47 @@ INPUTS: dict[str, Callable[[Draw], Inputs]] = {
     "crc_bytes": lambda draw: {"M": draw.below(256, 4000, 16).astype(np.uint8)},
     "sinkhorn": lambda draw: {"K": draw.unit(100, 120) + 0.1},
     "harris_corners": lambda draw: {"image": draw.floats(80, 80)},
+    "upsampled_beside_skip": _skip,
+    "squeeze_excite": lambda d: {
+        "X": _padded(d.floats(4, 14, 14, 8), _CHANNELS),
+        "W1": d.floats(8, 32),
+        "W2": d.floats(32, 8),
+    },
+    "qlinear_conv1d": _quantized,
+    "attention_of_padded_heads": _heads,
+    "stencil_over_bricks": _bricks,
+    "banded_substitution": lambda d: {"L": d.floats(512, 8) * 0.1 + np.eye(8, dtype=np.float32)[7], "b": d.floats(512)},
+    "padded_batch_mean": _batch,
+    "bitmask_select": lambda d: {"B": d.below(2**31 - 1, 64, 4).astype(np.uint32), "X": d.floats(64, 128)},
+    "hexagon": lambda d: {"X": d.floats(64, 64)},
+    "upper_packed_matvec": lambda d: {"A": d.floats(5050), "x": d.floats(100)},
+    "conv_relu_pool": _images,
+    "beamforming": lambda d: {"R": d.floats(8, 1024), "delay": d.below(24, 32, 8)},
+    "embedding_backward": lambda d: {"ids": d.below(200, 1024), "G": d.floats(1024, 32)},
+    "token_shift_mix": lambda d: {"X": d.floats(8, 100, 64), "mu": d.unit(64)},
+    "decayed_averages": lambda d: {
+        "K": d.floats(4, 64, 32),
+        "V": d.floats(4, 64, 32),
+        "w": d.unit(32),
+        "u": d.floats(32),
+    },
+    "dilated_causal": lambda d: {"X": d.floats(16, 200), "W": d.floats(16, 16, 2) / 5},
+    "smoothed_cross_entropy": _logits,
+    "coin_change": lambda d: {"c": 1 + d.below(49, 8)},
+    "autoregressions": lambda d: {"e": d.floats(64, 400), "phi": d.floats(4) / 8},
+    "prediction_errors": lambda d: {"x": d.floats(32, 256), "a": d.floats(32, 10)},
+    "rod_cutting": lambda d: {"p": d.unit(200)},
+    "poly_mul": lambda d: {"a": d.floats(128), "b": d.floats(128)},
+    "morph_gradient": lambda d: {"image": d.floats(100, 100)},
+    "block_norms": lambda d: {"A": d.floats(250, 250)},
+    "local_contrast": lambda d: {"image": d.floats(64, 64)},
+    "bsr_matvec": lambda d: {
+        "ptr": d.offsets(33, 128),
+        "col": d.below(32, 128),
+        "V": d.floats(128, 4, 4),
+        "x": d.floats(128),
+    },
+    "levenshtein_band": lambda d: {"a": d.below(4, 100), "b": d.below(4, 100)},
 }
 
 HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
@@ -1261,4 +1562,31 @@ HAND_WRITTEN: tuple[Callable[..., Any], ...] = (
     crc_bytes,
     sinkhorn,
     harris_corners,
+    upsampled_beside_skip,
+    squeeze_excite,
+    qlinear_conv1d,
+    attention_of_padded_heads,
+    stencil_over_bricks,
+    banded_substitution,
+    bitmask_select,
+    hexagon,
+    upper_packed_matvec,
+    conv_relu_pool,
+    beamforming,
+    embedding_backward,
+    token_shift_mix,
+    decayed_averages,
+    dilated_causal,
+    smoothed_cross_entropy,
+    padded_batch_mean,
+    coin_change,
+    autoregressions,
+    poly_mul,
+    morph_gradient,
+    local_contrast,
+    bsr_matvec,
+    levenshtein_band,
+    rod_cutting,
+    prediction_errors,
+    block_norms,
 )

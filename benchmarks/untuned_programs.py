@@ -1826,3 +1826,444 @@ def harris_corners(image: T.Buffer((80, 80), "float32"), R: T.Buffer((76, 76), "
             a[1] += gx[y + dy, x + dx] * gy[y + dy, x + dx]
             a[2] += gy[y + dy, x + dx] * gy[y + dy, x + dx]
         R[y, x] = a[0] * a[2] - a[1] * a[1] - 0.05 * (a[0] + a[2]) * (a[0] + a[2])
+
+
+@T.prim_func
+def upsampled_beside_skip(
+    X: T.Buffer((2, 16, 16, 8), "float32"),
+    S: T.Buffer((2, 34, 34, 8), "float32"),
+    Y: T.Buffer((4, 34, 34, 8), "float32"),
+):
+    for c, y, x, cc in T.grid(2, 34, 34, 8):
+        T.assume((y >= 1 and y < 33 and x >= 1 and x < 33) or S[c, y, x, cc] == 0.0)
+    for c, y, x, cc in T.grid(4, 34, 34, 8):
+        if y >= 1 and y < 33 and x >= 1 and x < 33:
+            if c < 2:
+                Y[c, y, x, cc] = X[c, (y - 1) // 2, (x - 1) // 2, cc]
+            else:
+                Y[c, y, x, cc] = S[c - 2, y, x, cc]
+        else:
+            Y[c, y, x, cc] = 0.0
+
+
+@T.prim_func
+def squeeze_excite(
+    X: T.Buffer((4, 14, 14, 8), "float32"),
+    W1: T.Buffer((8, 32), "float32"),
+    W2: T.Buffer((32, 8), "float32"),
+    Y: T.Buffer((4, 14, 14, 8), "float32"),
+):
+    for c, y, x, cc in T.grid(4, 14, 14, 8):
+        T.assume(8 * c + cc < 30 or X[c, y, x, cc] == 0.0)
+    m = T.alloc_buffer((32,), "float32")
+    h = T.alloc_buffer((8,), "float32")
+    g = T.alloc_buffer((32,), "float32")
+    for k in range(32):
+        m[k] = 0.0
+        if k < 30:
+            for y, x in T.grid(14, 14):
+                m[k] += X[k // 8, y, x, k % 8]
+            m[k] = m[k] / 196.0
+    for o in range(8):
+        h[o] = 0.0
+        for k in range(30):
+            h[o] += W1[o, k] * m[k]
+        h[o] = T.max(h[o], 0.0)
+    for k in range(30):
+        g[k] = 0.0
+        for o in range(8):
+            g[k] += W2[k, o] * h[o]
+        g[k] = T.sigmoid(g[k])
+    for c, y, x, cc in T.grid(4, 14, 14, 8):
+        if 8 * c + cc < 30:
+            Y[c, y, x, cc] = X[c, y, x, cc] * g[8 * c + cc]
+        else:
+            Y[c, y, x, cc] = 0.0
+
+
+@T.prim_func
+def qlinear_conv1d(X: T.Buffer((16, 130), "int8"), W: T.Buffer((24, 16, 3), "int8"), Y: T.Buffer((24, 128), "int8")):
+    for c, x in T.grid(16, 130):
+        T.assume((x >= 1 and x < 129) or X[c, x] == T.int8(5))
+    for o, x in T.grid(24, 128):
+        acc = T.alloc_buffer((1,), "int32")
+        acc[0] = 0
+        for c, d in T.grid(16, 3):
+            if x + d >= 1 and x + d < 129:
+                acc[0] += (T.cast(X[c, x + d], "int32") - 5) * T.cast(W[o, c, d], "int32")
+        v = (acc[0] * 3 + 64) >> 7
+        Y[o, x] = T.cast(T.max(T.min(v, 127), -128), "int8")
+
+
+@T.prim_func
+def attention_of_padded_heads(
+    Q: T.Buffer((4, 64, 16), "float32"),
+    K: T.Buffer((4, 64, 16), "float32"),
+    V: T.Buffer((4, 64, 16), "float32"),
+    O: T.Buffer((50, 48), "float32"),
+):
+    for h, t, d in T.grid(4, 64, 16):
+        T.assume((t < 50 and d < 12) or Q[h, t, d] == 0.0)
+        T.assume((t < 50 and d < 12) or K[h, t, d] == 0.0)
+        T.assume((t < 50 and d < 12) or V[h, t, d] == 0.0)
+    for h, i in T.grid(4, 50):
+        s = T.alloc_buffer((50,), "float32")
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        m[0] = T.float32("-inf")
+        z[0] = 0.0
+        for j in range(50):
+            s[j] = 0.0
+            for d in range(12):
+                s[j] += Q[h, i, d] * K[h, j, d]
+            s[j] = s[j] * 0.288675
+            m[0] = T.max(m[0], s[j])
+        for j in range(50):
+            s[j] = T.exp(s[j] - m[0])
+            z[0] += s[j]
+        for d in range(12):
+            a = T.alloc_buffer((1,), "float32")
+            a[0] = 0.0
+            for j in range(50):
+                a[0] += s[j] * V[h, j, d]
+            O[i, 12 * h + d] = a[0] / z[0]
+
+
+@T.prim_func
+def stencil_over_bricks(X: T.Buffer((6, 6, 6, 4, 4, 4), "float32"), Y: T.Buffer((22, 22, 22), "float32")):
+    for a, b, c, i, j, k in T.grid(6, 6, 6, 4, 4, 4):
+        T.assume((4 * a + i < 22 and 4 * b + j < 22 and 4 * c + k < 22) or X[a, b, c, i, j, k] == 0.0)
+    for z, y, x in T.grid(22, 22, 22):
+        Y[z, y, x] = 6.0 * X[z // 4, y // 4, x // 4, z % 4, y % 4, x % 4]
+        if z > 0:
+            Y[z, y, x] -= X[(z - 1) // 4, y // 4, x // 4, (z - 1) % 4, y % 4, x % 4]
+        if z < 21:
+            Y[z, y, x] -= X[(z + 1) // 4, y // 4, x // 4, (z + 1) % 4, y % 4, x % 4]
+        if y > 0:
+            Y[z, y, x] -= X[z // 4, (y - 1) // 4, x // 4, z % 4, (y - 1) % 4, x % 4]
+        if y < 21:
+            Y[z, y, x] -= X[z // 4, (y + 1) // 4, x // 4, z % 4, (y + 1) % 4, x % 4]
+        if x > 0:
+            Y[z, y, x] -= X[z // 4, y // 4, (x - 1) // 4, z % 4, y % 4, (x - 1) % 4]
+        if x < 21:
+            Y[z, y, x] -= X[z // 4, y // 4, (x + 1) // 4, z % 4, y % 4, (x + 1) % 4]
+
+
+@T.prim_func
+def banded_substitution(
+    L: T.Buffer((512, 8), "float32"), b: T.Buffer((512,), "float32"), x: T.Buffer((512,), "float32")
+):
+    for i in range(512):
+        s = T.alloc_buffer((1,), "float32")
+        s[0] = b[i]
+        for k in range(7):
+            if i + k - 7 >= 0:
+                s[0] -= L[i, k] * x[i + k - 7]
+        x[i] = s[0] / L[i, 7]
+
+
+@T.prim_func
+def padded_batch_mean(
+    X: T.Buffer((16, 64, 32), "float32"),
+    lens: T.Buffer((16,), "int32"),
+    M: T.Buffer((16, 32), "float32"),
+    S: T.Buffer((16, 32), "float32"),
+):
+    for b in range(16):
+        T.assume(lens[b] >= 1 and lens[b] <= 64)
+    for b, t, d in T.grid(16, 64, 32):
+        T.assume(t < lens[b] or X[b, t, d] == 0.0)
+    for b, d in T.grid(16, 32):
+        M[b, d] = 0.0
+        for t in range(64):
+            if t < lens[b]:
+                M[b, d] += X[b, t, d]
+        M[b, d] = M[b, d] / T.cast(lens[b], "float32")
+        S[b, d] = 0.0
+        for t in range(64):
+            if t < lens[b]:
+                S[b, d] += X[b, t, d] * X[b, t, d]
+        S[b, d] = T.sqrt(S[b, d] / T.cast(lens[b], "float32"))
+
+
+@T.prim_func
+def bitmask_select(B: T.Buffer((64, 4), "uint32"), X: T.Buffer((64, 128), "float32"), Y: T.Buffer((64,), "float32")):
+    for i in range(64):
+        Y[i] = 0.0
+        for j in range(120):
+            if ((B[i, j // 32] >> T.cast(j % 32, "uint32")) & T.uint32(1)) == T.uint32(1):
+                Y[i] += X[i, j]
+
+
+@T.prim_func
+def hexagon(X: T.Buffer((64, 64), "float32"), Y: T.Buffer((64, 64), "float32")):
+    for r, c in T.grid(64, 64):
+        Y[r, c] = X[r, c]
+        if r >= 1 and r < 63 and c >= 1 and c < 63:
+            if r % 2 == 0:
+                Y[r, c] = (
+                    X[r, c - 1] + X[r, c + 1] + X[r - 1, c - 1] + X[r - 1, c] + X[r + 1, c - 1] + X[r + 1, c]
+                ) / 6.0
+            else:
+                Y[r, c] = (
+                    X[r, c - 1] + X[r, c + 1] + X[r - 1, c] + X[r - 1, c + 1] + X[r + 1, c] + X[r + 1, c + 1]
+                ) / 6.0
+
+
+@T.prim_func
+def upper_packed_matvec(
+    A: T.Buffer((5050,), "float32"), x: T.Buffer((100,), "float32"), y: T.Buffer((100,), "float32")
+):
+    for i in range(100):
+        y[i] = 0.0
+        for j in range(100):
+            if i <= j:
+                y[i] += A[j * (j + 1) // 2 + i] * x[j]
+            else:
+                y[i] += A[i * (i + 1) // 2 + j] * x[j]
+
+
+@T.prim_func
+def conv_relu_pool(
+    X: T.Buffer((2, 34, 34, 8), "float32"),
+    W: T.Buffer((4, 2, 3, 3, 8, 8), "float32"),
+    Y: T.Buffer((4, 16, 16, 8), "float32"),
+):
+    for c, y, x, cc in T.grid(2, 34, 34, 8):
+        T.assume((y >= 1 and y < 33 and x >= 1 and x < 33 and 8 * c + cc < 14) or X[c, y, x, cc] == 0.0)
+    R = T.alloc_buffer((4, 32, 32, 8), "float32")
+    for o, y, x, oo in T.grid(4, 32, 32, 8):
+        R[o, y, x, oo] = 0.0
+        for c, dy, dx, cc in T.grid(2, 3, 3, 8):
+            if 8 * c + cc < 14 and y + dy >= 1 and y + dy < 33 and x + dx >= 1 and x + dx < 33:
+                R[o, y, x, oo] += X[c, y + dy, x + dx, cc] * W[o, c, dy, dx, cc, oo]
+        R[o, y, x, oo] = T.max(R[o, y, x, oo], 0.0)
+    for o, y, x, oo in T.grid(4, 16, 16, 8):
+        Y[o, y, x, oo] = T.max(
+            T.max(R[o, 2 * y, 2 * x, oo], R[o, 2 * y, 2 * x + 1, oo]),
+            T.max(R[o, 2 * y + 1, 2 * x, oo], R[o, 2 * y + 1, 2 * x + 1, oo]),
+        )
+
+
+@T.prim_func
+def beamforming(R: T.Buffer((8, 1024), "float32"), delay: T.Buffer((32, 8), "int32"), P: T.Buffer((32,), "float32")):
+    for a, m in T.grid(32, 8):
+        T.assume(delay[a, m] >= 0 and delay[a, m] < 24)
+    for a in range(32):
+        P[a] = 0.0
+        for t in range(1000):
+            s = T.alloc_buffer((1,), "float32")
+            s[0] = 0.0
+            for m in range(8):
+                s[0] += R[m, t + delay[a, m]]
+            P[a] += s[0] * s[0]
+
+
+@T.prim_func
+def embedding_backward(
+    ids: T.Buffer((1024,), "int32"), G: T.Buffer((1024, 32), "float32"), D: T.Buffer((200, 32), "float32")
+):
+    for i in range(1024):
+        T.assume(ids[i] >= 0 and ids[i] < 200)
+    for v, d in T.grid(200, 32):
+        D[v, d] = 0.0
+    for i, d in T.grid(1024, 32):
+        if ids[i] != 0:
+            D[ids[i], d] += G[i, d]
+
+
+@T.prim_func
+def token_shift_mix(
+    X: T.Buffer((8, 100, 64), "float32"), mu: T.Buffer((64,), "float32"), Y: T.Buffer((8, 100, 64), "float32")
+):
+    for b, t, d in T.grid(8, 100, 64):
+        if t == 0:
+            Y[b, t, d] = mu[d] * X[b, t, d]
+        else:
+            Y[b, t, d] = mu[d] * X[b, t, d] + (1.0 - mu[d]) * X[b, t - 1, d]
+
+
+@T.prim_func
+def decayed_averages(
+    K: T.Buffer((4, 64, 32), "float32"),
+    V: T.Buffer((4, 64, 32), "float32"),
+    w: T.Buffer((32,), "float32"),
+    u: T.Buffer((32,), "float32"),
+    O: T.Buffer((4, 64, 32), "float32"),
+):
+    for b, d in T.grid(4, 32):
+        num = T.alloc_buffer((1,), "float32")
+        den = T.alloc_buffer((1,), "float32")
+        num[0] = 0.0
+        den[0] = 0.0
+        for t in range(64):
+            e = T.exp(u[d] + K[b, t, d])
+            O[b, t, d] = (num[0] + e * V[b, t, d]) / (den[0] + e)
+            num[0] = T.exp(-w[d]) * num[0] + T.exp(K[b, t, d]) * V[b, t, d]
+            den[0] = T.exp(-w[d]) * den[0] + T.exp(K[b, t, d])
+
+
+@T.prim_func
+def dilated_causal(
+    X: T.Buffer((16, 200), "float32"), W: T.Buffer((16, 16, 2), "float32"), Y: T.Buffer((16, 200), "float32")
+):
+    for o, t in T.grid(16, 200):
+        Y[o, t] = 0.0
+        for c, k in T.grid(16, 2):
+            if t - 8 * k >= 0:
+                Y[o, t] += W[o, c, k] * X[c, t - 8 * k]
+        Y[o, t] = T.tanh(Y[o, t]) + X[o, t]
+
+
+@T.prim_func
+def smoothed_cross_entropy(
+    L: T.Buffer((64, 1024), "float32"), y: T.Buffer((64,), "int32"), loss: T.Buffer((1,), "float32")
+):
+    for i in range(64):
+        T.assume(y[i] >= 0 and y[i] < 1000)
+    for i, j in T.grid(64, 1024):
+        T.assume(j < 1000 or L[i, j] == T.float32("-inf"))
+    loss[0] = 0.0
+    for i in range(64):
+        m = T.alloc_buffer((1,), "float32")
+        z = T.alloc_buffer((1,), "float32")
+        s = T.alloc_buffer((1,), "float32")
+        m[0] = T.float32("-inf")
+        z[0] = 0.0
+        s[0] = 0.0
+        for j in range(1000):
+            m[0] = T.max(m[0], L[i, j])
+        for j in range(1000):
+            z[0] += T.exp(L[i, j] - m[0])
+            s[0] += L[i, j]
+        lse = m[0] + T.log(z[0])
+        loss[0] += 0.9 * (lse - L[i, y[i]]) + 0.1 * (lse - s[0] / 1000.0)
+
+
+@T.prim_func
+def coin_change(c: T.Buffer((8,), "int32"), dp: T.Buffer((1000,), "int32")):
+    for k in range(8):
+        T.assume(c[k] >= 1 and c[k] < 50)
+    dp[0] = 1
+    for s in range(1, 1000):
+        dp[s] = 0
+    for k in range(8):
+        for s in range(1000):
+            if s >= c[k]:
+                dp[s] = (dp[s] + dp[s - c[k]]) % 65536
+
+
+@T.prim_func
+def autoregressions(
+    e: T.Buffer((64, 400), "float32"), phi: T.Buffer((4,), "float32"), y: T.Buffer((64, 400), "float32")
+):
+    for b in range(64):
+        for t in range(400):
+            y[b, t] = e[b, t]
+            for k in range(4):
+                if t >= k + 1:
+                    y[b, t] += phi[k] * y[b, t - k - 1]
+
+
+@T.prim_func
+def prediction_errors(
+    x: T.Buffer((32, 256), "float32"), a: T.Buffer((32, 10), "float32"), e: T.Buffer((32, 256), "float32")
+):
+    for f, t in T.grid(32, 256):
+        e[f, t] = x[f, t]
+        for k in range(10):
+            if t - k - 1 >= 0:
+                e[f, t] -= a[f, k] * x[f, t - k - 1]
+
+
+@T.prim_func
+def rod_cutting(p: T.Buffer((200,), "float32"), r: T.Buffer((201,), "float32")):
+    r[0] = 0.0
+    for n in range(1, 201):
+        r[n] = p[n - 1]
+        for k in range(1, n):
+            r[n] = T.max(r[n], p[k - 1] + r[n - k])
+
+
+@T.prim_func
+def poly_mul(a: T.Buffer((128,), "float32"), b: T.Buffer((128,), "float32"), c: T.Buffer((255,), "float32")):
+    for n in range(255):
+        c[n] = 0.0
+    for i, j in T.grid(128, 128):
+        c[i + j] += a[i] * b[j]
+
+
+@T.prim_func
+def morph_gradient(image: T.Buffer((100, 100), "float32"), G: T.Buffer((100, 100), "float32")):
+    for y, x in T.grid(100, 100):
+        lo = T.alloc_buffer((1,), "float32")
+        hi = T.alloc_buffer((1,), "float32")
+        lo[0] = image[y, x]
+        hi[0] = image[y, x]
+        for dy, dx in T.grid(3, 3):
+            if y + dy >= 1 and y + dy < 101 and x + dx >= 1 and x + dx < 101:
+                lo[0] = T.min(lo[0], image[y + dy - 1, x + dx - 1])
+                hi[0] = T.max(hi[0], image[y + dy - 1, x + dx - 1])
+        G[y, x] = hi[0] - lo[0]
+
+
+@T.prim_func
+def block_norms(A: T.Buffer((250, 250), "float32"), N: T.Buffer((16, 16), "float32")):
+    for bi, bj in T.grid(16, 16):
+        N[bi, bj] = 0.0
+        for i, j in T.grid(16, 16):
+            if 16 * bi + i < 250 and 16 * bj + j < 250:
+                N[bi, bj] += A[16 * bi + i, 16 * bj + j] * A[16 * bi + i, 16 * bj + j]
+
+
+@T.prim_func
+def local_contrast(image: T.Buffer((64, 64), "float32"), O: T.Buffer((64, 64), "float32")):
+    M = T.alloc_buffer((64, 64), "float32")
+    for y, x in T.grid(64, 64):
+        s = T.alloc_buffer((1,), "float32")
+        n = T.alloc_buffer((1,), "float32")
+        s[0] = 0.0
+        n[0] = 0.0
+        for dy, dx in T.grid(5, 5):
+            if y + dy >= 2 and y + dy < 66 and x + dx >= 2 and x + dx < 66:
+                s[0] += image[y + dy - 2, x + dx - 2]
+                n[0] += 1.0
+        M[y, x] = s[0] / n[0]
+    for y, x in T.grid(64, 64):
+        O[y, x] = image[y, x] - M[y, x]
+
+
+@T.prim_func
+def bsr_matvec(
+    ptr: T.Buffer((33,), "int32"),
+    col: T.Buffer((128,), "int32"),
+    V: T.Buffer((128, 4, 4), "float32"),
+    x: T.Buffer((128,), "float32"),
+    y: T.Buffer((128,), "float32"),
+):
+    T.assume(ptr[0] == 0 and ptr[32] == 128)
+    for r in range(32):
+        T.assume(ptr[r] <= ptr[r + 1] and ptr[r] >= 0 and ptr[r] <= 128)
+    for e in range(128):
+        T.assume(col[e] >= 0 and col[e] < 32)
+    for r, i in T.grid(32, 4):
+        y[4 * r + i] = 0.0
+        for e in range(ptr[r], ptr[r + 1]):
+            for j in range(4):
+                y[4 * r + i] += V[e, i, j] * x[4 * col[e] + j]
+
+
+@T.prim_func
+def levenshtein_band(a: T.Buffer((100,), "int32"), b: T.Buffer((100,), "int32"), D: T.Buffer((101, 101), "int32")):
+    for i, j in T.grid(101, 101):
+        D[i, j] = 1000
+    for i in range(6):
+        D[i, 0] = i
+        D[0, i] = i
+    for i in range(1, 101):
+        for j in range(1, 101):
+            if j - i <= 5 and i - j <= 5:
+                D[i, j] = T.min(
+                    T.min(D[i - 1, j] + 1, D[i, j - 1] + 1),
+                    D[i - 1, j - 1] + T.if_then_else(a[i - 1] == b[j - 1], 0, 1),
+                )
