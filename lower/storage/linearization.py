@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from ir.dtypes import DType
 from ir.fold import folded
 from ir.nodes import Binary, Buffer, Const, Expr
 from ir.program.calls import of_dtype
@@ -54,7 +55,8 @@ def _quotients(shape: Sequence[Expr], indices: Sequence[Expr]) -> Iterator[tuple
             case Binary(op="floordiv" | "truncdiv" as op, lhs=position, rhs=Const(value=count) as size) if count > 0:
                 rest = Binary("floormod" if op == "floordiv" else "truncmod", position, size)
                 found = [k for k, i in enumerate(indices) if i.same(rest) and _is(shape[k], int(count))]
-                if len(found) == 1:
+                plain = index.same(_group(index, shape[d]))
+                if len(found) == 1 and (plain or _fits(shape[d], int(count), index.dtype)):
                     yield d, found[0]
             case _:
                 pass
@@ -69,6 +71,11 @@ def _group(index: Expr, extent: Expr) -> Expr:
             return group
         case _:
             return index
+
+
+def _fits(blocks: Expr, size: int, dtype: DType) -> bool:
+    """Whether the number of elements in all blocks is one of a dtype."""
+    return isinstance(blocks, Const) and blocks.value * size <= dtype.max
 
 
 def _is(extent: Expr, count: int) -> bool:

@@ -56,6 +56,11 @@ READS = {
     ),
 }
 OTHERS = {
+    "around the end, by indices of few bits": """
+    for i in range(7):
+        for j in range(2):
+            Y[i, j] = X[(T.int8(i) - T.int8(1)) // T.int8(4) % T.int8(2), j, (T.int8(i) - T.int8(1)) % T.int8(4)]
+""",
     "read by blocks as well": """
     for i, j in T.grid(7, 2):
         Y[i, j] = X[i // 4, j, i % 4] + X[i % 2, j, 1]
