@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from ir.nodes import For, PrimFunc, Stmt, Store
+from ir.nodes import For, PrimFunc, Seq, Stmt, Store
 from ir.traverse import map_stmt, walk
 
 CANDIDATES = 6  # programs of a search that are priced as a whole, besides the one given
@@ -43,6 +44,8 @@ def ranked(
     """
     cheaper = [(cost, body) for cost, body in found if cost <= given[0] and body != given[1]]
     if cheaper:
+        once = _overwritten(cheaper[0][1])
+        cheaper = [p for p in cheaper if _overwritten(p[1]) <= once]
         cheaper[1:1] = _in_steps(cheaper[0], [given, *cheaper])
     few = min(compact, key=lambda p: (_stores(p[1]), p[0]), default=given)
     if few[0] <= given[0] and few[1] != given[1] and all(few[1] != body for _, body in cheaper[:1]):
@@ -111,6 +114,15 @@ def _unlike(programs: list[Priced]) -> list[Priced]:
         if not any(0 < cost - other <= LOOPS for other, _ in kept):
             kept.append((cost, body))
     return kept
+
+
+def _overwritten(stmt: Stmt) -> int:
+    """How many stores the next statement overwrites. A program with more of them than another has nothing for it."""
+    pairs = (pair for s in walk(stmt) if isinstance(s, Seq) for pair in pairwise(s.stmts))
+    return sum(
+        isinstance(a, Store) and isinstance(b, Store) and a.buffer == b.buffer and a.indices == b.indices
+        for a, b in pairs
+    )
 
 
 def _stores(stmt: Stmt) -> int:

@@ -185,3 +185,21 @@ def test_of_programs_with_the_fewest_stores_the_cheapest_is_priced_as_a_whole_to
     assert ranking.programs[0][1] == bodies[1]
     assert [cost for _, cost in ranking.prices] == [160.0, 100.0, 200.0]
     assert "ranks lower" in ranking.overruled
+
+
+def test_programs_that_store_twice_in_a_row_are_not_priced_beside_one_that_does_not() -> None:
+    texts = [f"@T.prim_func\ndef f(A: T.Buffer((1,), 'int32')):\n{stores}" for stores in (
+        "    A[0] = 3\n", "    A[0] = 2\n    A[0] = A[0] + 1\n", "    A[0] = 4\n"
+    )]  # fmt: skip
+    funcs = [parse(text).funcs[0] for text in texts]
+    once, twice, given = (f.body for f in funcs)
+    asked: list[Stmt] = []
+
+    def whole(priced: PrimFunc) -> float:
+        asked.append(priced.body)
+        return 10.0
+
+    ranking = ranked([(50.0, once), (90.0, twice)], [], (200.0, given), lambda b: replace(funcs[0], body=b), whole)
+    assert asked == [once, given]
+    assert ranking.programs[0][1] == once
+    assert any(body == twice for _, body in ranking.programs)
