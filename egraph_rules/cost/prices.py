@@ -202,22 +202,27 @@ def _multiples(expr: Expr) -> dict[str, int] | None:
 
 
 def _summed_over(store: Store) -> Iterator[Axis]:
-    """The axes of accesses that tell whether an accumulation is vector code: last ones, and those that are summed over.
+    """The axes of accesses that tell whether an accumulation is vector code: last ones, those that are summed over, and
+    those along which elements are taken in another order.
 
     Rows of an array that is cut further out lie as they did.
     """
     kept = {v for i in store.indices for v in free_vars(i)}
     for e in (store, *loads(store.value)):
         for n, (index, extent) in enumerate(zip(e.indices, e.buffer.shape, strict=True), 1):
-            if n == len(e.indices) or not free_vars(index) <= kept:
+            if n == len(e.indices) or not free_vars(index) <= kept or _divides(index):
                 yield index, extent
+
+
+def _divides(index: Expr) -> bool:
+    return any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index))
 
 
 def _in_part(axes: Iterable[Axis], trips: Trips) -> bool:
     """Whether indices go along a part of an axis or in another order, so that what is meant is no whole array."""
     loops = {t.var: t for t in trips}
     for index, extent in axes:
-        if any(isinstance(e, Binary) and e.op in ("floordiv", "floormod") for e in walk_expr(index)):
+        if _divides(index):
             return True
         trip = loops.get(index.name) if isinstance(index, Var) else None
         if trip is not None and isinstance(extent, Const) and (trip.start, trip.extent) != (0, extent.value):
