@@ -44,7 +44,7 @@ from ir.presburger.facts import entry_facts, promised
 from ir.program.blocks import lower_blocks, without_axes
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
-from ir.transform.tensorize import with_calls
+from ir.transform.calls.tensorize import with_calls
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do

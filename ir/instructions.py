@@ -6,8 +6,8 @@
             C[i, j] = C[i, j] + A[i, k] * B[k, j]
 
 A call of one is a call of a kernel, and its body in place of it is marked as an instance: a block that names it. The
-mark carries no meaning. Whoever computes the instance by the text asks `ir.transform.tensorize` what its arguments are,
-so that a body which has been rewritten since is computed as the loops that it is.
+mark carries no meaning. Whoever computes the instance by the text asks `ir.transform.calls.tensorize` what its
+arguments are, so that a body which has been rewritten since is computed as the loops that it is.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from ir.nodes import Alloc, For, Let, PrimFunc, Seq, Stmt
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.edit import nest
-from ir.transform.tensorize import Differs, call_of, distributed, tails, tiles_for
+from ir.transform.calls.tensorize import Differs, call_of, distributed, tails, tiles_for
 from ir.traverse import walk
 
 FAMILY = "instructions"

@@ -37,7 +37,7 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.polynomials import Polynomial, polynomial, summed, written
 from ir.program.edit import nest, plus
-from ir.transform.tensorize import covered, perfect_nest, tails
+from ir.transform.calls.tensorize import covered, perfect_nest, tails
 from ir.traverse import free_vars, loads, map_expr, walk
 
 Access = tuple[Buffer, tuple[Expr, ...]]

@@ -28,7 +28,7 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import promised
 from ir.printing.printer import to_script
 from ir.shown import Shown
-from ir.transform.tensorize import with_calls
+from ir.transform.calls.tensorize import with_calls
 from ir.traverse import map_stmt, stmt_exprs, substitute_expr
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ from ir.program.modules import ENTRY
 from ir.schedule.storage import Storage
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
-from ir.transform.padding import grid
+from ir.transform.storage.padding import grid
 from ir.traverse import map_stmt, results_of, shape_vars
 
 

@@ -15,8 +15,8 @@ from ir.nodes import SKIP, Assume, Buffer, Const, Expr, For, Load, PrimFunc, Stm
 from ir.program.canonical import canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
-from ir.transform.padding import grid
-from ir.transform.sequential import sequential_buffer_access
+from ir.transform.stages.sequential import sequential_buffer_access
+from ir.transform.storage.padding import grid
 from ir.traverse import has_undef, results_of, walk
 
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price

@@ -46,7 +46,7 @@ from ir.presburger import sets as pb
 from ir.program.calls import of_dtype
 from ir.program.edit import plus
 from ir.program.edit import with_children as with_parts
-from ir.transform.unroll import copies, iterations
+from ir.transform.loops.unroll import copies, iterations
 from ir.traverse import (
     all_exprs,
     bound_var,

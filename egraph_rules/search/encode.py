@@ -54,7 +54,7 @@ from ir.nodes import (
     Var,
     const,
 )
-from ir.transform.tensorize import true_instances
+from ir.transform.calls.tensorize import true_instances
 from ir.traverse import all_exprs, free_vars, substitute, substitute_expr, walk_expr
 
 T = TypeVar("T")

@@ -24,19 +24,23 @@ from ir.schedule.marks import with_true_marks
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform
 from ir.semantics.verify import check_entry, verify
 from ir.shown import Shown, counted
-from ir.transform.compute_at import compute_at
-from ir.transform.copy_in_out import cache_read, cache_write
-from ir.transform.dimension_order import transform_layout
-from ir.transform.forward_substitute import compute_inline
-from ir.transform.fusion import reverse_compute_inline
-from ir.transform.index_set_split import loop_partition
-from ir.transform.loops import fuse, parallel, rebase, reorder, split, unroll, vectorize
-from ir.transform.merge import merge_adjacent_loops
-from ir.transform.outline import split_function
-from ir.transform.reduction import decompose_reduction
-from ir.transform.reverse_compute_at import reverse_compute_at
-from ir.transform.sequential import sequential_buffer_access
-from ir.transform.tensorize import tensorize, with_calls
+from ir.transform.calls.outline import split_function
+from ir.transform.calls.tensorize import tensorize, with_calls
+from ir.transform.loops.coalesce import fuse
+from ir.transform.loops.fuse import merge_adjacent_loops
+from ir.transform.loops.index_set_split import loop_partition
+from ir.transform.loops.mark import parallel, unroll, vectorize
+from ir.transform.loops.permute import reorder
+from ir.transform.loops.rebase import rebase
+from ir.transform.loops.strip_mine import split
+from ir.transform.stages.compute_at import compute_at
+from ir.transform.stages.forward_substitute import compute_inline
+from ir.transform.stages.reduction import decompose_reduction
+from ir.transform.stages.reverse_compute_at import reverse_compute_at
+from ir.transform.stages.reverse_inline import reverse_compute_inline
+from ir.transform.stages.sequential import sequential_buffer_access
+from ir.transform.storage.copy_in_out import cache_read, cache_write
+from ir.transform.storage.dimension_order import transform_layout
 from ir.traverse import walk
 
 Block = BlockRef | str

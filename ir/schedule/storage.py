@@ -12,8 +12,8 @@ from ir.presburger.geometry import Geometry, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.edit import names_in
-from ir.transform.dimension_order import Change
-from ir.transform.padding import assumption, filler, index_names
+from ir.transform.storage.dimension_order import Change
+from ir.transform.storage.padding import assumption, filler, index_names
 
 
 @dataclass(frozen=True)

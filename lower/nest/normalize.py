@@ -41,7 +41,7 @@ from ir.nodes import (
     Var,
 )
 from ir.program.blocks import lower_blocks
-from ir.transform.tensorize import Differs
+from ir.transform.calls.tensorize import Differs
 from ir.traverse import (
     all_exprs,
     buffers_written,

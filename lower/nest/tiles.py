@@ -15,7 +15,7 @@ from ir.nodes import Block, Call, CallStmt, Expr, Function, Load, PrimFunc, Stmt
 from ir.presburger.facts import promised
 from ir.program.calls import of_dtype, plus
 from ir.sections import Section
-from ir.transform.tensorize import Differs, call_of
+from ir.transform.calls.tensorize import Differs, call_of
 from ir.traverse import results_of
 from lower.analysis.freedoms import Form, Policy
 

@@ -15,7 +15,7 @@ from ir.analysis.steady_elements import SteadyElements
 from ir.floats import DEFAULT_FLOATS, Floats
 from ir.nodes import PrimFunc
 from ir.presburger.sets import exclusive
-from ir.transform.unroll import with_unrolled
+from ir.transform.loops.unroll import with_unrolled
 from lower.analysis.deciding import noted
 from lower.analysis.freedoms import Form, Policy
 from lower.array.calls import without_bodies

@@ -13,7 +13,7 @@ from compare import assert_refines
 from ir import parse, to_script
 from ir.nodes import Alloc, Const, For, PrimFunc
 from ir.testing.programs import programs
-from ir.transform.unroll import copies, with_unrolled
+from ir.transform.loops.unroll import copies, with_unrolled
 from ir.traverse import map_stmt, walk
 from lower import compile as lowered
 from lower import emit

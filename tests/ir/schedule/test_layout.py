@@ -566,7 +566,8 @@ def test_random_maps_keep_what_programs_compute(original, data):
         mapped = data.draw(index_maps(len(extents), extents))
         kind = data.draw(st.sampled_from(("none", "number", "number", "undef", "own")))
         pads[name] = kind if kind in ("number", "own") and name not in pads else None
-        value = {"none": None, "number": 1, "undef": Undef(buffer.dtype)}.get(kind)
+        number = True if buffer.dtype is DType.BOOL else 1
+        value = {"none": None, "number": number, "undef": Undef(buffer.dtype)}.get(kind)
         if kind == "own":
             zero = tuple(const(0, DType.INT32) for _ in extents)
             places = tuple(Var(f"p{k}", DType.INT32) for k in range(len(mapped.results)))

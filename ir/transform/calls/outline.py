@@ -50,7 +50,7 @@ from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.program.edit import ROOT, block_path, blocks_of, names_in, nest, refuse, replace_buffer
-from ir.transform.padding import grid
+from ir.transform.storage.padding import grid
 from ir.traverse import (
     all_exprs,
     buffers_written,

@@ -74,8 +74,8 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
-from ir.transform.contract import compacted
-from ir.transform.restrict import Kept, Restriction, renamed
+from ir.transform.stages.restrict import Kept, Restriction, renamed
+from ir.transform.storage.contract import compacted
 from ir.traverse import (
     free_vars,
     has_loads,

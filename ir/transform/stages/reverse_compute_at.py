@@ -39,8 +39,8 @@ from ir.presburger import sets as pb
 from ir.presburger.facts import facts_at
 from ir.program.blocks import lower_statement
 from ir.program.edit import Changed, loops_around, names_in, path_to, refuse, replace_at, scope_of
-from ir.transform.compute_at import OPERATIONS, too_many_steps
-from ir.transform.restrict import Kept, Restriction, renamed
+from ir.transform.stages.compute_at import OPERATIONS, too_many_steps
+from ir.transform.stages.restrict import Kept, Restriction, renamed
 
 
 def reverse_compute_at(func: PrimFunc, block: str, loop: str, *, reassociate: bool) -> Changed:

@@ -30,8 +30,8 @@ from ir.program.edit import (
     scope_of,
     with_unique_names,
 )
-from ir.transform.compute_at import copied_in
-from ir.transform.padding import grid
+from ir.transform.stages.compute_at import copied_in
+from ir.transform.storage.padding import grid
 from ir.traverse import all_exprs, buffers_written, map_expr, map_stmt, stmt_children, walk
 
 

@@ -9,7 +9,7 @@ from math import prod
 from ir.fold import computed
 from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store, const, seq
 from ir.program.edit import with_children as with_parts
-from ir.transform.scalar_replacement import in_values
+from ir.transform.storage.scalar_replacement import in_values
 from ir.traverse import (
     all_exprs,
     bound_var,

@@ -35,8 +35,8 @@ from ir.nodes import (
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts
 from ir.program.edit import Changed, block_path, forget_regions, refuse, scope_of
-from ir.transform.restrict import equals
-from ir.transform.solving import Inverse, bounded, event_of, refuse_undef, single_store
+from ir.transform.stages.restrict import equals
+from ir.transform.stages.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (
     can_fault,
     children,

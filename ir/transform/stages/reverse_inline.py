@@ -27,7 +27,7 @@ from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.printing.printer import to_script
 from ir.program.edit import Changed, block_path, forget_regions, path_to, refuse, replace_at, scope_of
-from ir.transform.solving import Inverse, bounded, event_of, refuse_undef, single_store
+from ir.transform.stages.solving import Inverse, bounded, event_of, refuse_undef, single_store
 from ir.traverse import (
     all_exprs,
     children,

@@ -48,7 +48,7 @@ from ir.program.edit import (
     scope_of,
     with_body,
 )
-from ir.transform.restrict import as_dtype
+from ir.transform.stages.restrict import as_dtype
 from ir.traverse import (
     all_exprs,
     buffers_written,

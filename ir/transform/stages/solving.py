@@ -12,7 +12,7 @@ from ir.nodes import Block, Expr, Load, PrimFunc, Seq, Stmt, Store, Var, const
 from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.program.edit import ROOT, Changed, path_to, refuse, replace_at
-from ir.transform.restrict import as_dtype
+from ir.transform.stages.restrict import as_dtype
 from ir.traverse import all_exprs, has_undef, walk
 
 _OPERATIONS = 4_000_000  # all questions of one step; those of hand-written programs need some thousand

@@ -34,7 +34,7 @@ from ir.program.edit import (
 )
 from ir.script.parser import parse_expr
 from ir.syntax import python_syntax
-from ir.transform.padding import after_writes, assumption, filler, index_names, padding_stage
+from ir.transform.storage.padding import after_writes, assumption, filler, index_names, padding_stage
 from ir.traverse import all_exprs, free_vars, results_of, shape_vars, walk
 
 

@@ -1,0 +1,119 @@
+"""Strip-mining: a loop as nested ones that count the same iterations, with a guard where they count more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import islpy as isl
+
+from ir.naming import fresh
+from ir.nodes import Binary, Const, Expr, For, PrimFunc, const
+from ir.presburger import sets as pb
+from ir.presburger.facts import facts_at, guarded, proven
+from ir.printing.printer import to_script
+from ir.program.edit import Changed, loop_path, names_in, nest, plus, refuse, times, with_body
+from ir.transform.loops.ranges import check_range, check_steady, is_number, literal, loop_at
+from ir.traverse import free_vars, has_loads, substitute
+
+_MAX_PARTS = 16  # more loops than that are a mistake
+
+
+def split(func: PrimFunc, loop: str, factors: Sequence[int | Expr | None]) -> Changed:
+    """Split a loop into nested ones, outermost first; see `Schedule.split`.
+
+    The outermost part keeps the loop's kind and annotations. Names are `<i>o`, `<i>i` for two parts, else `<i>_0`, ...
+
+    Raises:
+        ScheduleError: no factor or a factor that is not positive is given, several are None, or they cover fewer
+            iterations than there are.
+    """
+    path = loop_path(func, loop)
+    old = loop_at(path)
+    known = facts_at(func, path)
+    check_steady(old)
+    extents = _factors(old, factors, known)
+    if len(extents) > _MAX_PARTS:
+        message = f"loop {loop} would become {len(extents)} loops"
+        refuse("factors", message, old.span, help=f"give at most {_MAX_PARTS} factors")
+    total: Expr = const(1, old.var.dtype)
+    for extent in extents:
+        total = times(total, extent)
+    check_range(old, old.start, total, known)
+    taken = names_in(func)
+    suffixes = ("o", "i") if len(extents) == 2 else tuple(f"_{k}" for k in range(len(extents)))
+    parts = [replace(old.var, name=fresh(loop + suffix, taken)) for suffix in suffixes]
+    index: Expr = const(0, old.var.dtype)
+    for var, extent in zip(parts, extents, strict=True):
+        index = plus(times(extent, index) if not is_number(index, 0) else index, var)
+    zero = const(0, old.var.dtype)
+    loops = [
+        For(v, zero, n, old.body, old.kind if k == 0 else "serial", old.annotations if k == 0 else (), old.span)
+        for k, (v, n) in enumerate(zip(parts, extents, strict=True))
+    ]
+    inside = known
+    for new in loops:
+        inside = inside.intersect(pb.loop_domain(new.var, new.start, new.extent).may)
+    below = _independent_below(old)
+    inner = below[-1].body if below else old.body
+    for new in below:
+        inside = inside.intersect(pb.loop_domain(new.var, new.start, new.extent).may)
+    body = substitute(inner, {old.var: plus(old.start, index)})
+    body = guarded(Binary("lt", index, old.extent), body, inside)
+    return Changed(with_body(func, path, nest((*loops, *below), body)), tuple(v.name for v in parts))
+
+
+def _independent_below(loop: For) -> list[For]:
+    """Loops alone in one another below a loop, whose bounds do not depend on it: a guard may stand inside them."""
+    found: list[For] = []
+    stmt = loop.body
+    while isinstance(stmt, For):
+        used = {v for e in (stmt.start, stmt.extent) for v in free_vars(e)}
+        if loop.var in used or has_loads(stmt.start) or has_loads(stmt.extent):
+            break
+        found.append(stmt)
+        stmt = stmt.body
+    return found
+
+
+def _factors(loop: For, factors: Sequence[int | Expr | None], known: isl.Set) -> list[Expr]:
+    """The extents of the parts, the one left open inferred."""
+    dtype = loop.var.dtype
+    given = [f if f is None or isinstance(f, Expr) else literal(loop, f) for f in factors]
+    if not given or sum(f is None for f in given) > 1:
+        refuse("factors", f"split of {loop.var.name} needs factors, at most one of them None", loop.span)
+    product: Expr = const(1, dtype)
+    for factor in given:
+        if factor is None:
+            continue
+        if factor.dtype is not dtype or has_loads(factor):
+            message = f"factor `{to_script(factor)}` of loop {loop.var.name} is no {dtype} known at entry"
+            refuse("factors", message, loop.span, help=f"give numbers or {dtype} sizes")
+        if not proven(Binary("gt", factor, const(0, dtype)), known):
+            message = f"factor `{to_script(factor)}` of loop {loop.var.name} is not known to be positive"
+            refuse("factors", message, loop.span, help="give positive factors, or assume it of a size with T.assume")
+        product = times(product, factor)
+    if any(f is None for f in given):
+        missing = _ceildiv(loop.extent, product)
+        return [missing if f is None else f for f in given]
+    if not proven(Binary("ge", product, loop.extent), known):
+        text = " * ".join(to_script(f) for f in given if f is not None)
+        notes = []
+        if isinstance(product, Const):
+            notes.append(f"iteration {to_script(plus(loop.start, product))} would be lost")
+        message = f"{text} iterations do not cover the {to_script(loop.extent)} of loop {loop.var.name}"
+        refuse("factors", message, loop.span, notes=notes, help="let one factor be None: it is inferred")
+    return [f for f in given if f is not None]
+
+
+def _ceildiv(extent: Expr, divisor: Expr) -> Expr:
+    if is_number(divisor, 1):
+        return extent
+    if isinstance(extent, Const) and isinstance(divisor, Const):
+        return const(-(-int(extent.value) // int(divisor.value)), extent.dtype)
+    one_less = (
+        const(int(divisor.value) - 1, extent.dtype)
+        if isinstance(divisor, Const)
+        else Binary("sub", divisor, const(1, extent.dtype))
+    )
+    return Binary("floordiv", Binary("add", extent, one_less), divisor)
