@@ -9,6 +9,7 @@ floor division means the same.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import cast
 
 import islpy as isl
@@ -74,6 +75,45 @@ def condition(holds: isl.Set, scope: Mapping[str, Expr], known: isl.Set | None =
     build = isl.AstBuild.from_context(context)
     found = _Reader(scope).whole(build.expr_from_set(holds.align_params(context.get_space())))
     return const(bool(found.value), DType.BOOL) if isinstance(found, Const) else found
+
+
+def extremum(line: isl.Set, scope: Mapping[str, Expr], known: isl.Set, *, upper: bool) -> Expr | None:
+    """The least or greatest number of a set of numbers, as the maximum or minimum of its affine bounds.
+
+    It is defined wherever `known` holds, also where the set is empty: the greatest is then less than the least, or the
+    bounds meet in numbers that the set leaves out. None if the set is a union that is no single range, or unbounded.
+    """
+    hull = line.coalesce()
+    if hull.n_basic_set() != 1:
+        return None
+    (part,) = hull.get_basic_sets()
+    kind = isl.dim_type.set
+    found: list[isl.Aff] = []
+    for constraint in part.remove_redundancies().get_constraints():
+        given = constraint.is_upper_bound(kind, 0) if upper else constraint.is_lower_bound(kind, 0)
+        if not given and not (constraint.is_equality() and constraint.involves_dims(kind, 0, 1)):
+            continue
+        if constraint.involves_dims(isl.dim_type.div, 0, constraint.dim(isl.dim_type.div)):
+            return None
+        found.append(constraint.get_bound(kind, 0))
+    bounds = [isl.PwAff.from_aff(b).project_domain_on_params() for b in found]
+    return _outermost(bounds, scope, known, upper=upper) if bounds else None
+
+
+def _outermost(bounds: list[isl.PwAff], scope: Mapping[str, Expr], known: isl.Set, *, upper: bool) -> Expr:
+    """The least of upper bounds, or the greatest of lower ones, without those that another one is tighter than."""
+    kept = list(bounds)
+    for bound in bounds:
+        others = [b for b in kept if b is not bound]
+        tighter = (o.le_set(bound) if upper else o.ge_set(bound) for o in others)
+        if others and any(known.is_subset(where) for where in tighter):
+            kept = others
+    exprs = [expression(b, scope, known) for b in kept]
+    widest = max((e.dtype for e in exprs), key=lambda d: d.bits)
+    return reduce(
+        lambda a, b: Binary("min" if upper else "max", a, b),
+        (e if e.dtype is widest else Cast(widest, e) for e in exprs),
+    )
 
 
 def coordinate(region: isl.Set, axis: int, *, upper: bool) -> isl.PwAff | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NoReturn, cast
@@ -20,6 +19,7 @@ from ir.presburger.sets import exclusive
 from ir.program.calls import calls_in, without_calls
 from ir.program.edit import ROOT, Changed, block_path, blocks_of, find_buffer, loops_around, loops_of, with_unique_names
 from ir.program.modules import linked
+from ir.schedule.arguments import buffer_name, integer, number, numbers, plain, scope_name
 from ir.schedule.marks import with_true_marks
 from ir.schedule.trace import SPREAD, BlockRef, LoopRef, Ref, Step, Trace, Transform
 from ir.semantics.verify import check_entry, verify
@@ -27,12 +27,16 @@ from ir.shown import Shown, counted
 from ir.transform.calls.outline import split_function
 from ir.transform.calls.tensorize import tensorize, with_calls
 from ir.transform.loops.coalesce import fuse
+from ir.transform.loops.distribute import distribute
 from ir.transform.loops.fuse import merge_adjacent_loops
-from ir.transform.loops.index_set_split import loop_partition
+from ir.transform.loops.index_set_split import loop_partition, peel
 from ir.transform.loops.mark import parallel, unroll, vectorize
 from ir.transform.loops.permute import reorder
 from ir.transform.loops.rebase import rebase
+from ir.transform.loops.skew import skew
 from ir.transform.loops.strip_mine import split
+from ir.transform.loops.tile import tile
+from ir.transform.loops.version import version
 from ir.transform.stages.compute_at import compute_at
 from ir.transform.stages.forward_substitute import compute_inline
 from ir.transform.stages.reduction import decompose_reduction
@@ -41,6 +45,7 @@ from ir.transform.stages.reverse_inline import reverse_compute_inline
 from ir.transform.stages.sequential import sequential_buffer_access
 from ir.transform.storage.copy_in_out import cache_read, cache_write
 from ir.transform.storage.dimension_order import transform_layout
+from ir.transform.storage.privatize import expand, privatize
 from ir.traverse import walk
 
 Block = BlockRef | str
@@ -53,11 +58,18 @@ _MAKES_LOOPS: dict[str, _Primitive] = {
     "split": split,
     "fuse": fuse,
     "reorder": reorder,
+    "tile": tile,
+    "skew": skew,
     "rebase": rebase,
     "parallel": parallel,
     "vectorize": vectorize,
     "unroll": unroll,
     "loop_partition": loop_partition,
+    "peel": peel,
+    "distribute": distribute,
+    "version": version,
+    "privatize": privatize,
+    "expand": expand,
     "merge_adjacent_loops": merge_adjacent_loops,
     "compute_inline": compute_inline,
     "reverse_compute_inline": reverse_compute_inline,
@@ -78,6 +90,8 @@ _STEPS = (
 _PAST_CALLS = ("work_on", "get_block", "get_loops", "inline_calls", "apply")  # steps on functions that call others
 _FLOAT_ORDER = (
     "reorder",
+    "tile",
+    "distribute",
     "merge_adjacent_loops",
     "sequential_buffer_access",
     "reverse_compute_at",
@@ -152,7 +166,7 @@ class Schedule(Shown):
 
     def get_buffer(self, name: str) -> Buffer:
         """A buffer of the current function, for pad values that read it."""
-        return find_buffer(self.func, _name(name))
+        return find_buffer(self.func, buffer_name(name))
 
     # Loops -----------------------------------------------------------------------------------------------------------
 
@@ -161,7 +175,7 @@ class Schedule(Shown):
 
         Where the factors do not divide the extent, a guard keeps the iterations that were there.
         """
-        return self._loops("split", {"loop": self._loop(loop), "factors": _numbers("factors", factors, open=True)})
+        return self._loops("split", {"loop": self._loop(loop), "factors": numbers("factors", factors, open=True)})
 
     def fuse(self, *loops: Loop) -> LoopRef:
         """Make nested loops, each alone in the one before, into one."""
@@ -171,9 +185,26 @@ class Schedule(Shown):
         """Put loops of one nest into the given order, outermost first."""
         self._loops("reorder", {"loops": self._several(loops)})
 
+    def tile(self, loops: Sequence[Loop], sizes: Sequence[int | Expr]) -> tuple[LoopRef, ...]:
+        """Run a nest tile by tile: strip-mine each loop, and put the loops over strips outside.
+
+        The loops are alone in one another, outermost first, with a size for each. Returns the loops over tiles, then
+        those within one. Where a size does not divide an extent, a guard keeps the iterations that there were.
+        """
+        return self._loops("tile", {"loops": self._several(loops), "sizes": numbers("sizes", sizes)})
+
+    def skew(self, outer: Loop, inner: Loop, factor: int = 1) -> LoopRef:
+        """Let a loop count from its start plus `factor` times the variable of a loop around it.
+
+        It runs the same iterations. Where both loops carry dependences, `reorder` may then put the skewed one outside,
+        and those of the other one at one step of it are independent: a wavefront.
+        """
+        arguments = {"outer": self._loop(outer), "inner": self._loop(inner), "factor": integer("factor", factor)}
+        return self._loops("skew", arguments)[0]
+
     def rebase(self, loop: Loop, start: int | Expr = 0) -> LoopRef:
         """Let a loop count from `start`."""
-        return self._loops("rebase", {"loop": self._loop(loop), "start": _number("start", start)})[0]
+        return self._loops("rebase", {"loop": self._loop(loop), "start": number("start", start)})[0]
 
     def parallel(self, loop: Loop) -> None:
         """Promise that the iterations of a loop are independent, after proving it."""
@@ -189,8 +220,45 @@ class Schedule(Shown):
 
     def loop_partition(self, loop: Loop, points: Sequence[int | Expr] | None = None) -> tuple[LoopRef, ...]:
         """Cut a loop at `points`, by default where conditions in its body change, and decide those conditions."""
-        given = None if points is None else _numbers("points", points)
+        given = None if points is None else numbers("points", points)
         return self._loops("loop_partition", {"loop": self._loop(loop), "points": given})
+
+    def peel(self, loop: Loop, first: int = 0, last: int = 0) -> LoopRef:
+        """Write the first and last iterations of a loop out, before and after it. Returns the loop that is left.
+
+        Conditions that are constant for what is left, or in an iteration that is written out, are decided.
+        """
+        ends = {"first": integer("first", first), "last": integer("last", last)}
+        return self._loops("peel", {"loop": self._loop(loop), **ends})[0]
+
+    def distribute(self, loop: Loop) -> tuple[LoopRef, ...]:
+        """Cut a loop into as many as dependences allow, each around consecutive statements of its body.
+
+        The inverse of `merge_adjacent_loops`. A local of each iteration needs `expand` first.
+        """
+        return self._loops("distribute", {"loop": self._loop(loop)})
+
+    def version(self, loop: Loop, condition: Expr) -> tuple[LoopRef, LoopRef]:
+        """Run one copy of a loop where a condition holds, and another one where it does not. Returns both loops.
+
+        What the condition decides is decided in each copy. It may use sizes, scalars and variables of loops around.
+        """
+        yes, no = self._loops("version", {"loop": self._loop(loop), "condition": condition})
+        return yes, no
+
+    def privatize(self, buffer: str | Buffer, loop: Loop) -> None:
+        """Allocate a local buffer in each iteration of a loop, no larger than what one iteration keeps in it.
+
+        Each iteration has to write what it reads of the buffer; the loop may be parallel then.
+        """
+        self._loops("privatize", {"buffer": buffer_name(buffer), "loop": self._loop(loop)})
+
+    def expand(self, buffer: str | Buffer, loop: Loop) -> None:
+        """Allocate a local of a loop's iterations once before the loop, with an axis in front: a place for each.
+
+        The inverse of `privatize`. Values then outlive their iteration, so that the loop may be distributed.
+        """
+        self._loops("expand", {"buffer": buffer_name(buffer), "loop": self._loop(loop)})
 
     def merge_adjacent_loops(self, *loops: Loop) -> tuple[LoopRef, ...]:
         """Merge loops that follow each other; without arguments, all that can be merged in the current function."""
@@ -225,13 +293,13 @@ class Schedule(Shown):
     def cache_read(self, block: Block, buffer: str | Buffer, scope: str = "global") -> BlockRef:
         """Copy a buffer before a block, which then reads the copy; `root` copies it for the whole function."""
         return self._blocks(
-            "cache_read", {"block": self._block(block), "buffer": _name(buffer), "scope": _scope(scope)}
+            "cache_read", {"block": self._block(block), "buffer": buffer_name(buffer), "scope": scope_name(scope)}
         )[0]
 
     def cache_write(self, block: Block, buffer: str | Buffer, scope: str = "global") -> BlockRef:
         """Let a block write a local buffer, which is copied to the real one afterwards."""
         return self._blocks(
-            "cache_write", {"block": self._block(block), "buffer": _name(buffer), "scope": _scope(scope)}
+            "cache_write", {"block": self._block(block), "buffer": buffer_name(buffer), "scope": scope_name(scope)}
         )[0]
 
     # Layouts ---------------------------------------------------------------------------------------------------------
@@ -250,7 +318,7 @@ class Schedule(Shown):
         buffer that the function writes gets a stage that writes the padding; one that it only reads, assumptions. A
         parameter of the module's functions changes in all functions that share it, by name.
         """
-        block_ref, name = self._block(block), _name(buffer)
+        block_ref, name = self._block(block), buffer_name(buffer)
         found = find_buffer(self._module[block_ref.func], name)
         mapped = IndexMap.of(index_map, len(found.shape))
         physical = len(mapped.results)
@@ -263,7 +331,7 @@ class Schedule(Shown):
 
     def sequential_buffer_access(self, block: Block, buffer: str | Buffer) -> tuple[LoopRef, ...]:
         """Rewrite the loops of a block to run over a buffer in its storage order."""
-        arguments = {"block": self._block(block), "buffer": _name(buffer)}
+        arguments = {"block": self._block(block), "buffer": buffer_name(buffer)}
         return self._loops("sequential_buffer_access", arguments)
 
     # Functions -------------------------------------------------------------------------------------------------------
@@ -354,10 +422,10 @@ class Schedule(Shown):
         self, function: _Primitive, name: str, arguments: Mapping[str, object], make: Callable[[str, str], Ref]
     ) -> tuple[Ref, ...]:
         where = self._function_of(arguments)
-        plain = {k: _plain(v) for k, v in arguments.items()}
+        given = {k: plain(v) for k, v in arguments.items()}
         extra = {"reassociate": self._reassociate} if name in _FLOAT_ORDER else {}
         before = self._module[where]
-        changed = function(before, **plain, **extra)
+        changed = function(before, **given, **extra)
         self._replace(where, with_true_marks(before, changed.func))
         return tuple(make(where, output) for output in changed.outputs)
 
@@ -529,55 +597,3 @@ def _called(func: PrimFunc) -> PrimFunc:
 def _kind(param: Var | Buffer) -> tuple[object, ...]:
     """What a caller sees of a parameter."""
     return (param.dtype, param.shape) if isinstance(param, Buffer) else (param.dtype,)
-
-
-def _plain(value: object) -> object:
-    """Arguments as primitives take them: names instead of references."""
-    if isinstance(value, tuple):
-        return tuple(_plain(v) for v in cast("tuple[object, ...]", value))
-    return value.name if isinstance(value, (BlockRef, LoopRef)) else value
-
-
-def _name(buffer: object) -> str:
-    """A buffer's name.
-
-    Raises:
-        ScheduleError: it is neither a buffer nor a name.
-    """
-    if isinstance(buffer, (str, Buffer)):
-        return buffer if isinstance(buffer, str) else buffer.name
-    raise ScheduleError("reference", f"{buffer!r} is no buffer", help="give a name, or what get_buffer returned")
-
-
-def _scope(scope: object) -> str:
-    if isinstance(scope, str) and scope.replace(".", "_").isidentifier():
-        return scope
-    raise ScheduleError("scope", f"{scope!r} is no storage scope", help='give a name such as "global" or "local"')
-
-
-def _number(what: str, value: object) -> int | Expr:
-    """A whole number or an expression, as primitives take them.
-
-    Raises:
-        ScheduleError: it is neither.
-    """
-    if isinstance(value, Expr):
-        return value
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)  # pyright: ignore[reportArgumentType]
-    except TypeError:
-        pass
-    raise ScheduleError("argument", f"{what} must be whole numbers or expressions, not {value!r}")
-
-
-def _numbers(what: str, values: object, *, open: bool = False) -> tuple[int | Expr | None, ...]:
-    """A list of numbers; with `open`, None may stand for one that is to be found.
-
-    Raises:
-        ScheduleError: it is no list, or holds something else.
-    """
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise ScheduleError("argument", f"{what} must be a list, not {values!r}", help=f"write {what}=[...]")
-    items = cast("Sequence[object]", values)
-    return tuple(None if open and v is None else _number(what, v) for v in items)

@@ -65,10 +65,19 @@ def _steps(draw: st.DrawFn, schedule: Schedule) -> list[Step]:
             lambda: schedule.split(loop, draw(st.sampled_from(_FACTORS))),
             lambda: schedule.reorder(loop, other),
             lambda: schedule.loop_partition(loop, draw(st.sampled_from((None, [1], [2])))),
+            lambda: schedule.peel(loop, *draw(st.sampled_from(((1, 0), (0, 1), (1, 1))))),
+            lambda: schedule.distribute(loop),
+            lambda: schedule.version(loop, Var(other.name, DType.INT32) < 2),
+            lambda: schedule.tile([loop, other], draw(st.sampled_from(([2, 2], [3, 1])))),
+            lambda: schedule.skew(loop, other, draw(st.sampled_from((1, 2, -1)))),
             schedule.merge_adjacent_loops,
         ]
     if len(loops) > 1:
         steps.append(lambda: schedule.fuse(loops[0], loops[1]))
+        steps.append(lambda: schedule.reorder(schedule.skew(loops[0], loops[1]), loops[0]))
+    if local and loops:
+        own, around = draw(st.sampled_from(local)), draw(st.sampled_from(loops))
+        steps += [lambda: schedule.privatize(own, around), lambda: schedule.expand(own, around)]
     if blocks:
         block = draw(st.sampled_from(blocks))
         steps += [lambda: schedule.compute_inline(block), lambda: schedule.reverse_compute_inline(block)]

@@ -1,4 +1,7 @@
-"""Cutting a loop into consecutive ones, and deciding in each part the conditions that the cut decides."""
+"""Index-set splitting: a loop cut into consecutive ones, with the conditions decided in each part that the cut decides.
+
+Peeling cuts off single iterations, which are written out.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from ir.program.edit import Changed, loop_path, names_in, plus, refuse, scope_of
 from ir.traverse import free_vars, has_loads, map_expr, map_stmt, stmt_children, stmt_exprs, substitute, walk_expr
 
 _MAX_CUTS = 4  # each part is a copy of the body
+_MAX_PEELED = 16  # and so is each iteration that is peeled off
 
 
 def loop_partition(func: PrimFunc, loop: str, points: Sequence[int | Expr] | None) -> Changed:
@@ -53,8 +57,33 @@ def loop_partition(func: PrimFunc, loop: str, points: Sequence[int | Expr] | Non
         body = old.body if k == 0 else substitute(old.body, {old.var: var})
         part = replace(old, var=var, start=low, extent=_minus(high, low), body=body)
         inside = known.intersect(pb.loop_domain(var, part.start, part.extent).may)
-        parts.append(replace(part, body=_decided(body, inside)))
+        parts.append(replace(part, body=decided(body, inside)))
     return Changed(with_body(func, path, seq(*parts)), tuple(p.var.name for p in parts))
+
+
+def peel(func: PrimFunc, loop: str, first: int, last: int) -> Changed:
+    """Write the first and last iterations of a loop out before and after it; the name of what is left is given back.
+
+    Raises:
+        ScheduleError: the numbers are negative or both 0, more than 16, or the loop is not known to have so many.
+    """
+    path = loop_path(func, loop)
+    old = path[-1]
+    assert isinstance(old, For)
+    if first < 0 or last < 0 or not 0 < first + last <= _MAX_PEELED:
+        message = f"{first} first and {last} last iterations of loop {loop} cannot be peeled off"
+        refuse("points", message, old.span, help=f"give numbers from 0 up, together 1 to {_MAX_PEELED}")
+    dtype = old.var.dtype
+    low = plus(old.start, const(first, dtype))
+    high = _minus(plus(old.start, old.extent), const(last, dtype))
+    known = facts_at(func, path)
+    _check(old, [low, high], known)
+    inside = known.intersect(pb.loop_domain(old.var, low, _minus(high, low)).may)
+    left = replace(old, start=low, extent=_minus(high, low), body=decided(old.body, inside))
+    before = [plus(old.start, const(k, dtype)) for k in range(first)]
+    after = [plus(high, const(k, dtype)) for k in range(last)]
+    written = [[decided(substitute(old.body, {old.var: at}), known) for at in side] for side in (before, after)]
+    return Changed(with_body(func, path, seq(*written[0], left, *written[1])), (loop,))
 
 
 def _minus(left: Expr, right: Expr) -> Expr:
@@ -161,7 +190,7 @@ def _conditions(stmt: Stmt, reach: isl.Set) -> Iterator[tuple[Expr, isl.Set]]:
 # Decisions -----------------------------------------------------------------------------------------------------------
 
 
-def _decided(stmt: Stmt, known: isl.Set) -> Stmt:
+def decided(stmt: Stmt, known: isl.Set) -> Stmt:
     """A statement with the conditions decided that are constant wherever `known` holds."""
 
     def selects(expr: Expr) -> Expr:
@@ -177,13 +206,13 @@ def _decided(stmt: Stmt, known: isl.Set) -> Stmt:
         case If(cond=cond, then=then, other=other):
             truth = _truth(cond, known)
             if truth is not None:
-                return _decided(then if truth else other, known)
+                return decided(then if truth else other, known)
             yes, no = pb.condition(cond).may, pb.condition(Unary("not", cond)).may
-            then, other = _decided(then, known.intersect(yes)), _decided(other, known.intersect(no))
+            then, other = decided(then, known.intersect(yes)), decided(other, known.intersect(no))
             return replace(stmt, cond=selects(cond), then=then, other=other)
         case For() as loop:
             inside = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).may)
-            return replace(loop, body=_decided(loop.body, inside))
+            return replace(loop, body=decided(loop.body, inside))
         case Block(predicate=predicate, axes=axes, init=init):
             for axis in axes:
                 value = pb.affine(axis.value)
@@ -191,10 +220,10 @@ def _decided(stmt: Stmt, known: isl.Set) -> Stmt:
                     known = known.intersect(pb.symbol(axis.var.name).eq_set(value))
             truth = _truth(predicate, known)
             new = predicate if truth is None else TRUE if truth else FALSE
-            first = None if init is None else _decided(init, known)
-            return replace(stmt, predicate=new, init=first, body=_decided(stmt.body, known))
+            first = None if init is None else decided(init, known)
+            return replace(stmt, predicate=new, init=first, body=decided(stmt.body, known))
         case _ if stmt_children(stmt):
-            return with_children(stmt, [_decided(child, known) for child in stmt_children(stmt)])
+            return with_children(stmt, [decided(child, known) for child in stmt_children(stmt)])
         case _:
             return map_stmt(stmt, selects)
 

@@ -13,7 +13,9 @@ from compare import assert_refines
 from ir import te
 from ir.nodes import PrimFunc
 from ir.schedule import Schedule
+from ir.testing.programs import programs
 from ir.testing.schedules import schedules
+from profiles import few
 
 
 def staged(r: random.Random) -> PrimFunc:
@@ -54,3 +56,10 @@ def test_random_schedules_keep_what_staged_programs_compute(func: PrimFunc, data
     again = Schedule(func)
     schedule.trace.replay(again)
     assert again.func == schedule.func
+
+
+@few(60)
+@given(programs(), st.data())
+def test_random_schedules_keep_what_programs_compute(func: PrimFunc, data: st.DataObject):
+    schedule = data.draw(schedules(func))
+    assert_refines(func, schedule.func, np.random.default_rng(0), runs=1)
