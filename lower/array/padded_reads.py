@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Buffer, Expr, Load
 from ir.traverse import children, loads
@@ -135,9 +136,8 @@ def read_price(read: PaddedRead, rank: int, target: Target) -> float:
 
 
 def copy_price(copy: Copy, target: Target) -> float:
-    """What it costs to pad a buffer once. Large blocks of memory are fresh, each page of them a fault."""
-    fresh = target.fresh if copy.bytes >= target.fresh_bytes and not copy.inside else 0.0
-    return copy.elements * (target.load + target.store + fresh) + target.kernel
+    """What it costs to pad a buffer once."""
+    return operations.padded_copy(target, copy.elements, copy.bytes, inside=copy.inside)
 
 
 def alone(reads: Sequence[PaddedRead], places: float, rank: int, copies: Sequence[Copy], target: Target) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Var
@@ -50,7 +51,7 @@ def _pays(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> bo
 
 def _gain(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
     """The most that can be gained: that no term is stored."""
-    return target.shared * prod(extent(boxes.get(a), target) for a in node.axes)
+    return operations.stored_terms(target, prod(extent(boxes.get(a), target) for a in node.axes))
 
 
 def _operations(term: Expr, target: Target) -> float:

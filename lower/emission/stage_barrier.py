@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.nodes import Buffer
 from ir.traverse import free_vars, loads
@@ -41,5 +42,4 @@ def rereads(job: Job, chosen: Iterable[Axis]) -> dict[Buffer, int]:
 
 def is_kept(work_each: float, reads: int, elements: float, target: Target) -> bool:
     """Whether what is read at several places is cheaper in memory than worked out for each."""
-    memory = elements * (target.store + target.load) + target.operation
-    return cheaper("stage kept", memory, elements * (reads - 1) * work_each)
+    return cheaper("stage kept", operations.kept_stage(target, elements), elements * (reads - 1) * work_each)

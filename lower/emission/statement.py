@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
+from egraph_rules.cost.operations import ScanForm, ScanSize
 from ir.analysis.dependence import Loop, Tile
 from ir.nodes import Call, Const, Expr, Load
 from ir.traverse import free_vars, loads, results_of, substitute_expr
@@ -29,7 +30,7 @@ from lower.emission.stage_barrier import fused_work
 from lower.emission.store import Place, StoreWriter
 from lower.emission.value_writer import COMBINERS, axis_names, update_class
 from lower.instructions.recurrence import counts_exactly
-from lower.instructions.scans import LONG, Extent, Form, form_of
+from lower.instructions.scans import LONG, form_of
 from lower.instructions.triangular_solve import triangular
 from lower.nest.nodes import Factor, Filter, Pick, Recurrence, Solve, Span
 from lower.program.build import assign_each, call, dotted, method
@@ -319,7 +320,7 @@ class StatementWriter(StoreWriter):
         self._use(self._ordered(self.job))
         self._put(ordered(call("cholesky_factor", square), axes, self.job.axes), self.job.guards)
 
-    def _continued(self, scan: Recurrence, axis: Axis) -> tuple[Form, Value]:
+    def _continued(self, scan: Recurrence, axis: Axis) -> tuple[ScanForm, Value]:
         """The values of a recurrence along an axis, from the element before the first, and the form they take."""
         dtype = self.job.buffer.dtype
         low = to_expr(axis.low, axis.var)
@@ -370,10 +371,10 @@ class StatementWriter(StoreWriter):
         long = axis.extent.is_const and axis.extent.const >= LONG
         return scan.op == "add" and innermost and long and counts_exactly(scan.term, axis.extent.const)
 
-    def _extent(self, axes: Sequence[Axis], along: int) -> Extent:
+    def _extent(self, axes: Sequence[Axis], along: int) -> ScanSize:
         sizes = [float(a.extent.const) if a.extent.is_const else self.target.default_extent for a in axes]
         rows = prod(sizes) / max(sizes[along], 1.0)
-        return Extent(sizes[along], rows, along == len(axes) - 1, bool(self.scope.loop_vars))
+        return ScanSize(sizes[along], rows, along == len(axes) - 1, bool(self.scope.loop_vars))
 
     def _ordered(self, job: Job) -> Job:
         """Axes in the order in which the store lays them out; reductions last, or first where arrays have them so."""

@@ -8,10 +8,10 @@ few passes, which fuse.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import log2
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from egraph_rules.cost import operations
+from egraph_rules.cost.operations import ScanForm, ScanSize
 from egraph_rules.cost.target import Target
 from ir.later import later
 from ir.nodes import Const
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import jax.numpy as jnp
 else:  # rules and forms are listed without it
     jnp = later("jax.numpy")
-
-Form = Literal["associative", "blocks", "doubling", "in turn"]
 
 _CACHED = 1 << 16  # elements up to which fused passes, which compute some elements again, do so in cache
 LONG = 1024  # positions from which blocks are worth their padding
@@ -109,44 +107,22 @@ HELPERS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """A scan's positions, and how many it has side by side; whether it is along the innermost axis, in a loop."""
-
-    length: float
-    rows: float
-    innermost: bool
-    inside: bool
-
-
-def form_of(scan: Recurrence, size: Extent, target: Target) -> Form:
+def form_of(scan: Recurrence, size: ScanSize, target: Target) -> ScanForm:
     """The form to write a scan in."""
-    return cheapest("scan", prices(scan, size, target))
+    return cheapest("scan", forms(scan, size, target))
 
 
-def price(scan: Recurrence, size: Extent, target: Target) -> float:
-    """The price of a scan in its cheapest form."""
-    return min(prices(scan, size, target).values())
-
-
-def prices(scan: Recurrence, size: Extent, target: Target) -> dict[Form, float]:
-    """What each form costs that is sound for a scan, besides its terms."""
-    work = target.load + target.store + 2 * target.arith
-    launch = target.launch if size.inside else target.dispatch
-    elements, levels = size.length * size.rows, log2(max(size.length, 2.0))
-    arrays = 1 if scan.factor is None else 2
-    found: dict[Form, float] = {
-        "associative": arrays * (target.scan * elements * work + levels * launch),
-        "in turn": size.length * (target.step + (target.launch + work * size.rows))
-        if size.rows > 1
-        else size.length * (target.step + target.scan * work),
-    }
-    floats = scan.term.dtype.is_float
-    if scan.op == "add" and scan.factor is None and floats and size.innermost and size.length >= LONG:
-        found["blocks"] = target.scan * elements + 0.6 * levels * launch
-    if floats and isinstance(scan.factor, Const) and elements <= _CACHED:
-        found["doubling"] = passes(scan.factor, size.length) / 2 * (elements * work + launch)
-    return found
+def forms(scan: Recurrence, size: ScanSize, target: Target) -> dict[ScanForm, float]:
+    """The forms that are sound for a scan, with what each costs besides its terms."""
+    floats, plain = scan.term.dtype.is_float, scan.op == "add" and scan.factor is None
+    fades = floats and isinstance(scan.factor, Const) and size.length * size.rows <= _CACHED
+    return operations.scan_forms(
+        target,
+        size,
+        arrays=1 if scan.factor is None else 2,
+        blocks=plain and floats and size.innermost and size.length >= LONG,
+        doublings=passes(scan.factor, size.length) if fades and isinstance(scan.factor, Const) else None,
+    )
 
 
 def passes(factor: Const, length: float) -> int:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
-from math import inf, log2, prod
+from math import inf, prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement
 from ir.dtypes import DType
@@ -263,10 +264,12 @@ def bounded(
         rows = prod(extent(boxes.get(o), target) for o in inside[0].loops if o.var in deciding)
         length, work = extent(box, target), sum(element(s, target) for s in inside)
         visited = length * (rows if any(_roomy(s, loop, deciding) for s in inside) else 1.0)
-        as_loop = rows * target.step + visited * (target.step + target.scalar * work)
-        as_mask = target.launch * len(inside) + rows * length * (work + target.mask)
+        as_loop = operations.ranges_in_turn(target, rows, visited, work)
+        as_mask = operations.ranges_under_masks(target, len(inside), rows * length, work)
         found = span(inside[0], loop, boxes, depth) if loop in over else None
-        as_ranges = inf if found is None else range_price(length, rows, 1.0, work, target, found.by_row)
+        as_ranges = inf
+        if found is not None:
+            as_ranges = operations.ranges_by_prefixes(target, length, rows, 1.0, work, by_row=found.by_row)
         in_one = flat.get(loop, inf)
         if not free_vars(loop.start) & deciding and rows > 1:  # all ranges begin at one place, so none are apart
             as_ranges = as_loop if found is not None and found.by_row else as_ranges
@@ -302,14 +305,3 @@ def padded(statements: Sequence[Statement], boxes: Mapping[Loop, Box], static: C
                 found.setdefault(loop, []).append(reach(s, loop, static))
     bounds = {loop: reduce(_either, parts) for loop, parts in found.items()}
     return {loop: box for loop, box in bounds.items() if box is not None}
-
-
-def range_price(length: float, rows: float, wide: float, work: float, target: Target, by_row: bool) -> float:
-    """The price of combining `rows` ranges over `length` positions of `wide` elements each.
-
-    `by_row`: it is worked out which position is in which range."""
-    levels = log2(length / max(rows, 1.0) + 1.0) + 2.0
-    if by_row:
-        wide, work = 1.0, work + target.scatter * (2 * target.load + target.store)  # measured: as much as a scatter
-    each = length * (work + target.arith) + 2 * levels * rows * (target.load + target.select)
-    return 2 * target.launch + wide * each

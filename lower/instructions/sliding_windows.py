@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import gcd, prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.nodes import Binary, Expr, Load, Var, const
 from ir.traverse import free_vars, loads, map_expr
@@ -69,12 +70,13 @@ def separated(job: Job, chosen: Sequence[Axis], bounds: Bounds, target: Target) 
         if sliding is not None and shorter is not None:
             found.append(sliding)
             result = shorter
-    taps = {w.tap for w in found}
+    alone = {w.tap for w in found}
     inside = {v for load in loads(result.value) for v in free_vars(load)}
     if not found or any(w.joint.var not in inside for w in found):
         return None
-    together = prod(_count(a, target) for a in chosen) * _count_all(job, target) * (target.load + target.arith)
-    others = prod(_count(a, target) for a in chosen if a not in taps)
+    taps = prod(_count(a, target) for a in chosen)
+    together = operations.windows_together(target, taps, _count_all(job, target))
+    others = prod(_count(a, target) for a in chosen if a not in alone)
     one_by_one = _passes(result, found, others, target)
     return Separated(result, tuple(found)) if cheaper("windows one by one", one_by_one, together) else None
 
@@ -91,19 +93,14 @@ def _count_all(job: Job, target: Target) -> float:
 
 def _passes(job: Job, found: Sequence[Sliding], others: float, target: Target) -> float:
     """The price of windows along one axis after the other, each of which shortens its axis."""
-    each = target.load + target.arith
     joints = {w.joint for w in found}
     reduced = job.reduced()
     kept = prod(_count(a, target) for a in job.axes if a not in joints and a not in reduced)
     lengths = [_count(w.joint, target) for w in found]
-    total = 0.0 if others == 1 else others * kept * prod(lengths) * each
+    total = 0.0 if others == 1 else operations.windows_together(target, others, kept * prod(lengths))
     for k, window in enumerate(found):
-        size = int(_count(window.tap, target))
-        while size // 4 > 1:
-            total += kept * prod(lengths) * ((4 + size % 4) * each + target.store) + target.kernel
-            size //= 4
-        lengths[k] = _count(window.kept, target)
-        total += kept * prod(lengths) * (size * each + target.store) + target.kernel
+        before, lengths[k] = kept * prod(lengths), _count(window.kept, target)
+        total += operations.window_alone(target, before, kept * prod(lengths), int(_count(window.tap, target)))
     return total
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from egraph_rules.cost.array_code import ArrayPrices
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
@@ -27,7 +28,6 @@ from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
 from ir.traverse import free_vars, has_loads, results_of, shape_vars, walk
 from lower.emission.function import emit_function
-from lower.price.array_code import ArrayPrices
 
 SIZES = (256, 240, 252, 320, 64, 60, 16, 12, 8, 4, 1024, 1000)  # of which one is taken for symbolic sizes
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import partial
 
+from egraph_rules.cost.operations import FILTER_WIDTH
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Dependence, Loop, Statement, dependences
 from ir.nodes import Buffer, Expr, Load, Var
@@ -23,7 +24,7 @@ from lower.instructions.argmax import SEARCHES, Selected, selection
 from lower.instructions.cholesky import FACTORS, factored
 from lower.instructions.cholesky_recognition import factorization, takes_roots
 from lower.instructions.deferred_updates import may_delay
-from lower.instructions.filters import FILTERS, WIDTH, filtering
+from lower.instructions.filters import FILTERS, filtering
 from lower.instructions.recurrence import RUNNING_EXTREMES, SCANS, Unrolled, recurrence, same_place, with_history
 from lower.nest.linear_combinations import EXPANDED
 from lower.nest.loop_bounds import static_names
@@ -446,7 +447,7 @@ class Forms(ABC):
                 unrolled.append(found)
         depth = {**self.program.depth, **{u.array: level for u in unrolled}}
         axes = {o.var for o in (*pending, *(o for s in statements for o in s.loops[level + 1 :]))}
-        long = box.extent.is_const and box.extent.const >= WIDTH
+        long = box.extent.is_const and box.extent.const >= FILTER_WIDTH
         scans = {
             s.position: found
             for s in statements

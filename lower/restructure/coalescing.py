@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement, UpdateOp
 from ir.dtypes import DType
@@ -29,8 +30,6 @@ COALESCING = Form(
     "for i: for k in row[i]..row[i + 1]: S  =  for k: S, where ranges are in order and apart",
     "ranges in order visit each position once, and in rising order",
 )
-
-_LAUNCHES = 8  # to test the ranges, to find the row of each position, and to do what is to be done
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +84,15 @@ def ranges(
     return found
 
 
-def price(r: Ranges, statements: Sequence[Statement], depth: Mapping[Buffer, int], target: Target) -> float:
+def in_one_loop(r: Ranges, statements: Sequence[Statement], depth: Mapping[Buffer, int], target: Target) -> float:
     """The price of one loop over positions in place of two, with what rows give gathered."""
     inside = [s for s in statements if r.inner in s.loops]
     level = inside[0].loops.index(r.outer)
-    each = 2 * target.scatter * target.load  # which row it is
+    by_row: list[tuple[float, int, bool]] = []
     for s in inside:
         own = [r.outer.var in free_vars(load) or depth.get(load.buffer, 0) == level + 1 for load in s.reads()]
-        stored = any(r.outer.var in free_vars(i) for i in s.store.indices)
-        each += element(s, target) + target.scatter * (target.load * sum(own) + (target.load + target.store) * stored)
-    return _LAUNCHES * target.launch + extent(r.box, target) * each
+        by_row.append((element(s, target), sum(own), any(r.outer.var in free_vars(i) for i in s.store.indices)))
+    return operations.ranges_in_one_loop(target, extent(r.box, target), by_row)
 
 
 def flattened(

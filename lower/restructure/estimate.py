@@ -6,15 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from math import prod
 
+from egraph_rules.cost import operations
+from egraph_rules.cost.operations import ScanSize
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Tile
 from ir.instructions import call_price
 from ir.nodes import Binary, Const, Load
 from ir.traverse import free_vars, loads
 from lower.instructions import scans
-from lower.instructions.filters import filter_price
-from lower.instructions.scans import Extent
-from lower.instructions.segmented_reduction import range_price
 from lower.nest.element_prices import element, extent, gathered, work
 from lower.nest.nodes import (
     ArrayStatement,
@@ -36,22 +35,21 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
     for node in nodes:
         if isinstance(node, SequentialLoop):
             times = steps * extent(boxes.get(node.loop), target)
-            total += times * target.step + estimate(node.body, boxes, target, times)
+            total += operations.steps(target, times, 0.0) + estimate(node.body, boxes, target, times)
         elif isinstance(node, Versions):  # data for which it is not right are rare, or it would not be worth its test
             total += steps * target.launch + estimate(node.fast, boxes, target, steps)
         elif node.statement.tile is not None:
             total += steps * _instances(node, node.statement.tile, boxes, target)
         elif isinstance(node.scan, Solve):
-            total += steps * (target.launch * target.library + _system(node.scan, node.axes, boxes, target))
+            total += steps * _system(node.scan, node.axes, boxes, target)
         elif isinstance(node.scan, Factor):
-            total += steps * (target.dispatch + _factor(node.scan, node.axes, boxes, target))
+            total += steps * _factor(node.scan, node.axes, boxes, target)
         elif isinstance(node.scan, Span):
             total += steps * _ranges(node, node.scan, boxes, target)
         elif node.axes:
             scan = _continued(node, node.scan, boxes, target) if isinstance(node.scan, Recurrence | Filter) else 0.0
-            factor = target.scatter if _scatters(node) else 1.0
-            launch = target.launch * (target.library if _matrices(node) else 1.0)
-            total += steps * (launch + scan + factor * _elements(node, boxes, target))
+            elements, library = _elements(node, boxes, target), _matrices(node)
+            total += steps * (scan + operations.statement(target, elements, library=library, scatters=_scatters(node)))
         else:
             total += steps * target.scalar * element(node.statement, target)
     return total
@@ -62,8 +60,7 @@ def _instances(node: ArrayStatement, tile: Tile, boxes: Mapping[Loop, Box], targ
     calls = prod(extent(boxes.get(loop), target) for loop in node.axes)
     read = sum(map(_positions, tile.read.values()))
     cost = dict(target.calls).get(tile.instruction.name, call_price(tile.instruction))
-    moved = read * target.load + _positions(tile.stored) * target.store
-    return target.launch + calls * (moved if cost is None else cost)
+    return operations.instances(target, calls, read, _positions(tile.stored), cost)
 
 
 def _positions(windows: Iterable[Loop]) -> int:
@@ -89,10 +86,10 @@ def _continued(node: ArrayStatement, scan: Recurrence | Filter, boxes: Mapping[L
     indices = node.statement.store.indices
     innermost = bool(indices) and scan.loop.var in free_vars(indices[-1])
     inside = len(node.axes) < len(node.statement.loops)
-    length = extent(boxes.get(scan.loop), target)
+    size = ScanSize(extent(boxes.get(scan.loop), target), rows, innermost, inside)
     if isinstance(scan, Filter):
-        return filter_price(length, rows, inside, target)
-    return scans.price(scan, Extent(length, rows, innermost, inside), target)
+        return operations.filter_in_blocks(target, size)
+    return min(scans.forms(scan, size, target).values())
 
 
 def _scatters(node: ArrayStatement) -> bool:
@@ -106,9 +103,8 @@ def _ranges(node: ArrayStatement, span: Span, boxes: Mapping[Loop, Box], target:
     """The price of a statement that combines ranges along an axis."""
     rows = prod(extent(boxes.get(o), target) for o in node.axes if o.var in span.deciding)
     wide = prod(extent(boxes.get(o), target) for o in node.axes if o.var not in span.deciding and o is not span.loop)
-    return range_price(
-        extent(boxes.get(span.loop), target), rows, wide, element(node.statement, target), target, span.by_row
-    )
+    length, work = extent(boxes.get(span.loop), target), element(node.statement, target)
+    return operations.ranges_by_prefixes(target, length, rows, wide, work, by_row=span.by_row)
 
 
 def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -> float:
@@ -126,7 +122,7 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
         case ("add" | "sub", Binary(op="mul") as product) if reduced > 1.0:
             moved = sum(_touched(load, node.axes, boxes, target) for load in loads(product)) * target.load
             moved += kept * reduced * gathered(statement, node.axes, target)
-            return kept * (element(statement, target) + reduced * target.contraction) + moved
+            return kept * element(statement, target) + operations.contraction(target, kept * reduced) + moved
         case _:  # what guards a result is not asked of each of its terms
             outer = tuple(g for g in statement.guards if inner and not free_vars(g) & inner)
             terms = replace(statement, guards=tuple(g for g in statement.guards if g not in outer))
@@ -136,17 +132,17 @@ def _elements(node: ArrayStatement, boxes: Mapping[Loop, Box], target: Target) -
 
 
 def _system(solve: Solve, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
-    """The price of a triangular system: half a product with the matrix, which is read once."""
+    """The price of a triangular system."""
     rows = extent(boxes.get(solve.loop), target)
     columns = prod(extent(boxes.get(a), target) for a in axes if a is not solve.loop)
-    return rows * (rows + 2 * columns) * target.load + rows * rows * columns * target.contraction
+    return operations.triangular_system(target, rows, columns)
 
 
 def _factor(factor: Factor, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:
-    """The price of factorizations: a sixth of a product each, and elements that a library wants in its own layout."""
+    """The price of factorizations."""
     rows = extent(boxes.get(factor.row), target)
     times = prod(extent(boxes.get(a), target) for a in axes if a not in (factor.row, factor.column))
-    return times * rows * rows * (2 * (target.load + target.store) + rows * target.contraction / 6)
+    return operations.factorization(target, rows, times)
 
 
 def _touched(load: Load, axes: Iterable[Loop], boxes: Mapping[Loop, Box], target: Target) -> float:

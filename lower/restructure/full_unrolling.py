@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr
@@ -38,7 +39,7 @@ def in_one_go(loop: SequentialLoop, plan: Plan, target: Target) -> bool:
     if not all(_own_elements(n, loop.loop, places, plan.expanded.get(n.statement.buffer, ())) for n in body):
         return False
     elements = max(prod(extent(plan.boxes.get(o), target) for o in n.axes) for n in body)
-    return elements * (target.load + target.store) > target.kernel
+    return operations.moved(target, elements) > target.kernel
 
 
 def _statements(nodes: Iterable[Node]) -> list[ArrayStatement] | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Var, const
@@ -110,7 +111,7 @@ class _Cutter:
             phases = self._worthwhile(node, [self._cut(node, around, *ends) for ends in parts])
             price = sum(self._price(node.body, p, steps * (p.stop - p.low)) for p in phases)
             price += steps * self._copies(self._sections(node, phases))
-            gain = whole - price - (count - 1) * (statements * self.target.phase + _LEAST * whole)
+            gain = whole - price - operations.more_phases(self.target, count, statements, whole, _LEAST)
             found[count] = phases, gain
         return found[cheapest("phases", {count: -gain for count, (_, gain) in found.items()})]
 
@@ -122,7 +123,7 @@ class _Cutter:
             if isinstance(node, SequentialLoop):
                 box = own.get(node.loop, self.boxes.get(node.loop))
                 times = steps * extent(box, self.target)
-                total += times * self.target.step + self._price(node.body, phase, times)
+                total += operations.steps(self.target, times, 0.0) + self._price(node.body, phase, times)
             else:
                 axes = {} if phase is None or isinstance(node, Versions) else phase.axes.get(node, {})
                 boxes = ChainMap(dict(axes), dict(own), self.boxes)

@@ -32,7 +32,7 @@ from lower.nest.nodes import (
 from lower.nest.normalize import Program
 from lower.nest.silent_stores import always_unchanged
 from lower.restructure.alternatives import Edge, Forms
-from lower.restructure.coalescing import COALESCING, price
+from lower.restructure.coalescing import COALESCING, in_one_loop
 from lower.restructure.coalescing import ranges as flat_ranges
 
 PLANNING = Form(
@@ -54,7 +54,7 @@ def plan(program: Program, target: Target = CPU) -> Plan:
     if steps() - before > dependence.MOST_STEPS:
         program.notes.append("too many accesses meet to tell all apart: dependences between the last are assumed")
     flat = flat_ranges(program.statements, boxes, static, program.depth)
-    prices = {loop: price(r, program.statements, program.depth, target) for loop, r in flat.items()}
+    prices = {loop: in_one_loop(r, program.statements, program.depth, target) for loop, r in flat.items()}
     if not program.policy.takes(COALESCING):
         prices = {}
     segments = program.policy.takes(SEGMENTS)

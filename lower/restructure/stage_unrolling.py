@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.arith import fold_binary
 from ir.fold import fold
@@ -169,9 +170,8 @@ def _pays(loop: For, steps: Stmt, target: Target) -> bool:
     """Whether array statements for each stage take less than a loop over single elements."""
     stores = sum(isinstance(s, Store) for s in walk(steps))
     elements = _elements(steps, target)
-    moved = target.load + target.store + target.arith
-    arrays, steps_alone = stores * target.launch + elements * moved, elements * (target.step + target.scalar * moved)
-    return cheaper("stages written out", arrays, steps_alone)
+    arrays, in_turn = operations.stages_as_arrays(target, stores, elements), operations.stages_in_turn(target, elements)
+    return cheaper("stages written out", arrays, in_turn)
 
 
 def _elements(stmt: Stmt, target: Target) -> float:

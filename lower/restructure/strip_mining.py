@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Load, Store, Var, const
@@ -189,8 +190,8 @@ class _Writer:
         small = estimate(strip.body[: -self.width], self.boxes, target)
         reads = sum(1 for e in (s.store.value, *s.guards) for _ in loads(e))
         work = element(s, target) - target.store - reads * target.load
-        late = target.launch + prod(self.steps.sizes()) * (target.store + target.load + self.width * work)
-        return self.whole * (target.step + small + late) + estimate(rest, self.boxes, target)
+        late = operations.strip(target, prod(self.steps.sizes()), self.width, work)
+        return operations.steps(target, self.whole, small + late) + estimate(rest, self.boxes, target)
 
     def _statement(self, loops: Sequence[Loop], axes: Sequence[Loop], store: Store) -> ArrayStatement:
         return array_statement(store, (*self.outer, self.strip, *loops), tuple(axes), self.new)

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import groupby, pairwise
 
+from egraph_rules.cost import operations
+from egraph_rules.cost.operations import ProductSize
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop, Statement, dependences
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Store, Var, const
@@ -90,14 +92,6 @@ class _Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
-    """How many terms each element of a result has, and to how many parts of it passes store."""
-
-    terms: int
-    passes: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Tiles:
     """`count` tiles of `width` rows and columns: in row `r` those from `first` to before `stop`."""
 
@@ -136,7 +130,7 @@ class _Tiler:
         if depth is None or not _factors(product, sides, {o.var for o in inner}):
             return None
         sides = self._within(sides, statements)
-        size = _Size(depth, len(list(groupby(s.store.indices for s in statements))))
+        size = ProductSize(sides.rows, sides.columns, depth, len(list(groupby(s.store.indices for s in statements))))
         return self._cheapest(statements, product, sides, size)
 
     def _fit(self, statements: Sequence[Statement], product: Statement, sides: _Sides) -> bool:
@@ -152,7 +146,7 @@ class _Tiler:
         return all(self._plain(s, sides) for s in statements) and self._apart(statements)
 
     def _cheapest(
-        self, statements: Sequence[Statement], product: Statement, sides: _Sides, size: _Size
+        self, statements: Sequence[Statement], product: Statement, sides: _Sides, size: ProductSize
     ) -> list[Node] | None:
         """The statements in the cheapest tiles, if they cost less so than as a whole."""
         priced = [
@@ -280,36 +274,20 @@ class _Tiler:
 
     # What it costs.
 
-    def _price(self, tiles: _Tiles, sides: _Sides, size: _Size) -> float:
-        """What tiles cost: each copies one of its operands, and a row of them the other one."""
-        target, width = self.target, tiles.width
-        operand = size.terms * width * (2 * target.load + target.store)
-        element = size.terms * target.contraction + size.passes * target.section
-        each = target.step + target.tile + width * width * element + operand
-        left_rows, left_columns = sides.rows - tiles.rows * width, sides.columns - tiles.columns * width
-        rest = max(left_rows, 0) * sides.columns + max(left_columns, 0) * sides.rows
-        left = rest * (size.terms * target.contraction + target.temporary) + (2 * target.dispatch if rest else 0.0)
-        held = (2 * size.terms * width + width * width) * target.temporary
-        return tiles.rows * (target.step + target.launch + operand) + tiles.count * each + left + held
+    def _price(self, tiles: _Tiles, sides: _Sides, size: ProductSize) -> float:
+        """What tiles cost, with what they leave at the sides."""
+        rows, columns = sides.rows - tiles.rows * tiles.width, sides.columns - tiles.columns * tiles.width
+        left = max(rows, 0) * sides.columns + max(columns, 0) * sides.rows
+        return operations.product_in_tiles(self.target, size, tiles.width, tiles.count, tiles.rows, left)
 
-    def _whole(self, sides: _Sides, size: _Size) -> float:
+    def _whole(self, sides: _Sides, size: ProductSize) -> float:
         """What the product costs outside of a loop, in the best number of strips or as a whole."""
-        target, area = self.target, sides.rows * sides.columns
-        moved = size.passes * area * (target.load + target.store)
-        mirrored = (size.passes - 1) * area * target.temporary
-        found = [moved + mirrored + area * size.terms * target.contraction]
-        for count in range(2, min(MAX_BLOCKS, sides.rows // target.product_rows) + 1):
-            ends = [sides.rows * k // count for k in range(count + 1)]
-            strips = list(pairwise(ends))
-            price, held = moved + mirrored + 2 * area * (target.load + target.store), 0
-            for (low, high), (first, stop) in zip(strips, self._spans(sides, strips), strict=True):
-                filled = (high - low) * (stop - first)
-                wide = stop - first if stop - first < sides.columns else 0
-                copied = size.terms * (high - low + wide)
-                held += filled + copied
-                price += target.dispatch + filled * size.terms * target.contraction
-                price += copied * (target.load + target.store)
-            found.append(price + held / 2 * target.temporary)  # about half of them are there at once
+        found = [operations.product_in_strips(self.target, size, None)]
+        for count in range(2, min(MAX_BLOCKS, sides.rows // self.target.product_rows) + 1):
+            ends = list(pairwise(sides.rows * k // count for k in range(count + 1)))
+            spans = zip(ends, self._spans(sides, ends), strict=True)
+            strips = [(high - low, stop - first) for (low, high), (first, stop) in spans]
+            found.append(operations.product_in_strips(self.target, size, strips))
         return min(found)
 
     # How it is written.

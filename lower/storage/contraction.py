@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Expr, Var
@@ -79,7 +80,7 @@ def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target:
             linear(e) for e, i in zip(statement.buffer.shape, statement.store.indices, strict=True) if i != axis.var
         ]
         size = prod(form.const if form.is_const else target.default_extent for form in sizes)
-        if len(sizes) == len(statement.store.indices) or size * (target.load + target.store) < target.launch:
+        if len(sizes) == len(statement.store.indices) or operations.moved(target, size) < target.launch:
             continue
         axes = tuple(o for o in fill.axes if o is not axis)
         outer = tuple(o for o in statement.loops if o not in fill.axes)

@@ -51,7 +51,7 @@ def laid_out(program: Program, plan: Plan, target: Target) -> Plan:
 
 def _best(buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target) -> tuple[int, ...] | None:
     """The order that is cheaper by far than the one as written."""
-    found = costs(buffer, nodes, boxes, target)
+    found = taken_one_by_one(buffer, nodes, boxes, target)
     as_written = tuple(range(len(buffer.shape)))
     best = cheapest(
         "layout", {as_written: GAIN * found[as_written], **{o: p for o, p in found.items() if o != as_written}}
@@ -59,7 +59,7 @@ def _best(buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], targ
     return None if best == as_written else best
 
 
-def costs(
+def taken_one_by_one(
     buffer: Buffer, nodes: Sequence[Node], boxes: Mapping[Loop, Box], target: Target
 ) -> dict[tuple[int, ...], float]:
     """How many elements nodes take one by one, for each order of the dimensions of an array."""

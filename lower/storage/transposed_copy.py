@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
 from ir.nodes import Buffer, Const, Expr, Load, Store, Var
@@ -33,7 +34,7 @@ from lower.nest.nodes import (
     relocated_node,
 )
 from lower.nest.normalize import Program, read_by_bounds
-from lower.storage.dimension_order import GAIN, costs, ordered
+from lower.storage.dimension_order import GAIN, ordered, taken_one_by_one
 
 TRANSPOSED_COPY = Form(
     "structure.transposed_copy",
@@ -106,7 +107,7 @@ class _Turner:
 
     def _order(self, buffer: Buffer, node: SequentialLoop, around: tuple[Loop, ...]) -> _Order | None:
         """The order of dimensions that a copy should have, if it is worth copying."""
-        found = costs(buffer, (node,), self.boxes, self.target)
+        found = taken_one_by_one(buffer, (node,), self.boxes, self.target)
         times = prod(extent(self.boxes.get(o), self.target) for o in around)
         as_written = found[tuple(range(len(buffer.shape)))]
         best = min((o for o in found if o != tuple(range(len(buffer.shape)))), key=lambda o: found[o])
@@ -115,7 +116,7 @@ class _Turner:
             copies, launches = [c / times for c in copies], 1 / times
         else:
             launches = 1.0
-        price = sum(copies) * self.target.load + launches * len(copies) * self.target.launch
+        price = operations.transposed_copies(self.target, copies, launches)
         gain = GAIN * (as_written - found[best]) / times * self.target.load
         return best if cheaper("transposed copy", price, gain) else None
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 
+from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.nodes import Expr, Var
 from ir.presburger import sets as presburger
@@ -72,7 +73,7 @@ def in_blocks(
     if not constant or len({v.name for v in axes}) < len(present):
         return None
     tied = {v for c in conditions for v in free_vars(c)}
-    whole = target.contraction * prod(a.extent.const for a in axes.values())
+    whole = operations.contraction(target, prod(a.extent.const for a in axes.values()))
     found: list[tuple[float, Blocks]] = []
     for axis in axes.values():
         if axis.var in over or axis.var not in tied:
@@ -117,12 +118,9 @@ def _price(
 ) -> float:
     """What the blocks cost: their products, the copies of their operands, and that of the results into one array."""
     result = prod(a.extent.const for v, a in axes.items() if v not in over)
-    total = 2 * result * (target.load + target.store)
-    for block in cut.blocks:
-        sizes = {v: stop - start for v, (start, stop) in block.items()}
-        copied = sum(prod(sizes[a.var] for a in v.axes) for v in values)
-        total += target.dispatch + target.contraction * prod(sizes.values()) + copied * (target.load + target.store)
-    return total
+    sizes = [{v: stop - start for v, (start, stop) in block.items()} for block in cut.blocks]
+    blocks = ((s.values(), sum(prod(s[a.var] for a in v.axes) for v in values)) for s in sizes)
+    return operations.contraction_in_blocks(target, result, blocks)
 
 
 @dataclass(slots=True)

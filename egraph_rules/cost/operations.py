@@ -1,0 +1,251 @@
+"""What operations on arrays cost on a target, by their sizes: the arithmetic of all choices among forms of a plan.
+
+Whoever looks for a form knows how many elements it moves, how often it runs and what an element of it takes, and asks
+here; a figure that all of them share stands in `egraph_rules.cost.target`. Sizes are numbers of elements, prices are in
+the units of the tables. "In a loop" means inside of one that stays sequential when the program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log2, prod
+from typing import Literal
+
+from egraph_rules.cost.target import Target
+
+# Statements -----------------------------------------------------------------------------------------------------------
+
+
+def moved(target: Target, elements: float) -> float:
+    """Elements that are read and stored elsewhere."""
+    return elements * (target.load + target.store)
+
+
+def steps(target: Target, count: float, each: float) -> float:
+    """A loop that stays one."""
+    return count * (target.step + each)
+
+
+def statement(target: Target, elements: float, *, library: bool = False, scatters: bool = False) -> float:
+    """An array statement in a loop, of which `elements` is what its elements cost."""
+    return target.launch * (target.library if library else 1.0) + (target.scatter if scatters else 1.0) * elements
+
+
+def contraction(target: Target, products: float) -> float:
+    """Multiplications and additions of a product of arrays."""
+    return target.contraction * products
+
+
+def instances(target: Target, calls: float, read: float, stored: float, price: float | None) -> float:
+    """Calls of an instruction at all positions of its axes: each moves what it reads and stores, or has a price."""
+    return target.launch + calls * (read * target.load + stored * target.store if price is None else price)
+
+
+def triangular_system(target: Target, rows: float, columns: float) -> float:
+    """A triangular system in a loop: half a product with the matrix, which is read once."""
+    work = rows * (rows + 2 * columns) * target.load + rows * rows * columns * target.contraction
+    return target.launch * target.library + work
+
+
+def factorization(target: Target, rows: float, times: float) -> float:
+    """Factorizations of square matrices: a sixth of a product each, and elements that a library wants in a layout of
+    its own."""
+    return target.dispatch + times * rows * rows * (2 * (target.load + target.store) + rows * target.contraction / 6)
+
+
+# Scans ----------------------------------------------------------------------------------------------------------------
+
+ScanForm = Literal["associative", "blocks", "doubling", "in turn"]
+FILTER_WIDTH = 32  # positions of a block of a filter
+
+
+@dataclass(frozen=True, slots=True)
+class ScanSize:
+    """A scan's positions, and how many it has side by side; whether it is along the innermost axis, in a loop."""
+
+    length: float
+    rows: float
+    innermost: bool
+    inside: bool
+
+
+def scan_forms(
+    target: Target, size: ScanSize, *, arrays: int, blocks: bool, doublings: int | None
+) -> dict[ScanForm, float]:
+    """What each form costs that is sound for a scan, besides its terms.
+
+    `arrays` are those that an associative scan carries; `blocks`: sums of blocks are sound; `doublings`: how many
+    passes over windows that double in length it takes, if that is sound.
+    """
+    work = target.load + target.store + 2 * target.arith
+    launch = target.launch if size.inside else target.dispatch
+    elements, levels = size.length * size.rows, log2(max(size.length, 2.0))
+    each = target.launch + work * size.rows if size.rows > 1 else target.scan * work
+    found: dict[ScanForm, float] = {
+        "associative": arrays * (target.scan * elements * work + levels * launch),
+        "in turn": steps(target, size.length, each),
+    }
+    if blocks:
+        found["blocks"] = target.scan * elements + 0.6 * levels * launch
+    if doublings is not None:
+        found["doubling"] = doublings / 2 * (elements * work + launch)
+    return found
+
+
+def filter_in_blocks(target: Target, size: ScanSize) -> float:
+    """What a linear filter costs besides its terms.
+
+    Measured on two cores: 0.8 ns an element in long ones, and 8 us for what happens once.
+    """
+    once = 6 * target.launch if size.inside else target.dispatch
+    work = size.length * size.rows * target.scan * (target.load + target.arith)
+    return once + work + size.length / FILTER_WIDTH * target.step
+
+
+# Ranges that data give ------------------------------------------------------------------------------------------------
+
+
+_TESTS = 8  # to test the ranges, to find the row of each position, and to do what is to be done
+
+
+def ranges_in_turn(target: Target, rows: float, visited: float, work: float) -> float:
+    """A loop over the positions of each range, `visited` in all."""
+    return rows * target.step + visited * (target.step + target.scalar * work)
+
+
+def ranges_under_masks(target: Target, statements: int, positions: float, work: float) -> float:
+    """All positions that a range may have, for each range, under masks."""
+    return target.launch * statements + positions * (work + target.mask)
+
+
+def ranges_by_prefixes(target: Target, length: float, rows: float, wide: float, work: float, *, by_row: bool) -> float:
+    """`rows` ranges combined over `length` positions of `wide` elements each.
+
+    `by_row`: it is worked out which position is in which range (measured: as much as a scatter).
+    """
+    levels = log2(length / max(rows, 1.0) + 1.0) + 2.0
+    if by_row:
+        wide, work = 1.0, work + target.scatter * (2 * target.load + target.store)
+    each = length * (work + target.arith) + 2 * levels * rows * (target.load + target.select)
+    return 2 * target.launch + wide * each
+
+
+def ranges_in_one_loop(target: Target, positions: float, statements: Iterable[tuple[float, int, bool]]) -> float:
+    """One loop over the positions of all ranges; of each statement what an element costs, how many arrays it reads by
+    row, and whether it stores by row."""
+    each = 2 * target.scatter * target.load  # which row it is
+    for work, gathered, stored in statements:
+        each += work + target.scatter * (target.load * gathered + (target.load + target.store) * stored)
+    return _TESTS * target.launch + positions * each
+
+
+# Forms of loops -------------------------------------------------------------------------------------------------------
+
+
+def stages_as_arrays(target: Target, stores: int, elements: float) -> float:
+    """Stages written out, each store of which is an array statement."""
+    return stores * target.launch + elements * (target.load + target.store + target.arith)
+
+
+def stages_in_turn(target: Target, elements: float) -> float:
+    """The same stages one element after the other."""
+    return steps(target, elements, target.scalar * (target.load + target.store + target.arith))
+
+
+def strip(target: Target, elements: float, width: int, work: float) -> float:
+    """The late part of a strip of `width` steps in one pass, which moves its elements once."""
+    return target.launch + elements * (target.store + target.load + width * work)
+
+
+def more_phases(target: Target, count: int, statements: int, whole: float, least: float) -> float:
+    """What a loop in `count` phases costs besides: its statements are compiled for each, and a part of the `whole`."""
+    return (count - 1) * (statements * target.phase + least * whole)
+
+
+def transposed_copies(target: Target, copies: Sequence[float], launches: float) -> float:
+    """Copies of so many elements each, made `launches` times."""
+    return sum(copies) * target.load + launches * len(copies) * target.launch
+
+
+def windows_together(target: Target, taps: float, kept: float) -> float:
+    """All taps of a window at once, for each position that is kept."""
+    return taps * kept * (target.load + target.arith)
+
+
+def window_alone(target: Target, positions: float, kept: float, size: int) -> float:
+    """Windows of a size along a single axis, at the `kept` ones of its positions, made of windows of 4 at all."""
+    each, total = target.load + target.arith, 0.0
+    while size // 4 > 1:
+        total += positions * ((4 + size % 4) * each + target.store) + target.kernel
+        size //= 4
+    return total + kept * (size * each + target.store) + target.kernel
+
+
+# Triangles ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ProductSize:
+    """A product of which not all is asked for: rows, columns, terms of a sum, and passes over its result."""
+
+    rows: int
+    columns: int
+    terms: int
+    passes: int
+
+
+def product_in_tiles(target: Target, size: ProductSize, width: int, tiles: int, rows_of_tiles: int, left: int) -> float:
+    """Tiles of a product in a loop: each copies one of its operands, and a row of them the other one.
+
+    `left` is how many elements are in no tile.
+    """
+    operand = size.terms * width * (2 * target.load + target.store)
+    element = size.terms * target.contraction + size.passes * target.section
+    each = target.step + target.tile + width * width * element + operand
+    rest = left * (size.terms * target.contraction + target.temporary) + (2 * target.dispatch if left else 0.0)
+    held = (2 * size.terms * width + width * width) * target.temporary
+    return rows_of_tiles * (target.step + target.launch + operand) + tiles * each + rest + held
+
+
+def product_in_strips(target: Target, size: ProductSize, strips: Sequence[tuple[int, int]] | None) -> float:
+    """A product outside of loops, whole or in strips; of each strip its rows and columns."""
+    area = size.rows * size.columns
+    total = moved(target, size.passes * area) + (size.passes - 1) * area * target.temporary
+    if strips is None:
+        return total + area * size.terms * target.contraction
+    total += moved(target, 2 * area)
+    held = 0
+    for rows, columns in strips:
+        copied = size.terms * (rows + (columns if columns < size.columns else 0))
+        held += rows * columns + copied
+        total += target.dispatch + rows * columns * size.terms * target.contraction + moved(target, copied)
+    return total + held / 2 * target.temporary  # about half of them are there at once
+
+
+def contraction_in_blocks(target: Target, result: float, blocks: Iterable[tuple[Iterable[int], float]]) -> float:
+    """Blocks of a contraction: of each the extents of its axes, and how many elements of operands are copied; and a
+    copy of the results into one array."""
+    total = moved(target, 2 * result)
+    for extents, copied in blocks:
+        total += target.dispatch + target.contraction * prod(extents) + moved(target, copied)
+    return total
+
+
+# Padding, and what is worked out again --------------------------------------------------------------------------------
+
+
+def padded_copy(target: Target, elements: float, size: float, *, inside: bool) -> float:
+    """A buffer padded once, of `size` bytes. Large blocks of memory are fresh, each page of them a fault."""
+    fresh = target.fresh if size >= target.fresh_bytes and not inside else 0.0
+    return moved(target, elements) + elements * fresh + target.kernel
+
+
+def kept_stage(target: Target, elements: float) -> float:
+    """A stage in memory of its own, read once."""
+    return moved(target, elements) + target.operation
+
+
+def stored_terms(target: Target, elements: float) -> float:
+    """Terms of a reduction that another statement has too, which the compiler stores."""
+    return target.shared * elements
