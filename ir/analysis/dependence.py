@@ -14,12 +14,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations_with_replacement, product
 from typing import Literal
 
 import islpy as isl
 
 from ir.analysis.steady_elements import SteadyElements
-from ir.nodes import Binary, Buffer, Expr, For, Load, PrimFunc, Select, Store, Var, const
+from ir.nodes import Binary, Buffer, Const, Expr, For, Load, PrimFunc, Select, Store, Var, const
 from ir.presburger import sets as presburger
 from ir.traverse import children, loads, substitute_expr
 
@@ -266,11 +267,48 @@ def _meeting(statements: Sequence[Statement], only: Buffer | None) -> list[tuple
     pairs: list[tuple[int, int, str, Buffer]] = []
     for buffer, places in users.items():
         writes = {k for k in places if statements[k].buffer == buffer}
-        for n, k in enumerate(places):
-            later = places[n:] if k in writes else (m for m in places[n:] if m in writes)
-            pairs += [(k, m, buffer.name, buffer) for m in later]
+        numbers = {k: _numbers(statements[k], buffer) for k in places}
+        found = {(min(k, m), max(k, m)) for k, m in _beside(places, numbers) if k in writes or m in writes}
+        pairs += [(k, m, buffer.name, buffer) for k, m in found if _may_meet(numbers[k], numbers[m])]
     pairs.sort(key=lambda p: p[:3])
     return [(statements[k], statements[m], buffer) for k, m, _, buffer in pairs]
+
+
+_Numbers = tuple[frozenset[int] | None, ...]  # of each dimension the numbers that are its indices; None: others too
+
+
+def _numbers(statement: Statement, buffer: Buffer) -> _Numbers:
+    """The numbers at which a statement accesses a buffer, along each of its dimensions."""
+    along = zip(*(a.indices for a in _accesses(statement, buffer)), strict=True)
+    found = ([int(i.value) for i in indices if isinstance(i, Const)] for indices in along)
+    count = len(_accesses(statement, buffer))
+    return tuple(frozenset(numbers) if len(numbers) == count else None for numbers in found)
+
+
+def _may_meet(a: _Numbers, b: _Numbers) -> bool:
+    return all(x is None or y is None or not x.isdisjoint(y) for x, y in zip(a, b, strict=True))
+
+
+def _beside(places: Sequence[int], numbers: Mapping[int, _Numbers]) -> Iterator[tuple[int, int]]:
+    """Pairs of users of a buffer that may access one element, each user with itself among them.
+
+    They are told apart by the dimension along which most have numbers for indices: isl need not be asked about columns
+    that a program names one by one, nor each of them be compared with all others.
+    """
+    rank = len(numbers[places[0]]) if places else 0
+    dim = max(range(rank), key=lambda d: sum(numbers[k][d] is not None for k in places), default=None)
+    by_number: dict[int, list[int]] = {}
+    rest: list[int] = []
+    for k in places:
+        own = None if dim is None else numbers[k][dim]
+        for n in own or ():
+            by_number.setdefault(n, []).append(k)
+        if own is None:
+            rest.append(k)
+    yield from combinations_with_replacement(rest, 2)
+    for group in by_number.values():
+        yield from combinations_with_replacement(group, 2)
+        yield from product(group, rest)
 
 
 def _says_more(new: Dependence, known: Dependence) -> bool:

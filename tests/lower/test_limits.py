@@ -186,3 +186,21 @@ def test_a_sum_along_an_axis_that_is_not_there_of_an_array_that_lies_the_other_w
             B[r] = B[r] + L[k, l, r % 2]""",
     )
     agrees(func, L=np.arange(12, dtype=np.int32).reshape(3, 2, 2), B=np.zeros(4, np.int32))
+
+
+def columns(count: int) -> PrimFunc:
+    text = "\n".join(f"        B[i, {k}] = A[i, {k}] * {k}.0 + B[i, {k + count}]" for k in range(count))
+    shape = f'T.Buffer((3, {2 * count}), "float32")'
+    return parse(f"@T.prim_func\ndef f(A: {shape}, B: {shape}):\n    for i in range(3):\n{text}\n").funcs[0]
+
+
+def test_columns_that_a_program_names_are_told_apart_without_asking_for_each_pair() -> None:
+    def asked(count: int) -> int:
+        before = steps()
+        emit_function(columns(count))
+        return steps() - before
+
+    assert asked(120) < 5 * asked(40)
+    func = columns(5)
+    given = {b.name: np.arange(30, dtype=np.float32).reshape(3, 10) for b in func.buffers}
+    agrees(func, **given)
