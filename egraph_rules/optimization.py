@@ -6,9 +6,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from egraph_rules.authoring.instructions import rules_of
+from egraph_rules.authoring.instructions import library_rules, rules_of
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
@@ -272,7 +271,7 @@ def optimize(
     chosen = target if isinstance(target, Target) else target_named(target)
     limits = DEFAULT_BUDGET if budget is None else budget
     known = tuple(active_rules(without) if rules is None else rules)
-    own = kept_rules(rules_of(func.body), named(without))
+    own = kept_rules((*rules_of(func.body), *(library_rules(func.body) if rules is None else ())), named(without))
     active = tuple(r for r in dict.fromkeys((*known, *own)) if r.floats in floats)
     refused = next((r.name for r in active if r.terms is not None), None)
     if refused is not None:
@@ -283,21 +282,24 @@ def optimize(
     patience = Patience(limits.seconds, work=limits.work)
     keep = max(k, 1 if whole is None else CANDIDATES)
     search = _Search(lower_blocks(func), chosen, keep, limits, active, report, floats, patience)
-    prices = Prices(chosen)
+    prices, domain = Prices(chosen), promised(func)
+
+    def with_body(body: Stmt) -> PrimFunc:
+        return replace(func, body=with_calls(body, domain))
+
     with listening(patience):
-        erased = [erase(body) for _, body in search.run()]
+        found = {with_calls(body, domain): body for body in reversed([erase(body) for _, body in search.run()])}
+        erased = [*reversed(found.values())]  # instances differ in their bodies, of which calls say nothing
         bodies = erased if whole is not None else unconfirmed(erased, func.body)
         found = _distinct([(prices.program(body), body) for body in bodies], search.keep)
         if whole is not None:
             given = erase(search.func.body)
             compact = [(prices.program(body), body) for body in map(erase, search.compact)]
-            make = partial(replace, func)
-            ranking = ranked(found, compact, (prices.program(given), given), lambda body: make(body=body), whole)
+            ranking = ranked(found, compact, (prices.program(given), given), with_body, whole)
             found, report.priced, report.overruled = ranking.programs[: max(k, 1)], ranking.prices, ranking.overruled
     report.interrupted = patience.interrupts > 0
     report.work, report.seconds = patience.done(), time.perf_counter() - began
-    domain = promised(func)
-    variants = [(replace(func, body=with_calls(body, domain)).refines(func), cost) for cost, body in found]
+    variants = [(with_body(body).refines(func), cost) for cost, body in found]
     report.decide = lambda: decisions_of(
         derive(func, variants[0][0], report.traces),
         lambda step: price_as_written(step, prices),

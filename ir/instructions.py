@@ -13,17 +13,20 @@ arguments are, so that a body which has been rewritten since is computed as the 
 from __future__ import annotations
 
 import ast
+import operator
+from collections.abc import Callable, Mapping
+from math import log2
 from typing import NoReturn
 
 from ir.errors import LoopsatError, Span, VerifyError
 from ir.floats import FREEDOMS, Floats, floats_named
 from ir.functions import parsed_template, placeholder
-from ir.nodes import Block, Buffer, CallStmt, Const, Expr, PrimFunc, Stmt
+from ir.nodes import Block, CallStmt, Const, Expr, PrimFunc, Stmt, Var
 from ir.pure import impurity
-from ir.traverse import results_of, shape_vars, walk
+from ir.traverse import free_vars, results_of, walk
 
 OPTIONS = ("jax", "cost", "floats")
-_MARK = "instruction"
+_MARK, _SIZES = "instruction", "sizes"
 
 
 def is_instruction(func: PrimFunc) -> bool:
@@ -39,10 +42,50 @@ def jax_text(func: PrimFunc) -> str:
     return str(dict(func.attrs)["jax"])
 
 
-def call_price(func: PrimFunc) -> float | None:
-    """The price of one call in the units of the cost tables; None where none is stated."""
+def sizes_of(func: PrimFunc) -> tuple[Var, ...]:
+    """The names in the shapes of an instruction, parameters or not, in order of appearance."""
+    return tuple(dict.fromkeys(v for b in func.buffers for extent in b.shape for v in free_vars(extent)))
+
+
+def call_price(func: PrimFunc, sizes: Mapping[str, float], usual: float) -> float | None:
+    """The price of one call in the units of the cost tables; None where none is stated.
+
+    `sizes` are those of the arrays that it is given, by the names in its shapes; one that is not known is the `usual`.
+    """
     cost = dict(func.attrs).get("cost")
+    if isinstance(cost, str):
+        known = {v.name: sizes.get(v.name, usual) for v in sizes_of(func)}
+        return max(_value(ast.parse(cost.strip(), mode="eval").body, known), 0.0)
     return float(cost) if isinstance(cost, (int, float)) else None
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+
+
+def _value(node: ast.expr, names: Mapping[str, float]) -> float:
+    """The value of a price that is written as arithmetic over sizes.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    match node:
+        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
+            return float(number)
+        case ast.Name(id=name) if name in names:
+            return float(names[name])
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
+            return _ARITHMETIC[type(op)](_value(left, names), _value(right, names))
+        case ast.Call(func=ast.Name(id="log2"), args=[arg], keywords=[]):
+            return log2(max(_value(arg, names), 1.0))
+        case _:
+            known = f"the sizes {', '.join(names)}" if names else "no sizes, as no shape has a name"
+            raise ValueError(f"`{ast.unparse(node)}` is no arithmetic over numbers, log2 and {known}")
 
 
 def freedoms(func: PrimFunc) -> Floats:
@@ -54,9 +97,22 @@ def freedoms(func: PrimFunc) -> Floats:
 # Instances -----------------------------------------------------------------------------------------------------------
 
 
-def instance(func: PrimFunc, body: Stmt, span: Span | None = None) -> Stmt:
-    """A statement marked as an instance of an instruction; of another kernel, the statement."""
-    return Block(func.name, body, annotations=((_MARK, func),), span=span) if is_instruction(func) else body
+def instance(func: PrimFunc, body: Stmt, sizes: Mapping[Var, Expr], span: Span | None = None) -> Stmt:
+    """A statement marked as an instance of an instruction; of another kernel, the statement.
+
+    `sizes` are those in the instruction's shapes. Those that are numbers are noted for its price, and mean nothing.
+    """
+    if not is_instruction(func):
+        return body
+    known = tuple((v.name, int(e.value)) for v, e in sizes.items() if isinstance(e, Const))
+    noted = ((_SIZES, known),) if known else ()
+    return Block(func.name, body, annotations=((_MARK, func), *noted), span=span)
+
+
+def instance_sizes(stmt: Stmt) -> Mapping[str, float]:
+    """The sizes that are noted at an instance of an instruction."""
+    found = dict(stmt.annotations).get(_SIZES, ()) if isinstance(stmt, Block) else ()
+    return {str(name): float(n) for name, n in found} if isinstance(found, tuple) else {}
 
 
 def instruction_of(stmt: Stmt) -> PrimFunc | None:
@@ -92,8 +148,13 @@ def check_instruction(func: PrimFunc, error: type[LoopsatError] = VerifyError) -
         raise error(code, message, func.span, help=help)
 
     cost, floats = options.get("cost"), options.get("floats", ())
-    if cost is not None and (isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e30):
-        hint = "it is the price of one call; an element moved through vector code costs 1.0"
+    hint = "it is the price of one call; an element moved through vector code costs 1.0"
+    if isinstance(cost, str):
+        try:
+            call_price(func, {}, 256.0)
+        except (ValueError, SyntaxError, ArithmeticError) as problem:
+            refuse("cost", f"the cost of {name}, {cost!r}, is no price: {problem}", hint)
+    elif cost is not None and (isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e30):
         refuse("cost", f"the cost of {name} must be a finite number from 0 up, found {cost!r}", hint)
     named = (floats,) if isinstance(floats, str) else floats
     if not isinstance(named, tuple | list) or not all(f in FREEDOMS for f in named):
@@ -101,8 +162,6 @@ def check_instruction(func: PrimFunc, error: type[LoopsatError] = VerifyError) -
         refuse("unknown-freedom", f"floats= of {name} must name freedoms, found {floats!r}", hint)
     if not results_of(func):
         refuse("instruction", f"{name} writes no buffer", "let it store what the JAX text gives")
-    if shape_vars(func) or not all(isinstance(d, Const) for b in func.buffers for d in b.shape):
-        refuse("instruction", f"{name} has buffers of no fixed shape", "write numbers for their extents")
     problem = text_problem(func)
     if problem is not None:
         example = " + ".join(f"{{{b.name}}}" for b in func.buffers)
@@ -144,13 +203,3 @@ def text_names(func: PrimFunc) -> frozenset[str]:
     """The parameters that the JAX text of an instruction takes."""
     names = {placeholder(p.name): p.name for p in func.params}
     return frozenset(names[n.id] for n in ast.walk(text_tree(func)) if isinstance(n, ast.Name) and n.id in names)
-
-
-def extents(buffer: Buffer) -> tuple[int, ...]:
-    """The shape of a buffer of an instruction."""
-    return tuple(_number(d) for d in buffer.shape)
-
-
-def _number(extent: Expr) -> int:
-    assert isinstance(extent, Const), "check_instruction refuses others"
-    return int(extent.value)

@@ -34,6 +34,7 @@ FLOORS = {
         "engine": "egglog behind one door; budgets and patience",
         "contexts": "what is known at a place, and the proofs there",
         "cost": "targets and prices",
+        "library": "instructions that come with loopsat, as data",
         "authoring": "how rules are written",
         "rules": "the built-in rules, a family a file, and those that users register",
         "search": "numbering, saturation, extraction",

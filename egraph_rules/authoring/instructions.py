@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 import islpy as isl
@@ -10,21 +11,24 @@ import islpy as isl
 from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rounding_up import rounded_up
 from egraph_rules.authoring.rule import Rule
+from egraph_rules.library.kernels import library, occurring
 from ir.errors import RuleError
 from ir.floats import Floats
-from ir.instructions import freedoms, instance, instruction_of, is_instruction
-from ir.nodes import Alloc, For, Let, PrimFunc, Seq, Stmt
+from ir.instructions import freedoms, instruction_of, is_instruction
+from ir.nodes import Alloc, Const, For, Let, PrimFunc, Seq, Stmt
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
+from ir.program.calls import body_of, names_mentioned
 from ir.program.edit import nest
-from ir.transform.calls.tensorize import Differs, call_of, distributed, tails, tiles_for
+from ir.transform.calls.tensorize import Differs, call_of, distributed, instance_of, tails, tiles_for
 from ir.traverse import walk
 
 FAMILY = "instructions"
 
 
-def instruction_rule(instruction: PrimFunc) -> Rule:
-    """The rule that a nest with the meaning of an instruction's body is a call of it.
+def instruction_rule(instruction: PrimFunc, written: PrimFunc | None = None) -> Rule:
+    """The rule that a nest with the meaning of an instruction's body, or one that is `written` otherwise and does the
+    same, is a call of it.
 
     Raises:
         RuleError: the kernel has no implementation in JAX.
@@ -32,14 +36,16 @@ def instruction_rule(instruction: PrimFunc) -> Rule:
     if not is_instruction(instruction):
         help = 'give it one, as in @T.instruction(jax="{C} + {A} @ {B}")'
         raise RuleError("rule", f"{instruction.name} is a kernel, not an instruction", instruction.span, help=help)
-    body = lower_blocks(instruction).body
+    source = instruction if written is None else written
+    body, tileable = lower_blocks(source).body, _has_numbers(source)
 
     def propose(stmt: Stmt, here: Here) -> Iterator[Stmt]:
         if type(stmt) is not type(body) or not isinstance(stmt, For | Alloc | Let | Seq):
             return
-        if _is_body(stmt, instruction, here.domain):
-            yield instance(instruction, stmt)
-        elif isinstance(stmt, For):
+        whole = _instance(stmt, source, here.domain)
+        if whole is not None:
+            yield whole if source is instruction else _called(stmt, source, instruction, here.domain)
+        elif tileable and isinstance(stmt, For):
             yield from _in_tiles(stmt, instruction, here)
             yield from _with_tails(stmt, instruction, here)
             apart = distributed(stmt, here.domain, reassociate=_reassociates(here))
@@ -47,7 +53,7 @@ def instruction_rule(instruction: PrimFunc) -> Rule:
                 yield apart
 
     return Rule(
-        f"{FAMILY}.{instruction.name}", f"the body of {instruction.name}  =  {instruction.signature}",
+        f"{FAMILY}.{source.name}", f"the body of {source.name}  =  {instruction.signature}",
         "it is what the instruction means", freedoms(instruction), "", propose=propose,
         instruction=instruction,
     )  # fmt: skip
@@ -56,8 +62,9 @@ def instruction_rule(instruction: PrimFunc) -> Rule:
 def _in_tiles(stmt: Stmt, instruction: PrimFunc, here: Here) -> Iterator[Stmt]:
     """Calls on tiles that a nest equals."""
     for outer, tile in tiles_for(stmt, instruction, here.domain, reassociate=_reassociates(here)):
-        if _is_body(tile, instruction, _within(here.domain, outer)):
-            yield nest(outer, instance(instruction, tile))
+        whole = _instance(tile, instruction, _within(here.domain, outer))
+        if whole is not None:
+            yield nest(outer, whole)
 
 
 def _with_tails(stmt: For, instruction: PrimFunc, here: Here) -> Iterator[Stmt]:
@@ -77,12 +84,21 @@ def _reassociates(here: Here) -> bool:
     return Floats.REASSOCIATE in here.contexts.floats
 
 
-def _is_body(stmt: Stmt, instruction: PrimFunc, domain: isl.Set) -> bool:
+def _has_numbers(instruction: PrimFunc) -> bool:
+    """Whether an instruction has a size of its own, so that longer nests may be cut into tiles of it."""
+    return all(isinstance(e, Const) for b in instruction.buffers for e in b.shape)
+
+
+def _called(stmt: Stmt, source: PrimFunc, instruction: PrimFunc, domain: isl.Set) -> Stmt:
+    """What a nest that does as `source` is as an instance of an instruction that does the same."""
+    return body_of(replace(call_of(stmt, source, domain), callee=instruction), names_mentioned(stmt))
+
+
+def _instance(stmt: Stmt, instruction: PrimFunc, domain: isl.Set) -> Stmt | None:
     try:
-        call_of(stmt, instruction, domain)
+        return instance_of(stmt, instruction, domain)
     except Differs:
-        return False
-    return True
+        return None
 
 
 def _within(domain: isl.Set, loops: Iterable[For]) -> isl.Set:
@@ -93,12 +109,22 @@ def _within(domain: isl.Set, loops: Iterable[For]) -> isl.Set:
 
 
 @lru_cache(maxsize=256)
-def rule_of(instruction: PrimFunc) -> Rule:
+def rule_of(instruction: PrimFunc, written: PrimFunc | None = None) -> Rule:
     """As `instruction_rule`: one rule for equal instructions."""
-    return instruction_rule(instruction)
+    return instruction_rule(instruction, written)
 
 
 def rules_of(stmt: Stmt) -> tuple[Rule, ...]:
     """Rules for the instructions that a statement has instances of."""
     found = dict.fromkeys(f for s in walk(stmt) if (f := instruction_of(s)) is not None)
     return tuple(map(rule_of, found))
+
+
+def library_rules(stmt: Stmt) -> tuple[Rule, ...]:
+    """Rules for the part of the library that may be written in a statement."""
+    return tuple(rule_of(e.instruction, e.written) for e in occurring(stmt))
+
+
+def all_library_rules() -> tuple[Rule, ...]:
+    """Rules for all of the library."""
+    return tuple(rule_of(e.instruction, e.written) for e in library())

@@ -7,7 +7,7 @@ broadcast) cost nothing by themselves; what is read through them does.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log2, prod
 from typing import Any
@@ -34,6 +34,8 @@ _REDUCTIONS = frozenset(
 _CUMULATIVE = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
 _LIBRARY = frozenset(("triangular_solve", "cholesky", "lu", "qr", "eigh", "svd"))
 _INLINED = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+
+CallPrice = Callable[[tuple[int, ...]], float]  # of an instruction, for the shape of its first result
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,11 @@ class _Array:
 class ArrayPrices:
     """Prices of the array code of one program on a target.
 
-    `instructions` are functions in it that have a price: that of one call, and how many elements its result has.
+    `instructions` are the prices of functions in it that have one, for the shape of their first result.
     """
 
     target: Target
-    instructions: Mapping[str, tuple[float, int]] = field(default_factory=dict[str, tuple[float, int]])
+    instructions: Mapping[str, CallPrice] = field(default_factory=dict[str, CallPrice])
 
     def program(self, closed: Any) -> float:
         """The price of a traced function (a closed jaxpr) that is run once."""
@@ -87,7 +89,7 @@ class _Block:
 
     target: Target
     inside: bool
-    instructions: Mapping[str, tuple[float, int]]
+    instructions: Mapping[str, CallPrice]
     price: float = 0.0
     work: list[float] = field(default_factory=lambda: list[float]())
     slices: dict[Any, int] = field(default_factory=lambda: dict[Any, int]())
@@ -151,8 +153,8 @@ class _Block:
         if name in ("scan", "while", "cond"):
             return getattr(self, f"_{name}")(eqn, operands)
         if inner is not None and eqn.params.get("name") in self.instructions:
-            cost, elements = self.instructions[eqn.params["name"]]
-            return [self._library(operands, [sizes[0]], cost * sizes[0] / max(elements, 1)), *map(_stored, sizes[1:])]
+            price = self.instructions[eqn.params["name"]](tuple(eqn.outvars[0].aval.shape))
+            return [self._library(operands, [sizes[0]], price), *map(_stored, sizes[1:])]
         if inner is not None and name not in _REDUCTIONS and not name.startswith("scatter"):
             return self.run(inner.jaxpr if hasattr(inner, "jaxpr") else inner, operands)
         if name in _SHAPES:

@@ -6,14 +6,14 @@ kernel once. What is erased after the search costs nothing: assumptions, stores 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 
 from egraph_rules.contexts.facts import Trip
 from egraph_rules.cost.target import Target, call_cost, operator_cost
 from ir.fold import folded
-from ir.instructions import call_price, instruction_of
+from ir.instructions import call_price, instance_sizes, instruction_of, sizes_of
 from ir.nodes import (
     Alloc,
     Binary,
@@ -34,9 +34,10 @@ from ir.nodes import (
     Unary,
     Undef,
     Var,
+    const,
 )
 from ir.program.blocks import lower_blocks
-from ir.traverse import children, free_vars, loads, stmt_children, walk_expr
+from ir.traverse import children, free_vars, loads, stmt_children, substitute, walk_expr
 
 NAME_COST = 0.005  # a name is preferred to its known value: `B[io, ii]` stays a view where io is known
 LITERAL_COST = 0.01
@@ -75,7 +76,7 @@ class Prices:
                 cost, masked = self._statement(body, trips)
                 return t.kernel + cost, masked
             case Block() if (instruction := instruction_of(stmt)) is not None:
-                return self.instance(trips, instruction), False
+                return self.instance(trips, instruction, instance_sizes(stmt)), False
             case _:
                 parts = [self._statement(s, trips) for s in stmt_children(stmt)]
                 return sum(c for c, _ in parts), any(m for _, m in parts)
@@ -84,12 +85,14 @@ class Prices:
         """Cost of a loop: none for itself if it is written out, which a price as a whole has to confirm."""
         return self.target.loop + body if body and kind != "unroll" else body
 
-    def instance(self, trips: Trips, instruction: PrimFunc) -> float:
-        """Cost of computing an instruction: what the target or its author says, or that of its body."""
+    def instance(self, trips: Trips, instruction: PrimFunc, sizes: Mapping[str, float]) -> float:
+        """Cost of computing an instruction on arrays of some sizes: what the target or its author says, or that of its
+        body."""
         t = self.target
-        cost = dict(t.calls).get(instruction.name, call_price(instruction))
+        cost = dict(t.calls).get(instruction.name, call_price(instruction, sizes, t.default_extent))
         if cost is None:
-            return self._statement(lower_blocks(instruction).body, trips)[0]
+            known = {v: const(int(sizes[v.name]), v.dtype) for v in sizes_of(instruction) if v.name in sizes}
+            return self._statement(substitute(lower_blocks(instruction).body, known), trips)[0]
         return t.kernel + self.weight(trips) * cost
 
     def binding(self, trips: Trips, value: float) -> float:

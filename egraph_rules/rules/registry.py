@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from egraph_rules.authoring.instructions import all_library_rules
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from egraph_rules.rules.tensor import TENSOR_RULES
@@ -42,7 +43,7 @@ def registered_rules() -> tuple[Rule, ...]:
 
 def known_rules() -> tuple[str, ...]:
     """Families and names of the rules that a search or lowering may use, families first."""
-    rules = (*search_rules(), *TENSOR_RULES, *registered_rules())
+    rules = (*search_rules(), *TENSOR_RULES, *registered_rules(), *all_library_rules())
     return (*dict.fromkeys((*FAMILIES, *(r.family for r in rules))), *(r.name for r in rules))
 
 
@@ -62,8 +63,8 @@ def active_rules(without: Iterable[str] = ()) -> tuple[Rule, ...]:
     Raises:
         RuleError: there is no such family or rule.
     """
-    known = known_rules()
     excluded = named(without)
+    known = known_rules() if excluded else ()
     for name in excluded:
         if name not in known:
             families = sorted(name for name in known if "." not in name)

@@ -22,7 +22,7 @@ from egraph_rules.engine.engine import Row
 from egraph_rules.engine.functions import function_numbered
 from egraph_rules.search.encode import Numbering
 from ir.dtypes import DType
-from ir.instructions import instruction_of
+from ir.instructions import instance_sizes, instruction_of
 from ir.naming import fresh, unused
 from ir.nodes import (
     COMPARE_OPS,
@@ -317,8 +317,10 @@ class Extractor:
                     Choice("let", cost + b.cost if b.cost else 0.0, b.accumulates, (f, rest[0], value), (b,), at)
                     for b in self.choices(rest[2])
                 ]
-            case "Block" if (instruction := instruction_of(self.numbering.stmts[cast(int, rest[0])])) is not None:
-                cost = self.prices.instance(self.trips(f), instruction)
+            case "Block" if (
+                instruction := instruction_of(block := self.numbering.stmts[cast(int, rest[0])])
+            ) is not None:
+                cost = self.prices.instance(self.trips(f), instruction, instance_sizes(block))
                 return [Choice("instance", cost, payload=(rest[0],), origin=at)]
             case "Block":
                 return [Choice("block", b.cost, b.accumulates, (rest[0],), (b,), at) for b in self.choices(rest[1])]

@@ -48,13 +48,15 @@ class Tile:
     """An instance of an instruction: elements that one statement reads and stores all at once, by windows.
 
     A window is a loop that no statement runs in: its variable ranges over a dimension of what is stored (`stored`), or
-    of an argument of the `instruction` (`read`, by parameter names). `result` is which of its results is stored.
+    of an argument of the `instruction` (`read`, by parameter names). `result` is which of its results is stored;
+    `sizes` are those in the instruction's shapes.
     """
 
     instruction: PrimFunc
     result: int
     stored: tuple[Loop, ...]
     read: Mapping[str, tuple[Loop, ...]]
+    sizes: Mapping[Var, Expr]
 
     @property
     def windows(self) -> tuple[Loop, ...]:

@@ -115,30 +115,30 @@ def size_arguments(call: CallStmt) -> dict[Var, Expr]:
     ]  # a wrong rank is an error of verification
     for extent, given in sorted(extents, key=lambda pair: not isinstance(pair[0], Var)):
         for var in wanted:
-            solved = None if var in found else _solve(extent, given, var, found)
+            solved = None if var in found else solved_for(var, extent, given, found)
             if solved is not None:
                 found[var] = of_dtype(solved, var.dtype)
     return found
 
 
-def _solve(extent: Expr, given: Expr, var: Var, known: Mapping[Var, Expr]) -> Expr | None:
+def solved_for(var: Var, extent: Expr, given: Expr, known: Mapping[Var, Expr]) -> Expr | None:
     """The value of a variable that makes an extent equal another: from a name, a sum with it, or a multiple of it."""
     match extent:
         case Var() if extent.same(var):
             return given
         case Binary(op="add", lhs=a, rhs=b) if not free_vars(b) - {*known}:
-            return _solve(a, minus(given, substitute_expr(b, known)), var, known)
+            return solved_for(var, a, minus(given, substitute_expr(b, known)), known)
         case Binary(op="sub", lhs=a, rhs=b) if not free_vars(b) - {*known}:
-            return _solve(a, plus(given, substitute_expr(b, known)), var, known)
+            return solved_for(var, a, plus(given, substitute_expr(b, known)), known)
         case Binary(op="mul", lhs=Const() as n, rhs=a):
-            return _solve(Binary("mul", a, n), given, var, known)
+            return solved_for(var, Binary("mul", a, n), given, known)
         case Binary(op="mul", lhs=a, rhs=Const(value=int() as n)):
             if isinstance(given, Const) and n and int(given.value) % n == 0:
-                return _solve(a, const(int(given.value) // n, given.dtype), var, known)
+                return solved_for(var, a, const(int(given.value) // n, given.dtype), known)
             if isinstance(given, Binary) and given.op == "mul":
                 for part, factor in ((given.lhs, given.rhs), (given.rhs, given.lhs)):
                     if isinstance(factor, Const) and factor.value == n:
-                        return _solve(a, part, var, known)
+                        return solved_for(var, a, part, known)
             return None
         case _:
             return None
@@ -221,10 +221,9 @@ def body_of(call: CallStmt, taken: set[str]) -> Stmt:
         else:
             args.append(once(arg, param.name, plain=_plain))
     frozen = replace(call, args=tuple(args))
-    copy = Copy(
-        partial(fresh, taken=taken), size_arguments(frozen), {param.name: section for param, section in passed(frozen)}
-    )
-    body = instance(call.callee, copy.stmt(without_calls(call.callee).body), call.span)
+    sizes = size_arguments(frozen)
+    copy = Copy(partial(fresh, taken=taken), sizes, {param.name: section for param, section in passed(frozen)})
+    body = instance(call.callee, copy.stmt(without_calls(call.callee).body), sizes, call.span)
     for var, value in reversed(lets):
         body = Let(var, value, body, call.span)
     return body

@@ -52,12 +52,13 @@ def prim_func(function: Callable[..., object] | None = None, *, verify: bool = T
     return define if function is None else define(function)
 
 
-def instruction(*, jax: str, cost: float | None = None, floats: str | tuple[str, ...] = ()) -> Any:
+def instruction(*, jax: str, cost: float | str | None = None, floats: str | tuple[str, ...] = ()) -> Any:
     """Decorator: the kernel that a Python function's source describes, computed by a JAX expression where it is called.
 
     `jax` gives what the written buffers hold afterwards, in parameter order (a tuple where there are several), with the
     names of parameters in braces, as in "{C} + {A} @ {B}". `cost` is the price of a call in the units of the cost
-    tables (by default that of the body), `floats` the freedoms that the expression takes, as in "reassociate".
+    tables, a number or arithmetic over the sizes in the shapes, as in "4 * n * log2(n)" (by default that of the body),
+    `floats` the freedoms that the expression takes, as in "reassociate".
 
     Raises:
         ParseError: the source is not available or not a kernel, or an option is wrong.

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from egraph_rules.authoring.instructions import FAMILY, all_library_rules
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.check.record import verdict_on
 from egraph_rules.rules import FAMILIES as RULE_FAMILIES
@@ -31,8 +32,9 @@ def run(options: argparse.Namespace) -> None:
     Raises:
         RuleError: there is no such family.
     """
-    listed: tuple[Listed, ...] = (*all_rules(), *registered_rules(), *FORMS)
     family: str | None = options.family
+    library = all_library_rules() if family == FAMILY or options.json else ()
+    listed: tuple[Listed, ...] = (*all_rules(), *registered_rules(), *FORMS, *library)
     families = dict.fromkeys(one.family for one in listed)
     if family is not None and family not in families:
         help = suggest(family, families) or f"the families are {', '.join(families)}"
@@ -48,12 +50,22 @@ def run(options: argparse.Namespace) -> None:
         console.print(f"\n[bold]{title}[/bold]" if console.is_terminal else f"\n{title}")
         for one in (o for o in shown if o.family == name):
             freedoms = f"  [needs {freedom_names(one.floats)}]" if one.floats else ""
-            beside = isinstance(one, Rule) and one.terms is None and one.name not in default
+            searched = one.name in default or (isinstance(one, Rule) and one.instruction is not None)
+            beside = isinstance(one, Rule) and one.terms is None and not searched
             use = "  (not in the default search)" if beside else ""
             console.print(f"  {one.name}: {one.law}{freedoms}{use}", markup=False)
             console.print(f"      because {one.reason}", markup=False)
             if isinstance(one, Rule):
-                console.print(f"      {verdict_on(one) or 'not checked since it was changed'}", markup=False)
+                console.print(f"      {_checked(one)}", markup=False)
+        if name == FAMILY and family is None:
+            count = len(all_library_rules())
+            console.print(f"  and {count} rules of the library, which `loopsat rules {FAMILY}` lists", markup=False)
+
+
+def _checked(rule: Rule) -> str:
+    if rule.instruction is not None:
+        return "each nest is proven to be its body; its text is compared with that when it is first emitted"
+    return str(verdict_on(rule) or "not checked since it was changed")
 
 
 def _fields(one: Listed) -> dict[str, object]:

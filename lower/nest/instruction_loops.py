@@ -49,9 +49,10 @@ def instance_loops(tile: Tile, store: Store, name: Callable[[str], str]) -> Stmt
     copies: dict[str, Buffer] = {}
     for param in tile.instruction.params:
         if isinstance(param, Var):
-            args.append(given.get(param.name, const(0, param.dtype)))
+            args.append(given.get(param.name, tile.sizes.get(param, const(0, param.dtype))))
             continue
-        copy = copies[param.name] = replace(param, name=name(param.name), scope="local")
+        shape = tuple(substitute_expr(e, tile.sizes) for e in param.shape)
+        copy = copies[param.name] = replace(param, name=name(param.name), shape=shape, scope="local")
         args.append(Section.whole(copy))
         if param.name in given:
             windows = tile.read[param.name]

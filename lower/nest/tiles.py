@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import islpy as isl
@@ -13,10 +14,10 @@ from ir.floats import freedom_names
 from ir.instructions import freedoms, instruction_of, jax_text, text_names
 from ir.nodes import Block, Call, CallStmt, Expr, Function, Load, PrimFunc, Stmt, Store, Undef, Var, const
 from ir.presburger.facts import promised
-from ir.program.calls import of_dtype, plus
+from ir.program.calls import of_dtype, plus, size_arguments
 from ir.sections import Section
 from ir.transform.calls.tensorize import Differs, call_of
-from ir.traverse import results_of
+from ir.traverse import free_vars, has_loads, results_of
 from lower.analysis.freedoms import Form, Policy
 
 INSTANCES = Form(
@@ -60,7 +61,13 @@ def tiles(
     taken, results = text_names(func), results_of(func)
     if len(results) > 1 and any(b.name in taken for b in results):
         raise Differs("it reads one of several buffers that it writes")
-    return [_result(call, k, taken, naming.fresh) for k in range(len(results))]
+    call = replace(call, span=block.span)
+    found = [_result(call, k, taken, naming.fresh) for k in range(len(results))]
+    inside = {o.var for o in loops}
+    for tile in (t for _, t in found):
+        if any(not inside.isdisjoint(free_vars(w.extent)) or has_loads(w.extent) for w in tile.windows):
+            raise Differs("its arrays have another size in each iteration of the loops around")
+    return found
 
 
 def _domain(loops: Sequence[Loop], guards: Sequence[Expr], found: isl.Set) -> isl.Set:
@@ -95,7 +102,7 @@ def _result(call: CallStmt, k: int, taken: frozenset[str], fresh: Callable[[str]
     # what it computes stands in no expression: nothing may be concluded from the body
     function = Function(func.name, tuple(params), Undef(result.dtype), None, jax_text(func))
     store = Store(target.buffer, place, Call(function, tuple(args)), call.span)
-    return store, Tile(func, k, stored, read)
+    return store, Tile(func, k, stored, read, size_arguments(call))
 
 
 def _windows(section: Section, fresh: Callable[[str], str]) -> tuple[tuple[Loop, ...], tuple[Expr, ...]]:

@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from math import prod
 from typing import Any
 
 import jax
 import numpy as np
 
-from egraph_rules.cost.array_code import ArrayPrices
+from egraph_rules.cost.array_code import ArrayPrices, CallPrice
 from egraph_rules.cost.target import CPU, Target
 from ir.errors import InterpretError, LoopsatError
 from ir.floats import DEFAULT_FLOATS, Floats
-from ir.instructions import call_price, extents, instructions_in
-from ir.nodes import Assume, Buffer, Expr, PrimFunc, Var, seq
+from ir.instructions import call_price, instructions_in
+from ir.nodes import Assume, Buffer, Const, Expr, PrimFunc, Var, const, seq
+from ir.program.calls import solved_for
 from ir.semantics.inputs import leading_assumptions
 from ir.semantics.machine import Machine
 from ir.semantics.specialize import specialize
@@ -65,14 +67,34 @@ def program_price(
     return ArrayPrices(target, _priced(bound, target)).program(closed)
 
 
-def _priced(func: PrimFunc, target: Target) -> dict[str, tuple[float, int]]:
-    """The instructions of a program that have a price: that of a call, and how many elements the first result has."""
-    found: dict[str, tuple[float, int]] = {}
-    for instruction in instructions_in(func):
-        cost = dict(target.calls).get(instruction.name, call_price(instruction))
-        if cost is not None:
-            found[instruction.name] = (cost, prod(extents(results_of(instruction)[0])))
-    return found
+def _priced(func: PrimFunc, target: Target) -> dict[str, CallPrice]:
+    """The prices of the instructions of a program that have one, by name, for the shape that calls give the first
+    result: those of the loops around come before its own extents."""
+    return {
+        i.name: partial(_calls_price, i, target)
+        for i in instructions_in(func)
+        if _call_price(i, target, {}) is not None
+    }
+
+
+def _call_price(instruction: PrimFunc, target: Target, sizes: Mapping[str, float]) -> float | None:
+    return dict(target.calls).get(instruction.name, call_price(instruction, sizes, target.default_extent))
+
+
+def _calls_price(instruction: PrimFunc, target: Target, shape: tuple[int, ...]) -> float:
+    """The price of as many calls as there are results in an array."""
+    (result, *_) = results_of(instruction)
+    rank = len(result.shape)
+    own = shape[len(shape) - rank :]
+    sizes: dict[Var, Expr] = {}
+    for extent, n in zip(result.shape, own, strict=True):
+        for var in free_vars(extent) - sizes.keys():
+            solved = solved_for(var, extent, const(n, var.dtype), sizes)
+            if solved is not None:
+                sizes[var] = solved
+    known = {v.name: float(e.value) for v, e in sizes.items() if isinstance(e, Const)}
+    price = _call_price(instruction, target, known)
+    return prod(shape[: len(shape) - rank]) * (0.0 if price is None else price)
 
 
 def _alone(func: PrimFunc) -> PrimFunc:

@@ -41,7 +41,8 @@ def optimize_function(
     func = entered(func, verified=verify)
     price = pricing(func, target, floats, off) if whole == "lowered" else whole
     found = optimize(func, target, k, budget, floats, rules, without, verify, price)
-    return replace(found, settings=replace(found.settings, without=(*without, *sorted(off)))) if off else found
+    names = tuple(dict.fromkeys((*without, *sorted(off))))
+    return replace(found, settings=replace(found.settings, without=names)) if off else found
 
 
 def optimize_module(

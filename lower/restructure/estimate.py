@@ -58,14 +58,16 @@ def estimate(nodes: Iterable[Node], boxes: Mapping[Loop, Box], target: Target, s
 def _instances(node: ArrayStatement, tile: Tile, boxes: Mapping[Loop, Box], target: Target) -> float:
     """The price of an instruction at all positions of its axes, and of moving what it reads and stores."""
     calls = prod(extent(boxes.get(loop), target) for loop in node.axes)
-    read = sum(map(_positions, tile.read.values()))
-    cost = dict(target.calls).get(tile.instruction.name, call_price(tile.instruction))
-    return operations.instances(target, calls, read, _positions(tile.stored), cost)
+    read = sum(_positions(windows, target) for windows in tile.read.values())
+    sizes = {v.name: float(e.value) for v, e in tile.sizes.items() if isinstance(e, Const)}
+    price = call_price(tile.instruction, sizes, target.default_extent)
+    cost = dict(target.calls).get(tile.instruction.name, price)
+    return operations.instances(target, calls, read, _positions(tile.stored, target), cost)
 
 
-def _positions(windows: Iterable[Loop]) -> int:
+def _positions(windows: Iterable[Loop], target: Target) -> int:
     """How many elements windows have."""
-    return prod(int(w.extent.value) for w in windows if isinstance(w.extent, Const))
+    return prod(int(w.extent.value) if isinstance(w.extent, Const) else target.default_extent for w in windows)
 
 
 def _matrices(node: ArrayStatement) -> bool:

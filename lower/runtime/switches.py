@@ -86,7 +86,7 @@ class Switches:
     @property
     def names(self) -> tuple[str, ...]:
         """All of them."""
-        return (*self.rules, *sorted(self.forms))
+        return tuple(dict.fromkeys((*self.rules, *sorted(self.forms))))
 
 
 def switched_off(without: Iterable[str]) -> Switches:
@@ -102,4 +102,6 @@ def switched_off(without: Iterable[str]) -> Switches:
             families = [*RULE_FAMILIES, *FORM_FAMILIES]
             help = suggest(name, [*forms, *known_rules()]) or f"the families are {', '.join(families)}"
             raise OptionError("rule", f"there is no family, rule or form `{name}`", help=help)
-    return Switches(tuple(n for n in given if n not in forms), frozenset(n for n in given if n in forms))
+    both = {n for n in given if n in FORM_FAMILIES and is_rule(n)}  # calls are found by rules, and written by forms
+    rules = tuple(n for n in given if n not in forms or n in both)
+    return Switches(rules, frozenset(n for n in given if n in forms))

@@ -18,9 +18,10 @@ import islpy as isl
 import ir.presburger.sets as pb
 from ir.analysis.legality import check_order
 from ir.floats import Floats
-from ir.instructions import freedoms, instance, instruction_of, is_instruction
+from ir.instructions import freedoms, instance, instruction_of, is_instruction, sizes_of
 from ir.naming import fresh
 from ir.nodes import (
+    MIRRORED,
     Alloc,
     Binary,
     Block,
@@ -47,10 +48,20 @@ from ir.nodes import (
 from ir.presburger.facts import facts_at
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks, lower_statement
-from ir.program.calls import minus, of_dtype, plus
+from ir.program.calls import minus, of_dtype, plus, size_arguments, solved_for
 from ir.program.edit import Changed, folded, loop_path, names_in, nest, refuse, times, with_body, with_children
 from ir.sections import Section
-from ir.traverse import all_exprs, buffers_written, free_vars, has_loads, has_undef, loads, substitute, substitute_expr
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    free_vars,
+    has_loads,
+    has_undef,
+    loads,
+    substitute,
+    substitute_expr,
+    walk,
+)
 
 _MOST = 24  # assignments of loops that are tried
 _COMMUTES = ("add", "mul", "min", "max", "and", "or", "bitand", "bitor", "bitxor", "eq", "ne")
@@ -75,11 +86,10 @@ def tensorize(func: PrimFunc, loop: str, instruction: PrimFunc, *, reassociate: 
     if not reassociate and Floats.REASSOCIATE in freedoms(instruction):
         refuse("float-order", f"{instruction.name} may sum in another order", help="allow it: reassociate=True")
     try:
-        call_of(given, instruction, facts_at(func, path))
+        marked = instance_of(given, instruction, facts_at(func, path))
     except Differs as reason:
         help = "the loops, stores and values of both must correspond; split, reorder or decompose_reduction first"
         refuse("instruction", f"the loop {loop} is not {instruction.name}: {reason}", given.span, help=help)
-    marked = instance(instruction, given, given.span)
     assert isinstance(marked, Block)
     named = replace(marked, name=fresh(instruction.name, names_in(func)))
     return Changed(with_body(func, path, named), (named.name,))
@@ -92,11 +102,20 @@ def call_of(given: Stmt, instruction: PrimFunc, domain: isl.Set) -> CallStmt:
         Differs: it equals none, as far as can be proven.
     """
     stmt = lower_statement(given)
-    match = _Match(domain, frozenset(buffers_written(stmt)))
+    match = _Match(domain, frozenset(buffers_written(stmt)), {*sizes_of(instruction)})
     match.stmt(lower_blocks(instruction).body, stmt)
     args = tuple(match.argument(p) for p in instruction.params)
     match.check_apart(instruction, args)
     return CallStmt(instruction, args, given.span)
+
+
+def instance_of(given: Stmt, instruction: PrimFunc, domain: isl.Set) -> Stmt:
+    """A statement marked as an instance of an instruction, where names have the values of a params set.
+
+    Raises:
+        Differs: it is none, as far as can be proven.
+    """
+    return instance(instruction, given, size_arguments(call_of(given, instruction, domain)), given.span)
 
 
 def with_calls(body: Stmt, domain: isl.Set) -> Stmt:
@@ -117,6 +136,8 @@ def true_instances(body: Stmt, domain: isl.Set) -> Stmt:
 
 def _instances(body: Stmt, domain: isl.Set, made: Callable[[Block, CallStmt], Stmt]) -> Stmt:
     """A statement with what is `made` of instances and their calls, and loops in the place of what is none."""
+    if all(instruction_of(s) is None for s in walk(body)):
+        return body
 
     def inside(part: Stmt, where: isl.Set) -> Stmt:
         return _instances(part, where, made)
@@ -149,6 +170,7 @@ class _Match:
 
     domain: isl.Set
     written: frozenset[Buffer]  # by the nest
+    sizes: set[Var]  # those in the instruction's shapes
     inner: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # loops of the nest at their first
     values: dict[Var, Expr] = field(default_factory=lambda: dict[Var, Expr]())  # for loops, lets and scalars
     locals: dict[Buffer, Buffer] = field(default_factory=lambda: dict[Buffer, Buffer]())
@@ -207,6 +229,7 @@ class _Match:
                 self.stmt(a.body, b.body)
             case Alloc(buffer=x), Alloc(buffer=y) if x.dtype is y.dtype and len(x.shape) == len(y.shape):
                 for m, n in zip(x.shape, y.shape, strict=True):
+                    self._tell_size(m, n)
                     self._same(self._known(m), n, f"the extents of {x.name} and {y.name}")
                 self.locals[x] = y
                 self.stmt(a.body, b.body)
@@ -217,6 +240,7 @@ class _Match:
                 self._differ(a, b)
 
     def _loop(self, a: For, b: For) -> None:
+        self._tell_size(a.extent, b.extent)
         self._same(self._known(a.extent), b.extent, f"the extents of the loops {a.var.name} and {b.var.name}")
         start = of_dtype(self._known(a.start), b.var.dtype)
         inside = pb.loop_domain(b.var, b.start, b.extent).may
@@ -252,6 +276,8 @@ class _Match:
                     self.expr(left, right)
             case Binary(op=p, lhs=x, rhs=y), Binary(op=q, lhs=u, rhs=v) if p == q:
                 self._operands((x, y), (u, v), commutes=p in _COMMUTES)
+            case Binary(op=p, lhs=x, rhs=y), Binary(op=q, lhs=u, rhs=v) if MIRRORED.get(p) == q:
+                self._operands((x, y), (v, u), commutes=False)
             case _:
                 if has_loads(a) or has_loads(b) or not free_vars(a) <= self.values.keys():
                     self._differ(a, b)
@@ -272,6 +298,19 @@ class _Match:
                 self.expr(a[1], b[0])
             except Differs:
                 raise first from None
+
+    def _tell_size(self, extent: Expr, given: Expr) -> None:
+        """Take what makes an extent equal to the given one for the size in it, where that is not known yet."""
+        unknown = [v for v in free_vars(extent) if v in self.sizes and v not in self.values]
+        if len(unknown) != 1:
+            return
+        size = unknown[0]
+        value = solved_for(size, extent, given, self.values)
+        if value is None or has_loads(value):
+            return
+        if not self._holds(Binary("ge", value, const(0, value.dtype))):
+            raise Differs(f"the size `{size.name}` would be `{to_script(value)}`, which may be negative")
+        self._scalar(size, of_dtype(folded(value), size.dtype))
 
     def _scalar(self, param: Var, value: Expr) -> None:
         steady = all(load.buffer not in self.written for load in loads(value))
@@ -306,7 +345,8 @@ class _Match:
                 first = self._first(place)
                 if d in kept:
                     k = kept.index(d)
-                    extent = of_dtype(a.shape[k], place.dtype)
+                    self._tell_size(a.shape[k], b.shape[d])
+                    extent = of_dtype(self._known(a.shape[k]), place.dtype)
                     ranges.append((minus(first, of_dtype(self._first(own[k]), place.dtype)), extent))
                 else:
                     ranges.append((first, None))
@@ -424,7 +464,7 @@ def covered(stmt: Stmt, instruction: PrimFunc) -> Iterator[tuple[Mapping[Var, in
         sizes = _tile_sizes(pairs)
         counts = [(o, -(-int(o.extent.value) // sizes.get(o.var, 1))) for o in loops if isinstance(o.extent, Const)]
         tiles = [replace(o, extent=const(n, o.extent.dtype)) for o, n in counts]
-        yield sizes, nest(tiles, instance(instruction, store))
+        yield sizes, nest(tiles, instance(instruction, store, {}))
 
 
 def _tile_sizes(pairs: Sequence[tuple[For, For]]) -> Mapping[Var, int]:

@@ -1,0 +1,232 @@
+"""The library of instructions, and instructions whose arrays have any size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import loopsat
+from egraph_rules import optimize
+from egraph_rules.library.kernels import entries_for, library, occurring
+from ir import PrimFunc, parse, to_script
+from ir.dtypes import DType
+from ir.errors import ParseError, ScheduleError
+from ir.instructions import call_price, instructions_in
+from ir.schedule import Schedule
+from lower import compile
+from lower.check.testing import check_instruction
+from lower.restructure.pipeline import form_of
+from lowered import assert_agrees
+from profiles import some
+
+KERNELS = {e.written.name: e.written for e in library()}
+
+
+@pytest.mark.parametrize("name", some([*KERNELS], 12))
+def test_texts_of_the_library_compute_what_the_bodies_say(name: str) -> None:
+    assert check_instruction(KERNELS[name], examples=8) > 0
+
+
+def test_each_way_to_write_an_instruction_has_a_name_of_its_own() -> None:
+    assert len(KERNELS) == len(library()) and all(name.isidentifier() for name in KERNELS)
+
+
+def program(params: str, body: str) -> PrimFunc:
+    return parse(f"@T.prim_func\ndef f({params}):\n{body.strip(chr(10))}\n").funcs[0]
+
+
+SORTS = {
+    "rows of a local": (
+        'X: T.Buffer((6, 40), "float32"), Y: T.Buffer((6,), "float32")',
+        """
+    for b in range(6):
+        row = T.alloc_buffer((40,), "float32")
+        for k in range(40):
+            row[k] = X[b, k]
+        for i in range(40):
+            for j in range(39 - i):
+                if row[j] > row[j + 1]:
+                    t = row[j]
+                    row[j] = row[j + 1]
+                    row[j + 1] = t
+        Y[b] = row[20]
+""",
+    ),
+    "columns, the other way round": (
+        'X: T.Buffer((50, 3), "int32")',
+        """
+    for b in range(3):
+        for i in range(49):
+            for j in range(i + 1, 50):
+                if X[j, b] < X[i, b]:
+                    t = X[j, b]
+                    X[j, b] = X[i, b]
+                    X[i, b] = t
+""",
+    ),
+    "a part": (
+        'A: T.Buffer((60,), "float32")',
+        """
+    for i in range(40):
+        for j in range(39 - i):
+            lo = T.min(A[10 + j], A[11 + j])
+            hi = T.max(A[10 + j], A[11 + j])
+            A[10 + j] = lo
+            A[11 + j] = hi
+""",
+    ),
+    "any size": (
+        'A: T.Buffer((b, n), "float32"), b: T.int32, n: T.int32',
+        """
+    T.assume(n >= 30)
+    for k in range(b):
+        for i in range(n):
+            for j in range(n - i - 1):
+                if A[k, j + 1] < A[k, j]:
+                    t = A[k, j]
+                    A[k, j] = A[k, j + 1]
+                    A[k, j + 1] = t
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SORTS)
+def test_sorts_are_found(name: str) -> None:
+    func = program(*SORTS[name])
+    best = loopsat.optimize(func).best
+    (dtype,) = {b.dtype for b in func.buffers}
+    assert [k.name for k in instructions_in(best)] == [f"sort_{dtype}"]
+    assert "jnp.sort" in loopsat.emit(best)
+    sizes = {"b": 3, "n": 33} if name == "any size" else {}
+    rng = np.random.default_rng(0)
+    shapes = [tuple(sizes.get(str(e), 0) or int(str(e)) for e in b.shape) for b in func.buffers]
+    given = {b.name: rng.integers(-99, 99, s).astype(b.dtype.numpy) for b, s in zip(func.buffers, shapes, strict=True)}
+    assert_agrees(func, compile(best), {**given, **sizes})
+
+
+NO_SORTS = {
+    "descending": ("if A[j] < A[j + 1]:", "range(19 - i)"),
+    "too few passes": ("if A[j] > A[j + 1]:", "range(19 - 2 * i)"),
+    "always": ("if A[j] > A[j]:", "range(19 - i)"),
+}
+
+
+@pytest.mark.parametrize("name", NO_SORTS)
+def test_what_sorts_otherwise_is_none(name: str) -> None:
+    test, inner = NO_SORTS[name]
+    body = f"""
+    for i in range(20):
+        for j in {inner}:
+            {test}
+                t = A[j]
+                A[j] = A[j + 1]
+                A[j + 1] = t
+"""
+    assert not instructions_in(loopsat.optimize(program('A: T.Buffer((20,), "float32")', body)).best)
+
+
+def test_short_sorts_stay_comparisons() -> None:
+    params, body = SORTS["rows of a local"]
+    short = body.replace("40", "3").replace("39", "2").replace("20", "1")
+    func = program(params.replace("40", "3").replace("6", "4000"), short.replace("6", "4000"))
+    assert not instructions_in(loopsat.optimize(func).best)
+
+
+def test_sorts_take_freedoms_with_floats() -> None:
+    func = program(*SORTS["rows of a local"])
+    assert not instructions_in(optimize(func, floats="strict").best)
+    assert not instructions_in(optimize(func, without=["instructions"]).best)
+
+
+def test_bits_are_counted() -> None:
+    func = program(
+        'A: T.Buffer((5000,), "uint32"), B: T.Buffer((5000,), "int32")',
+        """
+    for i in range(5000):
+        B[i] = 0
+        for k in range(32):
+            B[i] = B[i] + T.cast((A[i] >> T.cast(k, "uint32")) & T.uint32(1), "int32")
+""",
+    )
+    best = loopsat.optimize(func).best
+    assert "lax.population_count" in loopsat.emit(best)
+    words = np.random.default_rng(0).integers(0, 2**32, 5000, np.uint32)
+    assert_agrees(func, compile(best), {"A": words, "B": np.zeros(5000, np.int32)})
+
+
+def test_programs_that_lack_what_kernels_are_made_of_are_not_looked_at() -> None:
+    func = program('A: T.Buffer((9,), "float32")', "    for i in range(9):\n        A[i] = A[i] * 2.0")
+    assert not occurring(func.body)
+    assert occurring(entries_for(DType.FLOAT32)[0].written.body)
+
+
+# Sizes ---------------------------------------------------------------------------------------------------------------
+
+SCALE = """
+@T.instruction(jax="{X} * jnp.float32(2.0)", cost="3 * n + log2(m) ** 2")
+def scale(X: T.Buffer((n, m), "float32"), n: T.int32, m: T.int32):
+    for i, j in T.grid(n, m):
+        X[i, j] = X[i, j] * 2.0
+"""
+
+
+def test_prices_are_arithmetic_over_sizes() -> None:
+    scale = parse(SCALE).funcs[0]
+    assert call_price(scale, {"n": 10, "m": 8}, 256) == 39.0
+    assert call_price(scale, {"n": 10}, 256) == 94.0
+
+
+@pytest.mark.parametrize("cost", ["n +", "n + k", "f(n)", "n // 2", "'a'"])
+def test_other_prices_are_refused(cost: str) -> None:
+    with pytest.raises(ParseError, match="cost"):
+        parse(SCALE.replace("3 * n + log2(m) ** 2", cost))
+
+
+def test_the_size_of_a_call_is_told_by_its_loops() -> None:
+    module = parse(
+        SCALE
+        + """
+@T.prim_func
+def f(A: T.Buffer((5, 7, 9), "float32"), B: T.Buffer((5, 7, 9), "float32")):
+    for b, i, j in T.grid(5, 7, 4):
+        A[b, i, j + 2] = A[b, i, j + 2] * 2.0
+"""
+    )
+    sch = Schedule(module["f"])
+    sch.tensorize("i", module["scale"])
+    assert "scale(A[b, 0:7, 2:6], 7, 4)" in to_script(sch.func)
+    given = {k: np.random.default_rng(0).random((5, 7, 9)).astype(np.float32) for k in "AB"}
+    assert_agrees(module["f"], compile(sch.func), given)
+    assert_agrees(module["f"], compile(form_of(sch.func)), given)
+
+
+def test_a_size_that_may_be_negative_is_none() -> None:
+    module = parse(
+        SCALE
+        + """
+@T.prim_func
+def f(A: T.Buffer((9, 9), "float32"), k: T.int32):
+    T.assume(k < 9)
+    for i, j in T.grid(k, 9):
+        A[i, j] = A[i, j] * 2.0
+"""
+    )
+    with pytest.raises(ScheduleError, match="may be negative"):
+        Schedule(module["f"]).tensorize("i", module["scale"])
+
+
+def test_sizes_that_change_around_a_call_leave_the_loops() -> None:
+    module = parse(
+        SCALE
+        + """
+@T.prim_func
+def f(A: T.Buffer((9, 9), "float32")):
+    for k in range(9):
+        scale(A[0:k, 0:9], k, 9)
+"""
+    )
+    emitted = loopsat.emit(module["f"])
+    assert "vmap" not in emitted
+    given = {"A": np.random.default_rng(0).random((9, 9)).astype(np.float32)}
+    assert_agrees(module["f"], compile(module["f"]), given)
