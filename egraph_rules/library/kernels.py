@@ -17,7 +17,6 @@ from ir.script.parser import parse
 from ir.traverse import children, walk
 
 _SORTED = (DType.FLOAT32, DType.FLOAT64, DType.INT32, DType.INT64)
-_COUNTED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.INT32, DType.INT64)
 
 # Loops over pairs of positions, after which an array is sorted if each makes `A[low] <= A[high]`: a name, the loops,
 # and the two positions.
@@ -46,12 +45,6 @@ def {name}(A: T.Buffer((n,), "{dtype}"), n: T.int32):
 # XLA:CPU takes 10 ns for each of n * log2(n) floats and 2.5 ns for integers, in rows of 5 to 100,000, where moving an
 # element takes 0.2 ns.
 _FLOATS, _INTEGERS = 50.0, 12.0
-_COUNT = """
-@T.instruction(jax="{{count}} + lax.population_count({{word}}){cast}", cost=2.0)
-def count_ones_{dtype}_in_{of}(word: T.Buffer((), "{dtype}"), count: T.Buffer((), "{of}")):
-    for bit in range({bits}):
-        count[()] = count[()] + {one}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +57,19 @@ class Entry:
 
 @lru_cache(maxsize=64)
 def entries_for(dtype: DType) -> tuple[Entry, ...]:
-    """The library, as far as it works on elements of a dtype."""
-    return (*_sorts(dtype), *_counts(dtype))
+    """The library, as far as it stores elements of a dtype."""
+    return tuple(_sorts(dtype))
 
 
 def library() -> tuple[Entry, ...]:
     """All of the library."""
-    return tuple(e for dtype in dict.fromkeys((*_SORTED, *_COUNTED)) for e in entries_for(dtype))
+    return tuple(e for dtype in _SORTED for e in entries_for(dtype))
 
 
 def occurring(stmt: Stmt) -> tuple[Entry, ...]:
     """The part of the library that may be written in a program: it has all of what that is made of."""
     there = frozenset(_features(stmt))
-    dtypes = dict.fromkeys(dtype for kind, dtype in there if kind in ("store", "bitand"))
+    dtypes = dict.fromkeys(dtype for kind, dtype in there if kind == "store")
     return tuple(e for dtype in dtypes for e in entries_for(dtype) if _features_of(e.written) <= there)
 
 
@@ -93,19 +86,6 @@ def _sorts(dtype: DType) -> Iterator[Entry]:
         texts.append(_SORT.format(name=named, loops=loops, swap=lines, **how))
     first, *others = parse("\n".join(texts)).funcs
     yield from (Entry(first, written) for written in (first, *others))
-
-
-def _counts(dtype: DType) -> Iterator[Entry]:
-    """Numbers of bits that are set in a word, added to integers of several dtypes."""
-    if dtype not in _COUNTED:
-        return
-    by = "bit" if dtype is DType.INT32 else f'T.cast(bit, "{dtype}")'
-    bit = f"((word[()] >> {by}) & T.{dtype}(1))"
-    texts: list[str] = []
-    for of in dict.fromkeys((dtype, DType.INT32, DType.UINT32, DType.INT64)):
-        one, cast = (bit, "") if of is dtype else (f'T.cast({bit}, "{of}")', f".astype('{of}')")
-        texts.append(_COUNT.format(dtype=dtype, of=of, bits=dtype.bits, one=one, cast=cast))
-    yield from (Entry(kernel, kernel) for kernel in parse("\n".join(texts)).funcs)
 
 
 @lru_cache(maxsize=512)

@@ -139,22 +139,6 @@ def test_sorts_take_freedoms_with_floats() -> None:
     assert not instructions_in(optimize(func, without=["instructions"]).best)
 
 
-def test_bits_are_counted() -> None:
-    func = program(
-        'A: T.Buffer((5000,), "uint32"), B: T.Buffer((5000,), "int32")',
-        """
-    for i in range(5000):
-        B[i] = 0
-        for k in range(32):
-            B[i] = B[i] + T.cast((A[i] >> T.cast(k, "uint32")) & T.uint32(1), "int32")
-""",
-    )
-    best = loopsat.optimize(func).best
-    assert "lax.population_count" in loopsat.emit(best)
-    words = np.random.default_rng(0).integers(0, 2**32, 5000, np.uint32)
-    assert_agrees(func, compile(best), {"A": words, "B": np.zeros(5000, np.int32)})
-
-
 def test_programs_that_lack_what_kernels_are_made_of_are_not_looked_at() -> None:
     func = program('A: T.Buffer((9,), "float32")', "    for i in range(9):\n        A[i] = A[i] * 2.0")
     assert not occurring(func.body)
