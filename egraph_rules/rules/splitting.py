@@ -383,14 +383,17 @@ def unrolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, For) or stmt.kind != "serial" or not 1 < (iterations(stmt) or 0) <= _MAX_STEPS:
         return
     every = all(isinstance(s, (For, Store, Seq, If, Let, Alloc)) for s in walk(stmt))
-    if not every or not copies(stmt, _MAX_COPIES):
-        return
-    if pb.within_budget(lambda: _in_turn(stmt, here.domain), False):
+    if every and _in_turn(stmt, here) and copies(stmt, _MAX_COPIES):
         yield map_stmt(stmt, on_stmt=lambda s: replace(s, kind="unroll") if isinstance(s, For) else s)
 
 
-def _in_turn(loop: For, domain: isl.Set) -> bool:
+def _in_turn(loop: For, here: Here) -> bool:
     """Whether an iteration needs what another one stores, besides for sums and the like."""
+    key = "in turn", here.contexts.place(here.facts), here.contexts.identity(loop)
+    return bool(here.contexts.ask(key, lambda: _needs_another(loop, here.domain), False))
+
+
+def _needs_another(loop: For, domain: isl.Set) -> bool:
     stores = [s for s in walk(loop.body) if isinstance(s, Store)]
     read = [e for e in all_exprs(loop.body) if isinstance(e, Load)]
     places = Counter((x.buffer, x.indices) for x in (*stores, *read))
@@ -444,7 +447,7 @@ def _tests_of_history(loop: For, here: Here) -> Iterator[tuple[Expr, Sequence[Fo
         for s, path in _within_loops(loop.body, ())
         if path and any(e.buffer in stored and loop.var in free_vars(e) for e in _elements(s))
     ]
-    if found and pb.within_budget(lambda: _in_turn(loop, here.domain), False):
+    if found and _in_turn(loop, here):
         yield from found
 
 
