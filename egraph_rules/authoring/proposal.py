@@ -151,6 +151,10 @@ class Here:
         """Whether it is worth to ask if a statement does nothing here; a "no" proves nothing."""
         return self.contexts.may_do_nothing(self.facts, self.permissions, stmt)
 
+    def only_writes_dead(self, stmt: Stmt) -> bool:
+        """Whether all that a statement does here is to write what may hold anything afterwards."""
+        return self.contexts.only_writes_dead(self.facts, self.permissions, stmt)
+
     def writes_dead(self, stmt: Stmt) -> bool:
         """Whether a statement may write anything that may hold anything afterwards."""
         return self.contexts.writes_dead(self.facts, self.permissions, stmt)

@@ -581,18 +581,22 @@ class Contexts:
 
         What it promises is used after it, and would be lost with it.
         """
-        live = self._live[permissions]
         written = self.effects.of(stmt).may
-        if not written or any(b not in live for b in written):
+        if not written or any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
             return False
-        if any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
+        return self.writes_only_dead(facts, permissions, stmt, written)
+
+    def writes_only_dead(self, facts: int, permissions: int, stmt: Stmt, buffers: Collection[Buffer]) -> bool:
+        """Whether all that a statement writes of some buffers may hold anything afterwards."""
+        live = self._live[permissions]
+        if any(b not in live for b in buffers):
             return False
 
         def prove() -> bool:
-            domain = self._facts[facts].domain
-            return all(r.intersect_params(domain).is_disjoint(live[b]) for b, r in written.items())
+            domain, written = self._facts[facts].domain, self.effects.of(stmt).may
+            return all(written[b].intersect_params(domain).is_disjoint(live[b]) for b in buffers if b in written)
 
-        return bool(self.ask(("dead", facts, permissions, self.identity(stmt)), prove, False))
+        return bool(self.ask(("dead", facts, permissions, self.identity(stmt), frozenset(buffers)), prove, False))
 
     def writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether a statement may write anything that may hold anything afterwards."""
