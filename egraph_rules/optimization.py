@@ -461,6 +461,7 @@ class _Session:
             search.rules,
             search.budget.proposals,
             cuts=search.budget.cuts if search.cuts else 0,
+            twins=search.block is None,  # a block has one place
         )
         self.part = part = self.numbering.number(self.body)
         self.roots = []

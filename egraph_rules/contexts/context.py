@@ -206,6 +206,11 @@ class Contexts:
             self._derived[key] = found
         return found
 
+    def alike(self, one: Buffer, other: Buffer) -> bool:
+        """Whether the same is asked of two buffers, apart from what is known of them at a place."""
+        followed = self.effects.follows(one) == self.effects.follows(other)
+        return followed and (one in self._defined) == (other in self._defined)
+
     def identity(self, stmt: Stmt) -> int:
         """What equal statements share, and no other gets as long as these contexts live."""
         return id(self._interned.of(stmt))

@@ -17,6 +17,7 @@ from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.regular import may_fail
+from egraph_rules.contexts.repeated import Repeated, Twin
 from egraph_rules.contexts.values import MAX_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number
@@ -83,6 +84,7 @@ class Numbering:
     stmts: list[Stmt] = field(default_factory=lambda: [SKIP])
     exprs: list[Expr] = field(default_factory=lambda: list[Expr]())
     buffers: list[Buffer] = field(default_factory=lambda: list[Buffer]())
+    twins: list[Twin[Part]] = field(default_factory=lambda: list[Twin[Part]]())  # nests that repeat another one
     _numbers: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
     _lists: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
     _authored: AuthorNames | None = None
@@ -267,6 +269,8 @@ class Expander:
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
+    twins: bool = True  # whether what a nest becomes stands for those that repeat it
+    repeated: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])  # which twin
     _followed: int = 0  # from how many buffers to the next the expression at hand came
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _disputed: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
@@ -283,6 +287,7 @@ class Expander:
     _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
+    _nests: Repeated[Part] = field(init=False)
 
     def __post_init__(self) -> None:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
@@ -293,6 +298,7 @@ class Expander:
         self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
+        self._nests = Repeated(self.contexts)
 
     @property
     def tables(self) -> Tables:
@@ -360,11 +366,35 @@ class Expander:
             return
         self._done[key] = level
         conflicts = self.contexts.conflicts
+        if not question and self._is_outermost(facts, part) and self._repeats(facts, part, permissions):
+            return
         self._look_into(facts, part, permissions, level)
         if self.contexts.conflicts > conflicts:
             self._disputed.add(key)
         elif not question:
             self.contexts.agree(facts, permissions, part.stmt)
+
+    def _is_outermost(self, facts: int, part: Part) -> bool:
+        return self.twins and isinstance(part.stmt, For) and not self.contexts.facts(facts).scope
+
+    def _repeats(self, facts: int, part: Part, permissions: int) -> bool:
+        """Whether a nest is another one but for its buffers; then that one says all of it."""
+        names = tuple(name for _, _, name in _bindings(part))
+        twin = self._nests.twin(facts, permissions, part.stmt, names)
+        if twin is None:
+            self._nests.add(facts, permissions, part.stmt, names, part)
+            return False
+        key = facts, part.number, permissions
+        there = twin.first.facts, twin.first.kept.number, twin.first.permissions
+        self.repeated[key] = len(self.numbering.twins)
+        self.tables["twin"].append((*key, len(self.numbering.twins), *there))
+        self.numbering.twins.append(twin)
+        if there in self._disputed:
+            self.contexts.conflicts += 1
+            self._disputed.add(key)
+        else:
+            self.contexts.agree(facts, permissions, part.stmt)
+        return True
 
     def _look_into(self, facts: int, part: Part, permissions: int, level: int) -> None:
         """Emit rows for a statement; `level` says what is asked (see `expand`)."""

@@ -222,6 +222,10 @@ class EffectAnalysis:
             case other:
                 assert_never(other)
 
+    def follows(self, buffer: Buffer) -> bool:
+        """Whether contents of a buffer are known as functions of the place."""
+        return buffer in self._followed
+
     def bounded(self, known: Contents, stmt: Stmt, domain: isl.Set) -> Contents:
         """Bounds that a statement keeps, of numbers that were known before, where variables are in a domain."""
         numbers = Floats.FINITE in self._floats
