@@ -10,18 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
+
+import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.contexts.context import IMPOSSIBLE
-from egraph_rules.cost.prices import Prices
+from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from ir.analysis.contents import reads
+from ir.analysis.legality import Event, domain_of, events
 from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, seq
 from ir.traverse import (
     all_exprs,
     children,
+    free_vars,
     map_expr,
+    map_stmt,
     node_count,
+    stmt_children,
     stmt_exprs,
     walk,
     walk_expr,
@@ -53,10 +60,55 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, Alloc):
         return
     new = _all_at_once(stmt, here) if _locals(stmt) > MAX_CHOICES else None
-    if new is None:
+    if new is None and not _sums_up(stmt, stmt.buffer, here) and _may_pay({stmt.buffer}, stmt):
         new = _without({stmt.buffer}, stmt, here)
     if new is not None and _PRICES.program(new) < _PRICES.program(stmt):
         yield new
+
+
+def _sums_up(stmt: Alloc, buffer: Buffer, here: Here) -> bool:
+    """Whether elements of a local are sums over a loop, of floats: what they hold is then no expression."""
+    if not buffer.dtype.is_float:
+        return False
+    for event in events(stmt):
+        store = event.store
+        if store is not None and store.buffer == buffer and accumulates(store):
+            named = {v for i in store.indices for v in free_vars(i)}
+            over = any(loop.var not in named for loop in event.loops)
+            if over and not here.never(partial(_runs, event)):
+                return True
+    return False
+
+
+def _runs(event: Event) -> isl.Set:
+    return domain_of(event, {}).may
+
+
+def _may_pay(buffers: Collection[Buffer], stmt: Stmt) -> bool:
+    """Whether the price may fall without some buffers: what a buffer's one store leaves is computed at each load.
+
+    Nothing is proven of that yet, which is what takes long. Of buffers with several stores nothing is said.
+    """
+    stores = [s for s in walk(stmt) if isinstance(s, Store) and s.buffer in buffers]
+    values = {s.buffer: s.value for s in stores}
+    if len(stores) > len(values) or any(not reads(v).isdisjoint(buffers) for v in values.values()):
+        return True
+
+    def computed(expr: Expr) -> Expr:
+        return map_expr(expr, lambda e: values.get(e.buffer, e) if isinstance(e, Load) else e)
+
+    return _PRICES.program(map_stmt(stmt, computed, partial(_unstored, buffers))) < _PRICES.program(stmt)
+
+
+def _unstored(buffers: Collection[Buffer], stmt: Stmt) -> Stmt:
+    """A statement without stores to some buffers, once its parts are without them."""
+    match stmt:
+        case Store(buffer=buffer) if buffer in buffers:
+            return SKIP
+        case Alloc(buffer=buffer, body=body) if buffer in buffers:
+            return body
+        case _:
+            return stmt
 
 
 def _without(buffers: Collection[Buffer], stmt: Alloc, here: Here) -> Stmt | None:
@@ -78,7 +130,8 @@ def _all_at_once(stmt: Alloc, here: Here) -> Stmt | None:
     local = [s.buffer for s in walk(stmt) if isinstance(s, Alloc)]
     asked = local[:-MAX_CHOICES] if _chooses(stmt) else local
     buffers = {buffer for buffer in asked if read[buffer] < 2 or buffer not in dear}
-    while len(buffers) > 1:
+    buffers = {b for b in buffers if not _sums_up(stmt, b, here)}
+    while len(buffers) > 1 and _may_pay(buffers, stmt):
         try:
             return _Forwarding(buffers).statement(stmt, here)
         except _UnknownError as unknown:
@@ -100,11 +153,15 @@ class _Forwarding:
 
     def __init__(self, buffers: Collection[Buffer]) -> None:
         self.buffers = frozenset(buffers)
+        self._loading: dict[int, tuple[Stmt, bool]] = {}  # by identity of statements, which live as long
         self.followed: list[Buffer] = []  # on the way to the expression at hand: elements may tell each other
 
     def statement(self, stmt: Stmt, here: Here) -> Stmt:
+        """What a statement is without the buffers; places inside of it are made only where one is read."""
         if here.facts == IMPOSSIBLE:
             return SKIP
+        if not self._loads(stmt):
+            return map_stmt(stmt, on_stmt=partial(_unstored, self.buffers))
         match stmt:
             case Store(buffer=buffer) if buffer in self.buffers:
                 return SKIP
@@ -136,6 +193,13 @@ class _Forwarding:
                 if read is not None:
                     raise _UnknownError(read)
                 return stmt
+
+    def _loads(self, stmt: Stmt) -> bool:
+        """Whether a statement reads one of the buffers."""
+        if id(stmt) not in self._loading:
+            own = any(self._reads(e) for e in stmt_exprs(stmt))
+            self._loading[id(stmt)] = stmt, own or any(self._loads(part) for part in stmt_children(stmt))
+        return self._loading[id(stmt)][1]
 
     def _reads(self, expr: Expr) -> frozenset[Buffer]:
         return reads(expr) & self.buffers
