@@ -26,11 +26,12 @@ from egraph_rules.explain.graphs import graphs_of
 from egraph_rules.explain.web import Found, Panel, page
 from egraph_rules.explain.why_not import Searched, why_not
 from egraph_rules.rules.registry import active_rules, kept_rules, named
-from egraph_rules.search.encode import Expander, Numbering, Part
+from egraph_rules.search.encode import Expander
 from egraph_rules.search.erase import count_erased, erase, price_as_written
 from egraph_rules.search.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
 from egraph_rules.search.filling import filled
 from egraph_rules.search.language import engine_with
+from egraph_rules.search.numbering import Numbering, Part
 from egraph_rules.search.saturate import Outcome, saturate
 from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis

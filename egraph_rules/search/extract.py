@@ -16,12 +16,12 @@ from itertools import product
 from typing import cast
 
 from egraph_rules.contexts.facts import Trip
-from egraph_rules.contexts.repeated import Twin, with_buffers
 from egraph_rules.cost.prices import LITERAL_COST, Prices, accumulates
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Row
 from egraph_rules.engine.functions import function_numbered
-from egraph_rules.search.encode import Numbering, Part
+from egraph_rules.search.numbering import Numbering, Part
+from egraph_rules.search.repeated import Twin
 from ir.dtypes import DType
 from ir.instructions import instruction_of
 from ir.naming import fresh, unused
@@ -53,6 +53,7 @@ from ir.nodes import (
 )
 from ir.program.calls import Copy
 from ir.program.edit import replace_buffer
+from ir.program.forms import with_buffers
 from ir.traverse import all_exprs, map_stmt, substitute_expr, walk
 
 ClassId = Hashable
@@ -390,7 +391,7 @@ class Rebuilder:
                 copy = Copy(lambda name: fresh(name.replace("%", "v"), taken), {**scope}, {})
                 return replace(block, body=copy.stmt(block.body))
             case "twin":
-                return self._twin(self.build(choice.parts[0], scope), self.twin_of(choice))
+                return self.as_twin(self.build(choice.parts[0], scope), self.twin_of(choice))
             case "store":
                 buffer, places, value = cast("tuple[Buffer, tuple[Expr, ...], Expr]", choice.payload)
                 indices = tuple(substitute_expr(i, scope) for i in places)
@@ -403,7 +404,7 @@ class Rebuilder:
         """What a choice for a nest that repeats another one says of both."""
         return self.numbering.twins[cast(int, choice.payload[0])]
 
-    def _twin(self, built: Stmt, twin: Twin[Part]) -> Stmt:
+    def as_twin(self, built: Stmt, twin: Twin[Part]) -> Stmt:
         """What the first nest has become, with the buffers of one that repeats it; locals are called after theirs."""
         buffers = dict(twin.buffers)
         taken = self.reserved | {b.name for b in self.numbering.buffers}
@@ -412,7 +413,7 @@ class Rebuilder:
             if base is not None and local not in buffers:
                 name = unused(twin.buffers[base].name + local.name.removeprefix(base.name), taken)
                 buffers[local] = replace(local, name=name)
-        return with_buffers(built, buffers)
+        return map_stmt(with_buffers(built, buffers), on_stmt=lambda s: replace(s, span=None))  # not that of the first
 
     def scope_of(self, choice: Choice, scope: dict[Var, Expr]) -> dict[Var, Expr]:
         """The names inside a loop or binding."""

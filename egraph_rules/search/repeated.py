@@ -7,16 +7,16 @@ layer hold of the next with other buffers: regions are sets over coordinates and
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from egraph_rules.contexts.context import Contexts
 from egraph_rules.contexts.spoiling import same_regions, told_of
 from ir.analysis.contents import Contents
-from ir.interning import Interned
-from ir.nodes import Alloc, Buffer, Expr, Load, Stmt, Store
-from ir.traverse import all_exprs, loads, map_expr, map_stmt, walk
+from ir.nodes import Buffer, Stmt
+from ir.program.forms import Forms, form_of, with_buffers_in
+from ir.traverse import loads
 
 T = TypeVar("T")
 _MOST_LOOKED_AT = 8  # first nests of one form: each differs from the others in what is known
@@ -45,35 +45,24 @@ class Repeated(Generic[T]):
     """The nests of a search that stand in no loop or binding, by form."""
 
     contexts: Contexts
-    _interned: Interned = field(default_factory=Interned)
-    _forms: dict[int, tuple[Stmt, Hashable, tuple[Buffer, ...]]] = field(
-        default_factory=lambda: dict[int, tuple[Stmt, Hashable, tuple[Buffer, ...]]]()
-    )
+    _forms: Forms = field(default_factory=Forms)
     _firsts: dict[Hashable, list[First[T]]] = field(default_factory=lambda: defaultdict(list))
 
     def twin(self, facts: int, permissions: int, stmt: Stmt, names: Hashable) -> Twin[T] | None:
         """The first nest that this one, in which authors gave such names, repeats; None if it repeats none."""
-        form, buffers = self._form(stmt)
-        for first in self._firsts[form, names, self.contexts.facts(facts).priority]:
-            named = self._renamed(facts, permissions, stmt, buffers, first)
+        form = self._forms.of(stmt)
+        for first in self._firsts[form.key, names, self.contexts.facts(facts).priority]:
+            named = self._renamed(facts, permissions, stmt, form.buffers, first)
             if named is not None:
                 return Twin(first, {new: old for old, new in named.items()})
         return None
 
     def add(self, facts: int, permissions: int, stmt: Stmt, names: Hashable, kept: T) -> None:
         """Take note of a nest that repeats none."""
-        form, buffers = self._form(stmt)
-        firsts = self._firsts[form, names, self.contexts.facts(facts).priority]
+        form = self._forms.of(stmt)
+        firsts = self._firsts[form.key, names, self.contexts.facts(facts).priority]
         if len(firsts) < _MOST_LOOKED_AT:
-            firsts.append(First(facts, permissions, buffers, kept))
-
-    def _form(self, stmt: Stmt) -> tuple[Hashable, tuple[Buffer, ...]]:
-        """A statement with its buffers numbered, and these in the order in which they occur."""
-        if id(stmt) not in self._forms:
-            buffers = tuple(dict.fromkeys(_occurring(stmt)))
-            numbered = {b: replace(b, name=f"${k}") for k, b in enumerate(buffers)}
-            self._forms[id(stmt)] = stmt, id(self._interned.of(with_buffers(stmt, numbered))), buffers
-        return self._forms[id(stmt)][1:]
+            firsts.append(First(facts, permissions, form.buffers, kept))
 
     def _renamed(
         self, facts: int, permissions: int, stmt: Stmt, buffers: tuple[Buffer, ...], first: First[T]
@@ -86,8 +75,8 @@ class Repeated(Generic[T]):
         named = _matched(*told, dict(zip(buffers, first.buffers, strict=True)))
         if len({*named.values()}) < len(named) or not all(self.contexts.alike(a, b) for a, b in named.items()):
             return None
-        known = {(named.get(b, b), with_buffers_of(v, named)): r for (b, v), r in told[0].items()}
-        conditions = [(with_buffers_of(c, named), truth) for c, truth in new.conditions]
+        known = {(named.get(b, b), with_buffers_in(v, named)): r for (b, v), r in told[0].items()}
+        conditions = [(with_buffers_in(c, named), truth) for c, truth in new.conditions]
         written = self.contexts.effects.of(stmt).may
         live = [self.contexts.live(p) for p in (permissions, first.permissions)]
         spoiled = {named.get(b, b): r for b, r in live[0].items() if b in written}
@@ -106,35 +95,11 @@ def _matched(known: Contents, wanted: Contents, named: dict[Buffer, Buffer]) -> 
     named, left = dict(named), list(named)
     while left:
         buffer = left.pop()
-        there = {_form_of(v): v for b, v in wanted if b == named[buffer]}
+        there = {form_of(v): v for b, v in wanted if b == named[buffer]}
         for value in (v for b, v in known if b == buffer):
-            other = there.get(_form_of(value))
+            other = there.get(form_of(value))
             for mine, theirs in zip(loads(value), () if other is None else loads(other), strict=False):
                 if mine.buffer not in named:
                     named[mine.buffer] = theirs.buffer
                     left.append(mine.buffer)
     return named
-
-
-def _form_of(value: Expr) -> Expr:
-    """A value with its buffers numbered."""
-    buffers = dict.fromkeys(load.buffer for load in loads(value))
-    return with_buffers_of(value, {b: replace(b, name=f"${k}") for k, b in enumerate(buffers)})
-
-
-def _occurring(stmt: Stmt) -> Iterator[Buffer]:
-    """The buffers of a statement, in the order in which they occur."""
-    for inner in walk(stmt):
-        if isinstance(inner, (Store, Alloc)):
-            yield inner.buffer
-    yield from (e.buffer for e in all_exprs(stmt) if isinstance(e, Load))
-
-
-def with_buffers(stmt: Stmt, named: Mapping[Buffer, Buffer]) -> Stmt:
-    """A statement with other buffers, all of them put in at once."""
-    return map_stmt(stmt, lambda e: with_buffers_of(e, named), on_buffer=lambda b: named.get(b, b))
-
-
-def with_buffers_of(expr: Expr, named: Mapping[Buffer, Buffer]) -> Expr:
-    """An expression with other buffers, all of them put in at once."""
-    return map_expr(expr, lambda e: replace(e, buffer=named.get(e.buffer, e.buffer)) if isinstance(e, Load) else e)
