@@ -7,10 +7,11 @@ is left, and so is proposed for all of them together.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from typing import cast
 
 import islpy as isl
 
@@ -19,8 +20,26 @@ from egraph_rules.contexts.context import IMPOSSIBLE
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from ir.analysis.contents import reads
-from ir.analysis.legality import Event, domain_of, events
-from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, seq
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    seq,
+)
+from ir.presburger import sets as pb
 from ir.traverse import (
     all_exprs,
     children,
@@ -59,45 +78,85 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Forward what is stored in a local buffer to all that load it (store-to-load forwarding; array contraction)."""
     if not isinstance(stmt, Alloc):
         return
-    new = _all_at_once(stmt, here) if _locals(stmt) > MAX_CHOICES else None
-    if new is None and not _sums_up(stmt, stmt.buffer, here) and _may_pay({stmt.buffer}, stmt):
+    users = _users(stmt, here)
+    new = _all_at_once(stmt, users, here) if _locals(stmt) > MAX_CHOICES else None
+    if new is None and users.may_go(stmt.buffer, here):
         new = _without({stmt.buffer}, stmt, here)
     if new is not None and _PRICES.program(new) < _PRICES.program(stmt):
         yield new
 
 
-def _sums_up(stmt: Alloc, buffer: Buffer, here: Here) -> bool:
-    """Whether elements of a local are sums over a loop, of floats: what they hold is then no expression."""
-    if not buffer.dtype.is_float:
-        return False
-    for event in events(stmt):
-        store = event.store
-        if store is not None and store.buffer == buffer and accumulates(store):
-            named = {v for i in store.indices for v in free_vars(i)}
-            over = any(loop.var not in named for loop in event.loops)
-            if over and not here.never(partial(_runs, event)):
-                return True
-    return False
+@dataclass(slots=True)
+class _Users:
+    """Who uses the locals of a program, and what that says before anything is proven, which is what takes long."""
+
+    parts: dict[Buffer, list[Stmt]]
+    _pays: dict[Buffer, bool] = field(default_factory=dict[Buffer, bool])
+
+    @staticmethod
+    def of(inner: Stmt) -> _Users:
+        """The users among the statements of a sequence."""
+        users = _Users(defaultdict(list))
+        for part in flat(inner) if isinstance(inner, Seq) else (inner,):
+            used = {s.buffer for s in walk(part) if isinstance(s, (Store, Alloc))}
+            for buffer in used | {e.buffer for e in all_exprs(part) if isinstance(e, Load)}:
+                users.parts[buffer].append(part)
+        return users
+
+    def may_go(self, buffer: Buffer, here: Here) -> bool:
+        """Whether what a buffer holds may be an expression that costs less than the buffer."""
+        if buffer not in self._pays:
+            self._pays[buffer] = self._may_pay(buffer)
+        return self._pays[buffer] and not self._sums_up(buffer, here)
+
+    def _may_pay(self, buffer: Buffer) -> bool:
+        """Whether the price falls if each load computes what the one store leaves; of several nothing is said."""
+        parts = self.parts[buffer]
+        stores = [s for part in parts for s in walk(part) if isinstance(s, Store) and s.buffer == buffer]
+        if len(stores) != 1 or buffer in reads(stores[0].value):
+            return True
+
+        def computed(expr: Expr) -> Expr:
+            return map_expr(expr, lambda e: stores[0].value if isinstance(e, Load) and e.buffer == buffer else e)
+
+        without = (map_stmt(part, computed, partial(_unstored, {buffer})) for part in parts)
+        return sum(map(_PRICES.program, without)) < sum(map(_PRICES.program, parts)) + CPU.kernel
+
+    def _sums_up(self, buffer: Buffer, here: Here) -> bool:
+        """Whether elements are sums over a loop, of floats: what they hold is then no expression."""
+        if not buffer.dtype.is_float:
+            return False
+        stores = ((part, s) for part in self.parts[buffer] for s in walk(part) if isinstance(s, Store))
+        sums = {id(part): part for part, s in stores if s.buffer == buffer and accumulates(s)}
+        return any(not here.never(partial(_summing, part, buffer, ())) for part in sums.values())
 
 
-def _runs(event: Event) -> isl.Set:
-    return domain_of(event, {}).may
+def _users(stmt: Alloc, here: Here) -> _Users:
+    """The users of locals in what is inside of a chain of them, looked for once for all of the chain."""
+    inner: Stmt = stmt
+    while isinstance(inner, Alloc):
+        inner = inner.body
+    key = "users of locals", here.contexts.identity(inner)
+    return cast(_Users, here.contexts.ask(key, lambda: _Users.of(inner), None) or _Users.of(inner))
 
 
-def _may_pay(buffers: Collection[Buffer], stmt: Stmt) -> bool:
-    """Whether the price may fall without some buffers: what a buffer's one store leaves is computed at each load.
-
-    Nothing is proven of that yet, which is what takes long. Of buffers with several stores nothing is said.
-    """
-    stores = [s for s in walk(stmt) if isinstance(s, Store) and s.buffer in buffers]
-    values = {s.buffer: s.value for s in stores}
-    if len(stores) > len(values) or any(not reads(v).isdisjoint(buffers) for v in values.values()):
-        return True
-
-    def computed(expr: Expr) -> Expr:
-        return map_expr(expr, lambda e: values.get(e.buffer, e) if isinstance(e, Load) else e)
-
-    return _PRICES.program(map_stmt(stmt, computed, partial(_unstored, buffers))) < _PRICES.program(stmt)
+def _summing(stmt: Stmt, buffer: Buffer, around: tuple[Var, ...]) -> isl.Set:
+    """Where a store to an element runs that adds up over one of the loops around it, as a params set."""
+    match stmt:
+        case Store(indices=indices):
+            named = {v for i in indices for v in free_vars(i)}
+            sums = stmt.buffer == buffer and accumulates(stmt) and not named.issuperset(around)
+            return pb.always() if sums else pb.never()
+        case If(cond=cond, then=then, other=other):
+            yes, no = pb.condition(cond).may, pb.condition(Unary("not", cond)).may
+            one, two = _summing(then, buffer, around), _summing(other, buffer, around)
+            return one.intersect(yes).union(two.intersect(no))
+        case For(var=var, body=body):
+            domain = pb.loop_domain(var, stmt.start, stmt.extent).may
+            return _summing(body, buffer, (*around, var)).intersect(domain)
+        case _:
+            parts = (_summing(part, buffer, around) for part in stmt_children(stmt))
+            return reduce(lambda a, b: a.union(b), parts, pb.never())
 
 
 def _unstored(buffers: Collection[Buffer], stmt: Stmt) -> Stmt:
@@ -119,7 +178,7 @@ def _without(buffers: Collection[Buffer], stmt: Alloc, here: Here) -> Stmt | Non
         return None
 
 
-def _all_at_once(stmt: Alloc, here: Here) -> Stmt | None:
+def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
     """A statement without the local buffers that one reader reads, or that take little to compute again.
 
     One after the other would make as many programs, each with contexts of its own. Where guards make it a question, the
@@ -130,8 +189,8 @@ def _all_at_once(stmt: Alloc, here: Here) -> Stmt | None:
     local = [s.buffer for s in walk(stmt) if isinstance(s, Alloc)]
     asked = local[:-MAX_CHOICES] if _chooses(stmt) else local
     buffers = {buffer for buffer in asked if read[buffer] < 2 or buffer not in dear}
-    buffers = {b for b in buffers if not _sums_up(stmt, b, here)}
-    while len(buffers) > 1 and _may_pay(buffers, stmt):
+    buffers = {b for b in buffers if users.may_go(b, here)}
+    while len(buffers) > 1:
         try:
             return _Forwarding(buffers).statement(stmt, here)
         except _UnknownError as unknown:
