@@ -462,6 +462,7 @@ class _Session:
             search.rules,
             search.budget.proposals,
             cuts=search.budget.cuts if search.cuts else 0,
+            deferred=search.deferred and not search.cuts,
             twins=search.block is None,  # a block has one place
         )
         self.part = part = self.numbering.number(self.body)

@@ -116,6 +116,7 @@ class Contexts:
         self._interned = effects.interned
         self._serials: dict[int, int] = {}
         self.proposed: dict[Hashable, tuple[tuple[Stmt, ...], bool]] = {}  # by rules, and whether there was a conflict
+        self.by_domain: dict[Hashable, object] = {}  # what rules have found out about values of variables
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead

@@ -255,6 +255,8 @@ class Expander:
         settled = False
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
+            if name in self._cuts and self.deferred:  # what they say is known to be something, and is for later
+                continue
             for new in self._limited(name, self._said(name, propose, part.stmt, here)):
                 if name in self._cuts and not self.cuts:
                     self.deferred = True

@@ -43,7 +43,7 @@ from ir.nodes import (
     Var,
 )
 from ir.presburger import sets as pb
-from ir.program.forms import Forms, with_buffers_in
+from ir.program.forms import Form, Forms, with_buffers_in
 from ir.traverse import (
     all_exprs,
     buffers_written,
@@ -194,9 +194,13 @@ class EffectAnalysis:
         effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None, operations)
         return _unknown(stmt) if effects is None else effects
 
+    def form(self, stmt: Stmt) -> Form:
+        """What a statement is up to its buffers."""
+        return self._forms.of(self.interned.of(stmt))
+
     def _as_another(self, stmt: Stmt) -> Effects | None:
         """Effects of a loop that is equal to an earlier one but for its buffers."""
-        form = self._forms.of(stmt)
+        form = self.form(stmt)
         alike = tuple((self.follows(b), b in self._defined) for b in form.buffers)
         first, buffers = self._firsts.setdefault((form.key, alike), (stmt, form.buffers))
         if first is stmt:
