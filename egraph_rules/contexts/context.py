@@ -23,10 +23,9 @@ import islpy as isl
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
 from egraph_rules.contexts.elements import elements, place, told
-from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
+from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
-from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
@@ -234,7 +233,8 @@ class Contexts:
 
         Domains are shared, since questions about values of variables have one answer for each.
         """
-        facts = replace(facts, known={k: there(r, self._box(k[0]), facts.domain) for k, r in facts.known.items()})
+        known = ((k, there(r, self._box(k[0]), facts.domain)) for k, r in facts.known.items())
+        facts = replace(facts, known={k: r for k, r in known if not r.plain_is_empty()})
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
         same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
         for known in same:

@@ -16,6 +16,9 @@ from ir.nodes import Buffer, Const, Expr, For, Var
 from ir.presburger import sets as pb
 from ir.traverse import loads
 
+IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there
+NO_PERMISSION = 0  # the id of permissions that permit nothing
+
 
 class Priority(Enum):
     """Who gets a location that is both known and dead."""

@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from egraph_rules.contexts.ids import IMPOSSIBLE
+from egraph_rules.contexts.facts import IMPOSSIBLE
 from egraph_rules.contexts.ranges import Ranges
 from ir.functions import inlined
 from ir.nodes import Binary, Buffer, Call, Compare, Const, Expr, For, If, Select, Seq, Stmt, Store, Unary, Var, const

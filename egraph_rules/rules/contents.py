@@ -17,6 +17,7 @@ import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.contexts.context import IMPOSSIBLE
+from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from ir.analysis.contents import reads
@@ -40,6 +41,7 @@ from ir.nodes import (
     seq,
 )
 from ir.presburger import sets as pb
+from ir.program.forms import with_buffers
 from ir.traverse import (
     all_exprs,
     children,
@@ -173,7 +175,7 @@ def _unstored(buffers: Collection[Buffer], stmt: Stmt) -> Stmt:
 def _without(buffers: Collection[Buffer], stmt: Alloc, here: Here) -> Stmt | None:
     """A statement without some local buffers; None if something is read of them that is not known."""
     try:
-        return _Forwarding(buffers).statement(stmt, here)
+        return _Forwarding(buffers, Repeated(here.contexts)).statement(stmt, here)
     except _UnknownError:
         return None
 
@@ -192,7 +194,7 @@ def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
     buffers = {b for b in buffers if users.may_go(b, here)}
     while len(buffers) > 1:
         try:
-            return _Forwarding(buffers).statement(stmt, here)
+            return _Forwarding(buffers, Repeated(here.contexts)).statement(stmt, here)
         except _UnknownError as unknown:
             buffers.discard(unknown.buffer)
     return None
@@ -210,8 +212,9 @@ def _locals(stmt: Stmt) -> int:
 class _Forwarding:
     """A statement without some of its local buffers."""
 
-    def __init__(self, buffers: Collection[Buffer]) -> None:
+    def __init__(self, buffers: Collection[Buffer], nests: Repeated[Stmt]) -> None:
         self.buffers = frozenset(buffers)
+        self._nests = nests
         self._loading: dict[int, tuple[Stmt, bool]] = {}  # by identity of statements, which live as long
         self.followed: list[Buffer] = []  # on the way to the expression at hand: elements may tell each other
 
@@ -221,6 +224,18 @@ class _Forwarding:
             return SKIP
         if not self._loads(stmt):
             return map_stmt(stmt, on_stmt=partial(_unstored, self.buffers))
+        return self._nest(stmt, here) if isinstance(stmt, For) and not here.scope else self._inside(stmt, here)
+
+    def _nest(self, stmt: For, here: Here) -> Stmt:
+        """A nest in no other loop: as the first one that it repeats, if there is one."""
+        twin = self._nests.twin(here.facts, here.permissions, stmt, ())
+        if twin is not None and all((a in self.buffers) == (b in self.buffers) for a, b in twin.buffers.items()):
+            return with_buffers(twin.first.kept, twin.buffers)
+        new = self._inside(stmt, here)
+        self._nests.add(here.facts, here.permissions, stmt, (), new)
+        return new
+
+    def _inside(self, stmt: Stmt, here: Here) -> Stmt:
         match stmt:
             case Store(buffer=buffer) if buffer in self.buffers:
                 return SKIP

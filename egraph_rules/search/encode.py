@@ -15,12 +15,12 @@ from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.regular import may_fail
+from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.contexts.values import MAX_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
 from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part, Tables
-from egraph_rules.search.repeated import Repeated
 from ir.dtypes import DType
 from ir.nodes import (
     Alloc,

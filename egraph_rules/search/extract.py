@@ -16,12 +16,12 @@ from itertools import product
 from typing import cast
 
 from egraph_rules.contexts.facts import Trip
+from egraph_rules.contexts.repeated import Twin
 from egraph_rules.cost.prices import LITERAL_COST, Prices, accumulates
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Row
 from egraph_rules.engine.functions import function_numbered
 from egraph_rules.search.numbering import Numbering, Part
-from egraph_rules.search.repeated import Twin
 from ir.dtypes import DType
 from ir.instructions import instruction_of
 from ir.naming import fresh, unused

@@ -11,10 +11,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import assert_never, cast
 
+from egraph_rules.contexts.repeated import Twin
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.functions import function_number
 from egraph_rules.search.names import AuthorNames
-from egraph_rules.search.repeated import Twin
 from ir.instructions import instruction_of
 from ir.nodes import (
     SKIP,
