@@ -599,7 +599,11 @@ class Contexts:
             return False
 
         def prove() -> bool:
-            domain, written = self._facts[facts].domain, self.effects.of(stmt).may
+            f, written = self._facts[facts], self.effects.of(stmt).may
+            domain = f.domain
+            named = place(f, stmt.indices) if isinstance(stmt, Store) else None  # also where data name the element
+            if named is not None and isinstance(stmt, Store):
+                written = {stmt.buffer: named}
             return all(written[b].intersect_params(domain).is_disjoint(live[b]) for b in buffers if b in written)
 
         return bool(self.ask(("dead", facts, permissions, self.identity(stmt), frozenset(buffers)), prove, False))

@@ -299,11 +299,11 @@ class Expander:
                 self._done.setdefault((inside, new.number, permissions), 0)
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
-        """Proposals of a rule, as long as it has not made too many and there is time."""
+        """Proposals of a rule, as long as it has not made too many; whether there is time is asked once a place."""
         limit = self.cuts if name in self._cuts and self.cuts else self.limit
         if self.matches[name] >= limit:
             self.held_back[name] = limit
-        elif not self.contexts.over():
+        else:
             yield from proposals
 
     def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
@@ -438,6 +438,8 @@ class Expander:
 
     def _propose_expr(self, facts: int, number: int, expr: Expr) -> None:
         """Let rules over expressions say what else the expression equals under these facts."""
+        if not self._expr_rules or self.contexts.over():
+            return
         here = Here(self.contexts, facts, NO_PERMISSION)
         for name, propose in self._expr_rules:
             for new in self._limited(name, propose(expr, here)):

@@ -132,7 +132,7 @@ def f(X: T.Buffer((2, 6, 6, 4), "float32"), W: T.Buffer((6, 6, 3, 3), "float32")
 def test_a_blocked_layer_with_tails_is_searched_to_its_end() -> None:
     report = optimize(parse(LAYERS).funcs[0]).report
     assert report.stopped.startswith("saturated")
-    assert report.work < 4_500_000
+    assert report.work < 2_500_000
 
 
 GUARDS = """
