@@ -31,7 +31,7 @@ def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]
                 on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
                 where = _all_false(p for p in others if p not in on_data)
                 for claim in conjuncts(part):  # `c or (p and q)` is `(c or p) and (c or q)`
-                    for key, region in (*_claims(claim, on_data), *(() if on_data else _conditions(claim))):
+                    for key, region in (*_claims(claim, on_data), *_conditions(claim, on_data)):
                         yield key, region.intersect_params(where)
 
 
@@ -65,8 +65,11 @@ def _narrowed(place: Expr, value: Expr) -> tuple[Expr, Expr]:
     return place, value
 
 
-def _conditions(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """A comparison, as a condition on each element that it reads, whatever else holds; of floats one with a number."""
+def _conditions(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """A comparison, as a condition on each element that it reads; of floats one with a number.
+
+    Unless one of some conditions on data holds: then it is `c or A[i] > v`, of use to whoever knows c to be false.
+    """
     if not (isinstance(cond, Binary) and cond.op in COMPARE_OPS and cond.op != "eq") or is_lazy(cond):
         return
     bound = any(isinstance(side, Load) and isinstance(other, Const)
@@ -75,7 +78,7 @@ def _conditions(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
         return
     for load in dict.fromkeys(loads(cond)):
         spot = pb.point(load.indices)
-        known = held.stored(load.indices, cond)
+        known = held.stored(load.indices, reduce(lambda p, q: Binary("or", q, p), unless, cond))
         if spot is not None and known is not None and held.is_condition(load.buffer, known):
             yield (load.buffer, known), spot
 
