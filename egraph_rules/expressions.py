@@ -25,9 +25,10 @@ from egraph_rules.engine.phases import Budget
 from egraph_rules.rules.affine import AFFINE_RULES, decided, refines
 from egraph_rules.rules.algebra import ALGEBRA_RULES
 from egraph_rules.rules.registry import active_rules
-from egraph_rules.search.encode import Expander, Numbering
+from egraph_rules.search.encode import Expander
 from egraph_rules.search.extract import EXTRACTED, Extractor
 from egraph_rules.search.language import engine_with
+from egraph_rules.search.numbering import Numbering
 from egraph_rules.search.saturate import saturate
 from ir.analysis.effects import EffectAnalysis
 from ir.dtypes import DType

@@ -25,11 +25,12 @@ from egraph_rules.explain.graphs import graphs_of
 from egraph_rules.explain.web import Found, Panel, page
 from egraph_rules.explain.why_not import Searched, why_not
 from egraph_rules.rules.registry import active_rules, kept_rules, named
-from egraph_rules.search.encode import Expander, Numbering, Part
+from egraph_rules.search.encode import Expander
 from egraph_rules.search.erase import count_erased, erase, price_as_written
 from egraph_rules.search.extract import EXTRACTED, Choice, Extractor, Place, Rebuilder
 from egraph_rules.search.filling import filled
 from egraph_rules.search.language import engine_with
+from egraph_rules.search.numbering import Numbering, Part
 from egraph_rules.search.saturate import Outcome, saturate
 from ir.analysis.definedness import defined_buffers
 from ir.analysis.effects import EffectAnalysis
@@ -463,6 +464,8 @@ class _Session:
             search.rules,
             search.budget.proposals,
             cuts=search.budget.cuts if search.cuts else 0,
+            deferred=search.deferred and not search.cuts,
+            twins=search.block is None,  # a block has one place
         )
         self.part = part = self.numbering.number(self.body)
         self.roots = []

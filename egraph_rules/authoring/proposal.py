@@ -11,8 +11,9 @@ A rule sees a statement in its context and yields statements that equal it there
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
 import islpy as isl
 
@@ -25,6 +26,7 @@ from ir.floats import Floats
 from ir.nodes import Alloc, Buffer, Expr, For, Let, Seq, Stmt, Store, Var
 from ir.presburger import sets as pb
 
+T = TypeVar("T")
 Proposal = Callable[[Stmt, "Here"], Iterable[Stmt]]
 ExprProposal = Callable[[Expr, "Here"], Iterable[Expr]]
 
@@ -151,6 +153,10 @@ class Here:
         """Whether it is worth to ask if a statement does nothing here; a "no" proves nothing."""
         return self.contexts.may_do_nothing(self.facts, self.permissions, stmt)
 
+    def only_writes_dead(self, stmt: Stmt) -> bool:
+        """Whether all that a statement does here is to write what may hold anything afterwards."""
+        return self.contexts.only_writes_dead(self.facts, self.permissions, stmt)
+
     def writes_dead(self, stmt: Stmt) -> bool:
         """Whether a statement may write anything that may hold anything afterwards."""
         return self.contexts.writes_dead(self.facts, self.permissions, stmt)
@@ -159,6 +165,13 @@ class Here:
         """Whether none of some states, a params set, can be here."""
         found = self.ask(lambda: states().intersect(self.domain))
         return found is not None and pb.within_budget(found.is_empty, False)
+
+    def once(self, what: Hashable, answer: Callable[[], T]) -> T:
+        """What follows from the values of variables alone, worked out once for all places where these are the same."""
+        key = self.contexts.place(self.facts), self.scope, what
+        if key not in self.contexts.by_domain:
+            self.contexts.by_domain[key] = answer()
+        return cast(T, self.contexts.by_domain[key])
 
     def ask(self, question: Callable[[], isl.Set]) -> isl.Set | None:
         """A set computed by isl, or None when that takes too many steps."""

@@ -13,7 +13,7 @@ from egraph_rules.authoring.proposal import Here
 from egraph_rules.authoring.rule import Rule
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
-from egraph_rules.search.encode import Numbering, Part
+from egraph_rules.search.numbering import Numbering, Part
 from ir.analysis.effects import EffectAnalysis
 from ir.nodes import (
     FALSE,

@@ -23,10 +23,9 @@ import islpy as isl
 import egraph_rules.contexts.intervals as intervals
 from egraph_rules.contexts.assumed import assumed_conditions, conjuncts
 from egraph_rules.contexts.elements import elements, place, told
-from egraph_rules.contexts.facts import Facts, Priority, Trip, matters, read_by, reads_any
+from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION, Facts, Priority, Trip, matters, read_by, reads_any
 from egraph_rules.contexts.faults import Faults
 from egraph_rules.contexts.handed import counted, handed
-from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.induction import still_held
 from egraph_rules.contexts.prospects import may_do_nothing
 from egraph_rules.contexts.ranges import Ranges
@@ -116,6 +115,7 @@ class Contexts:
         self._interned = effects.interned
         self._serials: dict[int, int] = {}
         self.proposed: dict[Hashable, tuple[tuple[Stmt, ...], bool]] = {}  # by rules, and whether there was a conflict
+        self.by_domain: dict[Hashable, object] = {}  # what rules have found out about values of variables
         self.questions = 0
         self.given_up = 0  # contexts that were weakened, since isl would have needed too many steps
         self.conflicts = 0  # splits where some location was both known and dead
@@ -206,6 +206,11 @@ class Contexts:
             self._derived[key] = found
         return found
 
+    def alike(self, one: Buffer, other: Buffer) -> bool:
+        """Whether the same is asked of two buffers, apart from what is known of them at a place."""
+        followed = self.effects.follows(one) == self.effects.follows(other)
+        return followed and (one in self._defined) == (other in self._defined)
+
     def identity(self, stmt: Stmt) -> int:
         """What equal statements share, and no other gets as long as these contexts live."""
         return id(self._interned.of(stmt))
@@ -228,7 +233,8 @@ class Contexts:
 
         Domains are shared, since questions about values of variables have one answer for each.
         """
-        facts = replace(facts, known={k: there(r, self._box(k[0]), facts.domain) for k, r in facts.known.items()})
+        known = ((k, there(r, self._box(k[0]), facts.domain)) for k, r in facts.known.items())
+        facts = replace(facts, known={k: r for k, r in known if not r.plain_is_empty()})
         home, told = self._home(facts.domain), hash(frozenset(facts.known))
         same = [known for known in self._alike_facts.get((home, told), ()) if self._facts[known].same(facts)]
         for known in same:
@@ -581,18 +587,26 @@ class Contexts:
 
         What it promises is used after it, and would be lost with it.
         """
-        live = self._live[permissions]
         written = self.effects.of(stmt).may
-        if not written or any(b not in live for b in written):
+        if not written or any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
             return False
-        if any(isinstance(s, (Assume, Assert)) for s in walk(stmt)):
+        return self.writes_only_dead(facts, permissions, stmt, written)
+
+    def writes_only_dead(self, facts: int, permissions: int, stmt: Stmt, buffers: Collection[Buffer]) -> bool:
+        """Whether all that a statement writes of some buffers may hold anything afterwards."""
+        live = self._live[permissions]
+        if any(b not in live for b in buffers):
             return False
 
         def prove() -> bool:
-            domain = self._facts[facts].domain
-            return all(r.intersect_params(domain).is_disjoint(live[b]) for b, r in written.items())
+            f, written = self._facts[facts], self.effects.of(stmt).may
+            domain = f.domain
+            named = place(f, stmt.indices) if isinstance(stmt, Store) else None  # also where data name the element
+            if named is not None and isinstance(stmt, Store):
+                written = {stmt.buffer: named}
+            return all(written[b].intersect_params(domain).is_disjoint(live[b]) for b in buffers if b in written)
 
-        return bool(self.ask(("dead", facts, permissions, self.identity(stmt)), prove, False))
+        return bool(self.ask(("dead", facts, permissions, self.identity(stmt), frozenset(buffers)), prove, False))
 
     def writes_dead(self, facts: int, permissions: int, stmt: Stmt) -> bool:
         """Whether a statement may write anything that may hold anything afterwards."""

@@ -76,8 +76,26 @@ def told(facts: Facts, load: Load) -> Iterator[Expr]:
     spot = place(facts, load.indices) if known else None
     for cond, region in known:
         here = held.at(cond, load.indices)
-        if spot is not None and here is not None and spot.is_subset(region):
+        if spot is None or here is None or not spot.is_subset(region):
+            continue
+        while isinstance(here, Binary) and here.op == "or":  # a comparison, unless something on data holds
+            reads_it = any(other.buffer == load.buffer for other in loads(here.lhs))
+            if reads_it or decided(facts, here.lhs) is not False:
+                break
+            here = here.rhs
+        else:
             yield here
+
+
+def decided(facts: Facts, cond: Expr) -> bool | None:
+    """Whether a condition follows from what is known of the elements that it reads; None if that does not tell."""
+    known = elements(facts, (cond,))
+    if known is None:
+        return None
+    holds, values = pb.condition(known.named(cond)), facts.domain.intersect(known.values)
+    if values.is_empty():
+        return None
+    return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
 
 
 def _implies(known: Expr, cond: Expr) -> bool:

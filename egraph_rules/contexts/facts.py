@@ -16,6 +16,9 @@ from ir.nodes import Buffer, Const, Expr, For, Var
 from ir.presburger import sets as pb
 from ir.traverse import loads
 
+IMPOSSIBLE = -1  # the id of facts that contradict each other: nothing runs there
+NO_PERMISSION = 0  # the id of permissions that permit nothing
+
 
 class Priority(Enum):
     """Who gets a location that is both known and dead."""
@@ -87,18 +90,24 @@ class Facts:
         conditions = tuple((c, v) for c, v in self.conditions if not reads_any(c, written))
         return replace(self, known=known, conditions=conditions)
 
+    def same_place(self, other: Facts) -> bool:
+        """Whether loops around are alike, and no binding is around either."""
+        return (
+            self.bound == other.bound == 0
+            and self.trips == other.trips
+            and len(self.scope) == len(other.scope)
+            and all(map(Var.same, self.scope, other.scope))
+        )
+
     def same(self, other: Facts) -> bool:
         """Whether the same states have them, whatever the priority. Not so within bindings: what equals a variable
         there depends on where.
         """
         return (
-            self.bound == other.bound == 0
+            self.same_place(other)
             and self.domain.plain_is_equal(other.domain)
             and _same_exprs(self.conditions, other.conditions)
             and _same_exprs(self.assumed, other.assumed)
-            and self.trips == other.trips
-            and len(self.scope) == len(other.scope)
-            and all(map(Var.same, self.scope, other.scope))
             and same_regions(self.known, other.known)
         )
 

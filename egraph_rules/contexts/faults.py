@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never, cast
 
-from egraph_rules.contexts.ids import IMPOSSIBLE, NO_PERMISSION
+from egraph_rules.contexts.facts import IMPOSSIBLE, NO_PERMISSION
 from egraph_rules.contexts.values import Value, Values
 from ir.functions import inlined
 from ir.nodes import (

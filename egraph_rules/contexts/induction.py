@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from egraph_rules.contexts.facts import Facts
-from egraph_rules.contexts.ids import IMPOSSIBLE
+from egraph_rules.contexts.facts import IMPOSSIBLE, Facts
 from ir.analysis import contents as held
 from ir.analysis.contents import Contents
 from ir.analysis.effects import LoopSets

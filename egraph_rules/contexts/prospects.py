@@ -6,26 +6,38 @@ takes notice: then rules have nothing to begin with.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from egraph_rules.contexts.facts import Facts, read_by
 from ir.analysis import contents as held
 from ir.nodes import Alloc, Buffer, Expr, Load, Select, Stmt, Store, Var
-from ir.traverse import buffers_written, children, walk
+from ir.traverse import buffers_written, children, has_loads, stmt_children, stmt_exprs, walk
 
 if TYPE_CHECKING:
     from egraph_rules.contexts.context import Contexts
 
 
 def may_do_nothing(contexts: Contexts, facts: int, permissions: int, stmt: Stmt) -> bool:
-    """Whether some store of a statement may write what is there already, or what nobody looks at."""
-    stores = [s for s in walk(stmt) if isinstance(s, Store)]
+    """Whether of each buffer a store of a statement may write what is there already, or all write dead elements.
+
+    What other buffers hold decides whether some stores run at all: of those nothing is said.
+    """
+    stores = [(s, unsure) for s, unsure in _stores(stmt, unsure=False)]
     known = _told(contexts.facts(facts)) | {s.buffer for s in walk(stmt) if isinstance(s, Alloc)}
     written = buffers_written(stmt)
-    if not stores or any(_may_keep(s, known, written) for s in stores):
-        return True
-    return contexts.writes_dead(facts, permissions, stmt)
+    kept = {s.buffer for s, unsure in stores if unsure or _may_keep(s, known, written)}
+    rest = {s.buffer for s, _ in stores} - kept
+    return not rest or contexts.writes_only_dead(facts, permissions, stmt, rest)
+
+
+def _stores(stmt: Stmt, *, unsure: bool) -> Iterator[tuple[Store, bool]]:
+    """The stores in a statement, and whether data decide about them."""
+    if isinstance(stmt, Store):
+        yield stmt, unsure
+    unsure = unsure or any(map(has_loads, stmt_exprs(stmt)))
+    for part in stmt_children(stmt):
+        yield from _stores(part, unsure=unsure)
 
 
 def _told(f: Facts) -> set[Buffer]:

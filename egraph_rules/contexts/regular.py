@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from egraph_rules.contexts.ids import IMPOSSIBLE
+from egraph_rules.contexts.facts import IMPOSSIBLE
 from egraph_rules.contexts.ranges import Ranges
 from ir.functions import inlined
 from ir.nodes import Binary, Buffer, Call, Compare, Const, Expr, For, If, Select, Seq, Stmt, Store, Unary, Var, const
@@ -26,6 +26,8 @@ _DOMAINS: dict[str, tuple[tuple[Compare, float], ...]] = {
     "log10": (("gt", 0.0),), "log1p": (("gt", -1.0),), "asin": (("ge", -1.0), ("le", 1.0)),
     "acos": (("ge", -1.0), ("le", 1.0)),
 }  # fmt: skip
+
+_BOUNDED = ("tanh", "sigmoid", "erf")  # functions of which no number has an infinite result, infinity included
 
 
 class Regular:
@@ -47,8 +49,34 @@ class Regular:
                     (self._contexts.assume(facts, cond, truth), arm) for truth, arm in ((True, then), (False, other))
                 )
                 return self.of(facts, cond) and all(at == IMPOSSIBLE or self.of(at, arm) for at, arm in arms)
+            case Unary(op=op, operand=a) if op in _BOUNDED:
+                return self._is_number(facts, a)
+            case Binary(op="div", lhs=a, rhs=b) if expr.dtype.is_float and self._is_far_from_zero(facts, b):
+                return self.of(facts, a)
             case _:
                 return all(self.of(facts, part) for part in children(expr)) and self._operation(facts, expr)
+
+    def _is_far_from_zero(self, facts: int, divisor: Expr) -> bool:
+        """Whether a divisor is above or below zero, be it infinite: a quotient by infinity is zero."""
+        low, high = self._ranges.of(facts, divisor)
+        return (low > 0.0 or high < 0.0) and self._is_number(facts, divisor)
+
+    def _is_number(self, facts: int, expr: Expr) -> bool:
+        """Whether an expression is no NaN if all that it reads is finite; it may be infinite, as `exp(x)` is."""
+        match expr:
+            case Unary(op="exp" | "exp2" | "neg" | "abs" | "tanh" | "sigmoid" | "erf", operand=a):
+                return self._is_number(facts, a)
+            case Binary(op="add" | "min" | "max" as op, lhs=a, rhs=b) if expr.dtype.is_float:
+                both = self._is_number(facts, a) and self._is_number(facts, b)
+                return both and (op != "add" or self._no_opposites(facts, a, b))
+            case _:
+                return self.of(facts, expr)
+
+    def _no_opposites(self, facts: int, a: Expr, b: Expr) -> bool:
+        """Whether two numbers are never infinite with opposite signs, of which the sum is NaN."""
+        (low, high), (least, most) = self._ranges.of(facts, a), self._ranges.of(facts, b)
+        ends = min(low, least) > -math.inf or max(high, most) < math.inf
+        return ends or self.of(facts, a) or self.of(facts, b)
 
     def _operation(self, facts: int, expr: Expr) -> bool:
         match expr:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from egraph_rules.contexts.elements import assured, elements
+from egraph_rules.contexts.elements import assured, decided
 from egraph_rules.contexts.facts import Facts
 from egraph_rules.contexts.ranges import Ranges
 from egraph_rules.contexts.values import Values
@@ -74,12 +74,4 @@ def _by_sets(f: Facts, cond: Expr) -> bool | str | None:
 
 def _by_elements(f: Facts, cond: Expr) -> bool | None:
     """Whether a condition follows from what is known of the elements that it reads."""
-    if assured(f, cond):
-        return True
-    known = elements(f, (cond,))
-    if known is None:
-        return None
-    holds, values = pb.condition(known.named(cond)), f.domain.intersect(known.values)
-    if values.is_empty():
-        return None
-    return True if values.is_subset(holds.must) else False if values.is_disjoint(holds.may) else None
+    return True if assured(f, cond) else decided(f, cond)

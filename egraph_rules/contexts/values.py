@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never, cast
 
 import egraph_rules.contexts.intervals as intervals
-from egraph_rules.contexts.ids import IMPOSSIBLE
+from egraph_rules.contexts.facts import IMPOSSIBLE
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.fold import computed

@@ -23,9 +23,9 @@ class Budget:
     has more rests, and may have twice as many from then on (back-off as in egg, Willsey et al., POPL 2021).
     `proposals`: of one rule in Python in one search; `cuts`: of one that makes several loops of one, each with facts of
     its own, so that what the others find multiplies. `work`: of proofs and rules in Python in all searches of a call
-    together, in steps of isl (about a microsecond each). All of these count what is done, so that a call gives the same
-    on every machine. `seconds` is the caller's own limit of a call, extraction included; what it gives depends on the
-    machine.
+    together, in steps of isl (about half a microsecond each). All of these count what is done, so that a call gives
+    the same on every machine. `seconds` is the caller's own limit of a call, extraction included; what it gives depends
+    on the machine.
     """
 
     rounds: int = 200
@@ -34,7 +34,7 @@ class Budget:
     matches: int = 20_000
     proposals: int = 400
     cuts: int = 12
-    work: int = 5_000_000
+    work: int = 8_000_000
     seconds: float = float("inf")
 
 

@@ -32,7 +32,7 @@ from ir.transform.calls.tensorize import with_calls
 from ir.traverse import map_stmt, stmt_exprs, substitute_expr
 
 if TYPE_CHECKING:
-    from egraph_rules.search.encode import Part
+    from egraph_rules.search.numbering import Part
 
 _KNOWN_LAW = "e  =  c   where e is always c;  e % c  =  e   where e // c is always 0"
 GROUPED = "several rules"
@@ -143,6 +143,7 @@ class _Descent:
         self.classes: dict[Place, ClassId] = {p: at for at, ps in trace.extractor.places.items() for p in ps}
         self.edges: Edges = defaultdict(list, trace.edges)
         self.noops: set[ClassId] = {row.inputs[0] for row in trace.extractor.tables["noop"]}
+        self._repeats = trace.rebuilder.numbering.repeats
 
     def visit(self, part: Part, at: Place, choice: Choice, env: Names, wrap: Wrap) -> Iterator[Move]:
         """The programs after each rewrite of a part, whose final form is the choice."""
@@ -166,11 +167,23 @@ class _Descent:
             part, at = new, Place(at.facts, new.number, at.permissions)
         if choice.kind == "instance":
             return
+        if choice.kind == "twin":
+            yield from self._twin(part, choice, env, wrap)
+            return
         if choice.kind == "skip":
             if part.number != 0:
                 yield *self._nothing(part, at, env), wrap(SKIP)
             return
         yield from self._inside(part, at, choice, env, wrap)
+
+    def _twin(self, part: Part, choice: Choice, env: Names, wrap: Wrap) -> Iterator[Move]:
+        """The steps of the nest that this one repeats, with the buffers of this one."""
+        twin, rebuilder = self.trace.rebuilder.twin_of(choice), self.trace.rebuilder
+        first = twin.first
+        at = Place(first.facts, first.kept.number, first.permissions)
+        moves = self.visit(first.kept, at, choice.parts[0], env, lambda s: wrap(rebuilder.as_twin(s, twin)))
+        for rule, place, fact, whole in moves:
+            yield rule, f"{line(part, env)}, as {place}", fact, whole
 
     def _nothing(self, part: Part, at: Place, env: Names) -> tuple[str, str, str]:
         """The rule by which a part does nothing, the part, and the fact behind it."""
@@ -307,6 +320,8 @@ class _Descent:
         """Whether the choice is the node of this statement, its parts being members of the same classes."""
         if choice.kind == "instance":
             return choice.payload[0] == part.number
+        if choice.kind == "twin":
+            return self._repeats.get((at.facts, part.number, at.permissions)) == choice.payload[0]
         if KINDS.get(type(part.stmt), "leaf") != choice.kind:
             return False
         match choice.kind:

@@ -18,6 +18,7 @@ from ir.printing.printer import to_script
 MOST_NODES = 60  # more cannot be taken in at a glance
 _PARTS = {  # columns of a row that name classes, by table
     "Seq": (2, 3), "If": (2, 3, 4), "For": (3, 4, 5), "Let": (3, 4), "Alloc": (3,), "Block": (3,), "Store": (3, 4),
+    "Twin": (3,),
     "Load": (2,), "Call": (1,), "Bin": (2, 3), "Un": (2,), "Cast": (1,), "Select": (1, 2, 3), "Cons": (0, 1),
 }  # fmt: skip
 

@@ -15,7 +15,7 @@ from ir.program.edit import with_children
 from ir.traverse import substitute_expr
 
 if TYPE_CHECKING:
-    from egraph_rules.search.encode import Part
+    from egraph_rules.search.numbering import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ def _visit(site: Site, trace: Trace, seen: set[Place]) -> Iterator[Site]:
         return
     seen.add(place)
     yield site
+    if (place.facts, part.number, place.permissions) in trace.rebuilder.numbering.repeats:
+        return  # the nest that it repeats was looked into
     inner = printed_names(part, site.env)
     for k, (child, at) in enumerate(zip(part.parts, places_inside(part, place, trace.contexts), strict=True)):
 

@@ -17,7 +17,7 @@ from ir.printing.printer import to_script
 from ir.traverse import all_exprs, buffers_written, free_vars, map_stmt, substitute_expr, walk, walk_expr
 
 if TYPE_CHECKING:
-    from egraph_rules.search.encode import Part
+    from egraph_rules.search.numbering import Part
 
 _MOST = 12  # assumptions to propose
 

@@ -20,9 +20,9 @@ from egraph_rules.explain.queries import Applies, Lacks, Queries
 from egraph_rules.explain.sites import Site, sites
 from egraph_rules.rules import FAMILIES, all_rules, search_rules
 from egraph_rules.rules.registry import registered_rules
-from egraph_rules.search.encode import Part
 from egraph_rules.search.erase import erase
 from egraph_rules.search.extract import Choice, ClassId, Extractor, Place
+from egraph_rules.search.numbering import Part
 from ir.errors import RuleError, suggest
 from ir.floats import Floats
 from ir.nodes import SKIP, Assume, Expr, Load, PrimFunc, Stmt, Store, seq

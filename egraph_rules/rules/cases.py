@@ -419,7 +419,7 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
         names = {v.name for v in here.scope} | {v.name for e in all_exprs(stmt) for v in free_vars(e)}
         return pb.forget(matters, pb.variables(matters) - names).coalesce()
 
-    found = here.ask(cond)
+    found = here.ask(cond) if matters.n_basic_set() <= _MAX_JOINED else None
     if found is None or found.n_basic_set() > _MAX_PIECES:
         return
     domain = here.domain
@@ -432,6 +432,7 @@ def _where(stmt: Stmt, here: Here, matters: isl.Set) -> Iterator[Stmt]:
 
 
 _MAX_PIECES = 4  # a condition of more cases is not worth a branch
+_MAX_JOINED = 24  # pieces that may come to so few: isl looks at all pairs of them
 
 INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
 BRANCH_RULES = (neighbours, common_part, conjuncts, selected, in_one_loop, arbitrary_arm)

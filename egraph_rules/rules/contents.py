@@ -7,21 +7,49 @@ is left, and so is proposed for all of them together.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from typing import cast
+
+import islpy as isl
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.contexts.context import IMPOSSIBLE
-from egraph_rules.cost.prices import Prices
+from egraph_rules.contexts.repeated import Repeated
+from egraph_rules.cost.prices import Prices, accumulates
 from egraph_rules.cost.target import CPU
 from ir.analysis.contents import reads
-from ir.nodes import SKIP, Alloc, Binary, Block, Buffer, Expr, For, If, Let, Load, Select, Seq, Stmt, Store, seq
+from ir.nodes import (
+    SKIP,
+    Alloc,
+    Binary,
+    Block,
+    Buffer,
+    Expr,
+    For,
+    If,
+    Let,
+    Load,
+    Select,
+    Seq,
+    Stmt,
+    Store,
+    Unary,
+    Var,
+    seq,
+)
+from ir.presburger import sets as pb
+from ir.program.forms import with_buffers
 from ir.traverse import (
     all_exprs,
     children,
+    free_vars,
     map_expr,
+    map_stmt,
     node_count,
+    stmt_children,
     stmt_exprs,
     walk,
     walk_expr,
@@ -52,22 +80,107 @@ def forwarded(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Forward what is stored in a local buffer to all that load it (store-to-load forwarding; array contraction)."""
     if not isinstance(stmt, Alloc):
         return
-    new = _all_at_once(stmt, here) if _locals(stmt) > MAX_CHOICES else None
-    if new is None:
+    users = _users(stmt, here)
+    new = _all_at_once(stmt, users, here) if _locals(stmt) > MAX_CHOICES else None
+    if new is None and users.may_go(stmt.buffer, here):
         new = _without({stmt.buffer}, stmt, here)
     if new is not None and _PRICES.program(new) < _PRICES.program(stmt):
         yield new
 
 
+@dataclass(slots=True)
+class _Users:
+    """Who uses the locals of a program, and what that says before anything is proven, which is what takes long."""
+
+    parts: dict[Buffer, list[Stmt]]
+    _pays: dict[Buffer, bool] = field(default_factory=dict[Buffer, bool])
+
+    @staticmethod
+    def of(inner: Stmt) -> _Users:
+        """The users among the statements of a sequence."""
+        users = _Users(defaultdict(list))
+        for part in flat(inner) if isinstance(inner, Seq) else (inner,):
+            used = {s.buffer for s in walk(part) if isinstance(s, (Store, Alloc))}
+            for buffer in used | {e.buffer for e in all_exprs(part) if isinstance(e, Load)}:
+                users.parts[buffer].append(part)
+        return users
+
+    def may_go(self, buffer: Buffer, here: Here) -> bool:
+        """Whether what a buffer holds may be an expression that costs less than the buffer."""
+        if buffer not in self._pays:
+            self._pays[buffer] = self._may_pay(buffer)
+        return self._pays[buffer] and not self._sums_up(buffer, here)
+
+    def _may_pay(self, buffer: Buffer) -> bool:
+        """Whether the price falls if each load computes what the one store leaves; of several nothing is said."""
+        parts = self.parts[buffer]
+        stores = [s for part in parts for s in walk(part) if isinstance(s, Store) and s.buffer == buffer]
+        if len(stores) != 1 or buffer in reads(stores[0].value):
+            return True
+
+        def computed(expr: Expr) -> Expr:
+            return map_expr(expr, lambda e: stores[0].value if isinstance(e, Load) and e.buffer == buffer else e)
+
+        without = (map_stmt(part, computed, partial(_unstored, {buffer})) for part in parts)
+        return sum(map(_PRICES.program, without)) < sum(map(_PRICES.program, parts)) + CPU.kernel
+
+    def _sums_up(self, buffer: Buffer, here: Here) -> bool:
+        """Whether elements are sums over a loop, of floats: what they hold is then no expression."""
+        if not buffer.dtype.is_float:
+            return False
+        stores = ((part, s) for part in self.parts[buffer] for s in walk(part) if isinstance(s, Store))
+        sums = {id(part): part for part, s in stores if s.buffer == buffer and accumulates(s)}
+        return any(not here.never(partial(_summing, part, buffer, ())) for part in sums.values())
+
+
+def _users(stmt: Alloc, here: Here) -> _Users:
+    """The users of locals in what is inside of a chain of them, looked for once for all of the chain."""
+    inner: Stmt = stmt
+    while isinstance(inner, Alloc):
+        inner = inner.body
+    key = "users of locals", here.contexts.identity(inner)
+    return cast(_Users, here.contexts.ask(key, lambda: _Users.of(inner), None) or _Users.of(inner))
+
+
+def _summing(stmt: Stmt, buffer: Buffer, around: tuple[Var, ...]) -> isl.Set:
+    """Where a store to an element runs that adds up over one of the loops around it, as a params set."""
+    match stmt:
+        case Store(indices=indices):
+            named = {v for i in indices for v in free_vars(i)}
+            sums = stmt.buffer == buffer and accumulates(stmt) and not named.issuperset(around)
+            return pb.always() if sums else pb.never()
+        case If(cond=cond, then=then, other=other):
+            yes, no = pb.condition(cond).may, pb.condition(Unary("not", cond)).may
+            one, two = _summing(then, buffer, around), _summing(other, buffer, around)
+            return one.intersect(yes).union(two.intersect(no))
+        case For(var=var, body=body):
+            domain = pb.loop_domain(var, stmt.start, stmt.extent).may
+            return _summing(body, buffer, (*around, var)).intersect(domain)
+        case _:
+            parts = (_summing(part, buffer, around) for part in stmt_children(stmt))
+            return reduce(lambda a, b: a.union(b), parts, pb.never())
+
+
+def _unstored(buffers: Collection[Buffer], stmt: Stmt) -> Stmt:
+    """A statement without stores to some buffers, once its parts are without them."""
+    match stmt:
+        case Store(buffer=buffer) if buffer in buffers:
+            return SKIP
+        case Alloc(buffer=buffer, body=body) if buffer in buffers:
+            return body
+        case _:
+            return stmt
+
+
 def _without(buffers: Collection[Buffer], stmt: Alloc, here: Here) -> Stmt | None:
     """A statement without some local buffers; None if something is read of them that is not known."""
     try:
-        return _Forwarding(buffers).statement(stmt, here)
+        return _Forwarding(buffers, Repeated(here.contexts)).statement(stmt, here)
     except _UnknownError:
         return None
 
 
-def _all_at_once(stmt: Alloc, here: Here) -> Stmt | None:
+def _all_at_once(stmt: Alloc, users: _Users, here: Here) -> Stmt | None:
     """A statement without the local buffers that one reader reads, or that take little to compute again.
 
     One after the other would make as many programs, each with contexts of its own. Where guards make it a question, the
@@ -78,9 +191,10 @@ def _all_at_once(stmt: Alloc, here: Here) -> Stmt | None:
     local = [s.buffer for s in walk(stmt) if isinstance(s, Alloc)]
     asked = local[:-MAX_CHOICES] if _chooses(stmt) else local
     buffers = {buffer for buffer in asked if read[buffer] < 2 or buffer not in dear}
+    buffers = {b for b in buffers if users.may_go(b, here)}
     while len(buffers) > 1:
         try:
-            return _Forwarding(buffers).statement(stmt, here)
+            return _Forwarding(buffers, Repeated(here.contexts)).statement(stmt, here)
         except _UnknownError as unknown:
             buffers.discard(unknown.buffer)
     return None
@@ -98,13 +212,30 @@ def _locals(stmt: Stmt) -> int:
 class _Forwarding:
     """A statement without some of its local buffers."""
 
-    def __init__(self, buffers: Collection[Buffer]) -> None:
+    def __init__(self, buffers: Collection[Buffer], nests: Repeated[Stmt]) -> None:
         self.buffers = frozenset(buffers)
+        self._nests = nests
+        self._loading: dict[int, tuple[Stmt, bool]] = {}  # by identity of statements, which live as long
         self.followed: list[Buffer] = []  # on the way to the expression at hand: elements may tell each other
 
     def statement(self, stmt: Stmt, here: Here) -> Stmt:
+        """What a statement is without the buffers; places inside of it are made only where one is read."""
         if here.facts == IMPOSSIBLE:
             return SKIP
+        if not self._loads(stmt):
+            return map_stmt(stmt, on_stmt=partial(_unstored, self.buffers))
+        return self._nest(stmt, here) if isinstance(stmt, For) and not here.scope else self._inside(stmt, here)
+
+    def _nest(self, stmt: For, here: Here) -> Stmt:
+        """A nest in no other loop: as the first one that it repeats, if there is one."""
+        twin = self._nests.twin(here.facts, here.permissions, stmt, ())
+        if twin is not None and all((a in self.buffers) == (b in self.buffers) for a, b in twin.buffers.items()):
+            return with_buffers(twin.first.kept, twin.buffers)
+        new = self._inside(stmt, here)
+        self._nests.add(here.facts, here.permissions, stmt, (), new)
+        return new
+
+    def _inside(self, stmt: Stmt, here: Here) -> Stmt:
         match stmt:
             case Store(buffer=buffer) if buffer in self.buffers:
                 return SKIP
@@ -136,6 +267,13 @@ class _Forwarding:
                 if read is not None:
                     raise _UnknownError(read)
                 return stmt
+
+    def _loads(self, stmt: Stmt) -> bool:
+        """Whether a statement reads one of the buffers."""
+        if id(stmt) not in self._loading:
+            own = any(self._reads(e) for e in stmt_exprs(stmt))
+            self._loading[id(stmt)] = stmt, own or any(self._loads(part) for part in stmt_children(stmt))
+        return self._loading[id(stmt)][1]
 
     def _reads(self, expr: Expr) -> frozenset[Buffer]:
         return reads(expr) & self.buffers

@@ -48,9 +48,13 @@ def useful_iterations(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Leave out iterations at both ends for which the conditions in the body are false."""
     if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
         return
-    domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
+    yield from here.once(("useful", here.contexts.identity(stmt)), lambda: list(_useful_part(stmt, here)))
+
+
+def _useful_part(loop: For, here: Here) -> Iterator[Stmt]:
+    domain = pb.loop_domain(loop.var, loop.start, loop.extent)
     if pb.within_budget(lambda: domain.exact, False):
-        yield from _shortened(stmt, here, lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)))
+        yield from _shortened(loop, here, lambda: here.domain.intersect(domain.may).intersect(_useful(loop.body)))
 
 
 @rewrite(
@@ -86,13 +90,18 @@ def one_iteration(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Run the one iteration for which the conditions in the body can hold, such as `2 * i + k == o` for o and k."""
     if not isinstance(stmt, For) or stmt.kind == "vectorized" or not _is_guarded(stmt.body):
         return
-    domain = pb.loop_domain(stmt.var, stmt.start, stmt.extent)
-    if here.constant(stmt.extent) == 1 or not pb.within_budget(lambda: domain.exact, False):
-        return
-    found = here.ask(lambda: here.domain.intersect(domain.may).intersect(_useful(stmt.body)).coalesce())
-    only = None if found is None else pb.within_budget(lambda: _only(stmt, here, found), None)
+    only = here.once(("one", here.contexts.identity(stmt)), lambda: _one(stmt, here))
     if only is not None and here.decided(only[0]):
         yield If(only[0], substitute(stmt.body, {stmt.var: only[1]}), SKIP)
+
+
+def _one(loop: For, here: Here) -> tuple[Expr, Expr] | None:
+    """When there is a useful iteration, and which, as far as that takes few steps to find."""
+    domain = pb.loop_domain(loop.var, loop.start, loop.extent)
+    if here.constant(loop.extent) == 1 or not pb.within_budget(lambda: domain.exact, False):
+        return None
+    found = here.ask(lambda: here.domain.intersect(domain.may).intersect(_useful(loop.body)).coalesce())
+    return None if found is None else pb.within_budget(lambda: _only(loop, here, found), None)
 
 
 def _only(loop: For, here: Here, useful: isl.Set) -> tuple[Expr, Expr] | None:

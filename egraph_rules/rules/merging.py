@@ -45,7 +45,7 @@ def merged(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 @dataclass(slots=True)
 class _Pairs:
-    """What is known of pairs of statements in a sequence at one place; each is asked once."""
+    """What is known of pairs of statements in a sequence at one place; each is asked once, whatever its buffers are."""
 
     here: Here
     _answers: dict[tuple[str, int, int], bool] = field(default_factory=lambda: dict[tuple[str, int, int], bool]())
@@ -65,8 +65,12 @@ class _Pairs:
         """Whether nothing is in the set of bad states."""
         key = (kind, id(first), id(second))
         if key not in self._answers:
+            contexts = self.here.contexts
+            one, two = (contexts.effects.form(s) for s in (first, second))
+            shared = tuple(one.buffers.index(b) if b in one.buffers else -1 for b in two.buffers)
+            form = "pair", kind, contexts.place(self.here.facts), one.key, two.key, shared
             # What is known here of variables holds in both statements, since statements change buffers only.
-            self._answers[key] = self.here.never(states)
+            self._answers[key] = bool(contexts.ask(form, lambda: self.here.never(states), False))
         return self._answers[key]
 
 

@@ -16,11 +16,16 @@ from ir.traverse import map_expr
     speculates=True,
 )
 def reduce_index(stmt: Stmt, here: Here) -> Iterator[Stmt]:
-    """Reduce modulo its extent each index that is in bounds under the guard alone, so that s may run without it."""
+    """Reduce modulo its extent each index that is in bounds under the guard alone, so that s may run without it.
+
+    What may run as it is, and leaves only what nobody looks at, needs no index reduced.
+    """
     if not isinstance(stmt, If):
         return
     guarded, outside = here.under(stmt.cond, True), here.under(stmt.cond, False)
-    if guarded is not None and outside is not None:
+    if guarded is None or outside is None:
+        return
+    if not (outside.only_writes_dead(stmt.then) and outside.harmless(stmt.then)):
         new = _reduced(stmt.then, guarded, outside)
         if new != stmt.then and (stmt.other != SKIP or outside.may_do_nothing(new)):
             yield replace(stmt, then=new)

@@ -383,14 +383,17 @@ def unrolled(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     if not isinstance(stmt, For) or stmt.kind != "serial" or not 1 < (iterations(stmt) or 0) <= _MAX_STEPS:
         return
     every = all(isinstance(s, (For, Store, Seq, If, Let, Alloc)) for s in walk(stmt))
-    if not every or not copies(stmt, _MAX_COPIES):
-        return
-    if pb.within_budget(lambda: _in_turn(stmt, here.domain), False):
+    if every and _in_turn(stmt, here) and copies(stmt, _MAX_COPIES):
         yield map_stmt(stmt, on_stmt=lambda s: replace(s, kind="unroll") if isinstance(s, For) else s)
 
 
-def _in_turn(loop: For, domain: isl.Set) -> bool:
+def _in_turn(loop: For, here: Here) -> bool:
     """Whether an iteration needs what another one stores, besides for sums and the like."""
+    key = "in turn", here.contexts.place(here.facts), here.contexts.identity(loop)
+    return bool(here.contexts.ask(key, lambda: _needs_another(loop, here.domain), False))
+
+
+def _needs_another(loop: For, domain: isl.Set) -> bool:
     stores = [s for s in walk(loop.body) if isinstance(s, Store)]
     read = [e for e in all_exprs(loop.body) if isinstance(e, Load)]
     places = Counter((x.buffer, x.indices) for x in (*stores, *read))
@@ -411,6 +414,9 @@ def _apart(store: Store, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:
 # Loops split where a condition changes --------------------------------------------------------------------------------
 
 
+_Bounds = tuple[Expr, Expr]  # a start and an extent
+
+
 @rewrite(
     law="for i in a .. b: s  =  for i in a .. c: s; for i in c .. d: s; for i in d .. b: s",
     because="the same iterations run in the same order, and each part knows on which side of a condition it is",
@@ -426,10 +432,10 @@ def at_condition(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     for cond, around in (*tests, *_tests_of_history(stmt, here)):
         if stmt.var in free_vars(cond) and not has_loads(cond):
             sides = (cond, Unary("not", cond))  # either may hold within an interval
-            ways = (pb.within_budget(partial(_split, stmt, side, around, here), None) for side in sides)
-            new = next((w for w in ways if w is not None), None)
-            if new is not None:
-                yield new
+            ways = (_parts(stmt, side, around, here) for side in sides)
+            bounds = next((w for w in ways if w is not None), None)
+            if bounds is not None:
+                yield seq(*(replace(stmt, start=start, extent=extent) for start, extent in bounds))
                 return  # the parts propose what else changes in them
 
 
@@ -444,7 +450,7 @@ def _tests_of_history(loop: For, here: Here) -> Iterator[tuple[Expr, Sequence[Fo
         for s, path in _within_loops(loop.body, ())
         if path and any(e.buffer in stored and loop.var in free_vars(e) for e in _elements(s))
     ]
-    if found and pb.within_budget(lambda: _in_turn(loop, here.domain), False):
+    if found and _in_turn(loop, here):
         yield from found
 
 
@@ -520,8 +526,15 @@ def _leaves(element: Load, var: Var, here: Here) -> bool:
     return False
 
 
-def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Stmt | None:
-    """The parts of a loop before, in and after the interval where a condition holds; None if there is no such one.
+def _parts(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence[_Bounds] | None:
+    """Bounds of the parts of a loop, as `_split` has them, if that takes few steps to find."""
+    ranges = tuple((f.var, f.start, f.extent) for f in (loop, *around))
+    question = partial(_split, loop, cond, around, here)
+    return here.once(("split", ranges, cond), lambda: pb.within_budget(question, None))
+
+
+def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Sequence[_Bounds] | None:
+    """Starts and extents of a loop before, in and after the interval where a condition holds; None if there is none.
 
     With loops `around` the condition, that is where it holds in all of their iterations.
     """
@@ -535,12 +548,12 @@ def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Stmt | N
     true = inside.subtract(fails)
     if true.is_empty() or inside.is_subset(true):
         return None
+    if not here.domain.is_subset(pb.forget(true, (loop.var.name,))):
+        return None  # in some states the condition never holds, so that the parts have no bounds
     low, high = _ends(true, loop.var.name)
     first, last = _ends(inside, loop.var.name)
     if low is None or high is None or first is None or last is None:
         return None
-    if not here.domain.is_subset(pb.forget(true, (loop.var.name,))):
-        return None  # in some states the condition never holds, so that the parts have no bounds
     at = pb.symbol(loop.var.name)
     if not inside.intersect(at.ge_set(low)).intersect(at.le_set(high)).is_subset(true):
         return None
@@ -548,14 +561,14 @@ def _split(loop: For, cond: Expr, around: Sequence[For], here: Here) -> Stmt | N
     cuts = [first, low, high.add(pb.number(1)), last.add(pb.number(1))]
     if any(c.coalesce().n_piece() > 1 for c in cuts):
         return None
-    parts: list[Stmt] = []
+    parts: list[_Bounds] = []
     for begin, end in pairwise(cuts):
         count = end.sub(begin)
         if not here.domain.is_subset(count.eq_set(pb.number(0))):
             bounds = (readback.expression(f.coalesce(), scope, here.domain) for f in (begin, count))
             start, extent = (of_dtype(e, loop.var.dtype) for e in bounds)
-            parts.append(replace(loop, start=start, extent=extent))
-    return seq(*parts)
+            parts.append((start, extent))
+    return parts
 
 
 def _ends(region: isl.Set, name: str) -> tuple[isl.PwAff | None, isl.PwAff | None]:

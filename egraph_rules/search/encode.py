@@ -1,15 +1,13 @@
-"""Numbers a program for the e-graph, and writes the rows that let it push contexts. Owns the numbering and names.
+"""Writes the rows that let the e-graph push contexts.
 
-`Numbering` turns a function into numbered statements and expressions with bound variables named by depth (`%0`, `%1`,
-..., de Bruijn levels), so that equal loops get one number whatever their author called the variable. `Expander` walks a
-numbered statement under a context and emits everything the e-graph needs to know there: the contexts of its parts and
-the answers to the questions its conditions, loads and stores raise.
+`Expander` walks a numbered statement under a context and emits everything the e-graph needs to know there: the contexts
+of its parts and the answers to the questions its conditions, loads and stores raise.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar, assert_never, cast
 
@@ -17,24 +15,21 @@ from egraph_rules.authoring.proposal import ExprProposal, Here, Proposal
 from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.regular import may_fail
+from egraph_rules.contexts.repeated import Repeated
 from egraph_rules.contexts.values import MAX_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
-from egraph_rules.engine.functions import function_number
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
+from egraph_rules.search.numbering import INT64_MAX, INT64_MIN, Numbering, Part, Tables
 from ir.dtypes import DType
-from ir.instructions import instruction_of
 from ir.nodes import (
-    SKIP,
     Alloc,
     AnyExpr,
-    AnyStmt,
     Assert,
     Assume,
     Binary,
     BinaryOp,
     Block,
-    Buffer,
     Call,
     Cast,
     Const,
@@ -55,202 +50,11 @@ from ir.nodes import (
     const,
 )
 from ir.transform.calls.tensorize import true_instances
-from ir.traverse import all_exprs, free_vars, substitute, substitute_expr, walk_expr
+from ir.traverse import all_exprs, free_vars, substitute, walk, walk_expr
 
 T = TypeVar("T")
-Tables = dict[str, list[tuple[Cell, ...]]]
-INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _MOST_ASKED = 8  # choices in an arm that might be taken for the other; each would have a context under each before it
 _ASK_CONSTANT = ("floordiv", "floormod", "truncdiv", "truncmod", "min", "max")
-
-
-@dataclass(slots=True, eq=False)
-class Part:
-    """A statement of the canonical program at one place: its number, its node, the author's name for what it binds."""
-
-    number: int
-    stmt: Stmt
-    parts: tuple[Part, ...] = ()
-    name: str = ""
-
-
-@dataclass(slots=True)
-class Numbering:
-    """Numbers for statements, expressions and buffers; equal ones share a number. Statement 0 is `skip`."""
-
-    signed_zeros: bool = False  # whether 0.0 and -0.0 differ; then neither is a known value
-    tables: Tables = field(default_factory=lambda: defaultdict(list))
-    stmts: list[Stmt] = field(default_factory=lambda: [SKIP])
-    exprs: list[Expr] = field(default_factory=lambda: list[Expr]())
-    buffers: list[Buffer] = field(default_factory=lambda: list[Buffer]())
-    _numbers: dict[Hashable, int] = field(default_factory=lambda: dict[Hashable, int]())
-    _lists: dict[tuple[int, ...], int] = field(default_factory=lambda: {(): 0})
-    _authored: AuthorNames | None = None
-
-    def number(self, stmt: Stmt, depth: int = 0, authored: AuthorNames | None = None) -> Part:
-        """Number a statement inside `depth` bindings; variables free in it keep their names.
-
-        `authored` gives the printed names of variables that already have canonical ones.
-        """
-        self._authored = authored
-        return self._stmt(stmt, {}, depth)
-
-    def expr(self, expr: Expr) -> int:
-        """The number of a canonical expression."""
-        match cast(AnyExpr, expr):
-            case Const(value=value, dtype=dtype):
-                found, new = self._new(("const", *expr._key()), expr)  # pyright: ignore[reportPrivateUsage]
-                if new and dtype.is_float:
-                    self._float_row(found, float(value))
-                elif new and INT64_MIN <= int(value) <= INT64_MAX:
-                    self.tables["e_int"].append((found, int(value)))
-            case Var(name=name, dtype=dtype):
-                found = self._row("e_var", expr, extra=(name, dtype))
-            case Undef(dtype=dtype):
-                found, _ = self._new(("undef", dtype), expr)
-            case Load(buffer=buffer, indices=indices):
-                row = (self.buffer(buffer), self.indices(indices))
-                found, new = self._new(("load", *row), expr)
-                if new:
-                    self.tables["e_load"].append((found, *row))
-            case Call(function=function, args=args):
-                found = self._row("e_call", expr, function_number(function), self.indices(args))
-            case Unary(op=op, operand=a):
-                found = self._row("e_un", expr, op, expr.dtype.value, self.expr(a))
-            case Cast(dtype=dtype, operand=a):
-                found = self._row("e_cast", expr, dtype.value, self.expr(a))
-            case Binary(op=op, lhs=a, rhs=b):
-                # The operands' dtype tells a comparison of floats from one of integers.
-                found = self._row("e_bin", expr, op, a.dtype.value, self.expr(a), self.expr(b))
-            case Select(cond=c, then=a, other=b):
-                found = self._row("e_sel", expr, expr.dtype.value, self.expr(c), self.expr(a), self.expr(b))
-            case other:
-                assert_never(other)
-        return found
-
-    def _float_row(self, number: int, value: float) -> None:
-        if self.is_known(value):
-            self.tables["e_flt"].append((number, value))
-
-    def is_known(self, value: float) -> bool:
-        """Whether a float can be compared by value: NaN cannot, and zero cannot where its sign matters."""
-        return value == value and not (value == 0.0 and self.signed_zeros)
-
-    def buffer(self, buffer: Buffer) -> int:
-        key = ("buffer", buffer)
-        if key not in self._numbers:
-            self._numbers[key] = len(self.buffers)
-            self.buffers.append(buffer)
-        return self._numbers[key]
-
-    def indices(self, indices: tuple[Expr, ...]) -> int:
-        """The number of a list of index expressions."""
-        numbers = tuple(self.expr(i) for i in indices)
-        for k in range(len(numbers) - 1, -1, -1):
-            tail = numbers[k:]
-            if tail not in self._lists:
-                self._lists[tail] = len(self._lists)
-                self.tables["x_cons"].append((self._lists[tail], tail[0], self._lists[tail[1:]]))
-        return self._lists[numbers]
-
-    def _new(self, key: Hashable, expr: Expr) -> tuple[int, bool]:
-        found = self._numbers.get(key)
-        if found is not None:
-            return found, False
-        number = self._numbers[key] = len(self.exprs)
-        self.exprs.append(expr)
-        if not isinstance(expr, Var):
-            # A variable whose value is known stays itself: `B[io, ii]` is a better program than `B[io, io]`.
-            self.tables["e_type"].append((number, expr.dtype.value))
-        return number, True
-
-    def _row(self, table: str, expr: Expr, *cells: Cell, extra: Hashable = None) -> int:
-        found, new = self._new((table, *cells, extra), expr)
-        if new:
-            self.tables[table].append((found, *cells))
-        return found
-
-    def _add(self, table: str, stmt: Stmt, *cells: Cell, extra: Hashable = None) -> tuple[int, Stmt]:
-        """The number of a statement, and the node that stands for all equal ones."""
-        key = (table, cells, extra)
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.stmts)
-            self.stmts.append(stmt)
-            self.tables[table].append((found, *cells))
-        return found, self.stmts[found]
-
-    def _stmt(self, stmt: Stmt, names: dict[Var, Expr], depth: int) -> Part:
-        match cast(AnyStmt, stmt):
-            case Seq(stmts=stmts):
-                return self._sequence([self._stmt(s, names, depth) for s in stmts])
-            case Store(buffer=buffer, indices=indices, value=value):
-                places = tuple(substitute_expr(i, names) for i in indices)
-                value = substitute_expr(value, names)
-                new: Stmt = Store(buffer, places, value, stmt.span)
-                cells = (self.buffer(buffer), self.indices(places), self.expr(value))
-                return Part(*self._add("p_store", new, *cells))
-            case If(cond=cond, then=yes, other=no):
-                cond = substitute_expr(cond, names)
-                a, b = self._stmt(yes, names, depth), self._stmt(no, names, depth)
-                new = If(cond, a.stmt, b.stmt, stmt.span)
-                return Part(*self._add("p_if", new, self.expr(cond), a.number, b.number), (a, b))
-            case For() as loop:
-                return self._loop(loop, names, depth)
-            case Let(var=var, value=value, body=body):
-                level = Var(f"%{depth}", var.dtype)
-                value = substitute_expr(value, names)
-                inner = self._stmt(body, {**names, var: level}, depth + 1)
-                new = Let(level, value, inner.stmt, stmt.span)
-                cells = (self.expr(value), inner.number)
-                return Part(
-                    *self._add("p_let", new, *cells, extra=(depth, var.dtype)),
-                    (inner,),
-                    self._printed(var, body),
-                )
-            case Alloc(buffer=buffer, body=body):
-                inner = self._stmt(body, names, depth)
-                return Part(*self._add("p_alloc", Alloc(buffer, inner.stmt), inner.number, extra=buffer), (inner,))
-            case Assume(cond=cond):
-                return self._leaf(Assume(substitute_expr(cond, names), stmt.span))
-            case Assert(cond=cond, message=message):
-                return self._leaf(Assert(substitute_expr(cond, names), message, stmt.span))
-            case Evaluate(value=value):
-                return self._leaf(Evaluate(substitute_expr(value, names), stmt.span))
-            case Block(axes=(), init=None, name=name, body=body) as block:
-                inner = self._stmt(body, names, depth)
-                new = Block(name, inner.stmt, annotations=block.annotations, span=block.span)
-                key = (name, repr(block.annotations), instruction_of(block))
-                return Part(*self._add("p_block", new, inner.number, extra=key), (inner,))
-            case Block():
-                raise ValueError("axes of blocks are lowered before a program is numbered")
-            case other:
-                assert_never(other)
-
-    def _leaf(self, stmt: Stmt) -> Part:
-        return Part(*self._add("p_leaf", stmt, extra=stmt))
-
-    def _loop(self, loop: For, names: dict[Var, Expr], depth: int) -> Part:
-        level = Var(f"%{depth}", loop.var.dtype)
-        start, extent = substitute_expr(loop.start, names), substitute_expr(loop.extent, names)
-        inner = self._stmt(loop.body, {**names, loop.var: level}, depth + 1)
-        new = For(level, start, extent, inner.stmt, loop.kind, loop.annotations, loop.span)
-        cells = (self.expr(start), self.expr(extent), inner.number)
-        extra = (depth, loop.var.dtype, loop.kind, repr(loop.annotations))
-        return Part(*self._add("p_for", new, *cells, extra=extra), (inner,), self._printed(loop.var, loop.body))
-
-    def _printed(self, var: Var, body: Stmt) -> str:
-        return var.name if self._authored is None else self._authored.of_binding(var, body)
-
-    def _sequence(self, parts: list[Part]) -> Part:
-        """A balanced tree of two-part sequences: recursion stays shallow however long the program is."""
-        if not parts:
-            return Part(0, self.stmts[0])
-        if len(parts) == 1:
-            return parts[0]
-        middle = len(parts) // 2
-        a, b = self._sequence(parts[:middle]), self._sequence(parts[middle:])
-        return Part(*self._add("p_seq", Seq((a.stmt, b.stmt)), a.number, b.number), (a, b))
 
 
 @dataclass(slots=True)
@@ -267,6 +71,7 @@ class Expander:
     matches: Counter[str] = field(default_factory=lambda: Counter[str]())
     names: dict[tuple[int, int], str] = field(default_factory=lambda: dict[tuple[int, int], str]())
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
+    twins: bool = True  # whether what a nest becomes stands for those that repeat it
     _followed: int = 0  # from how many buffers to the next the expression at hand came
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _disputed: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
@@ -283,6 +88,7 @@ class Expander:
     _drops_dead: bool = field(init=False)  # whether a rule says that what only writes dead elements does nothing
     _expr_rules: tuple[tuple[str, ExprProposal], ...] = field(init=False)
     _asking: dict[str, Rule] = field(init=False)
+    _nests: Repeated[Part] = field(init=False)
 
     def __post_init__(self) -> None:
         self._statement_rules = tuple((r.name, r.propose) for r in self.rules if r.propose is not None)
@@ -293,6 +99,7 @@ class Expander:
         self._drops_dead = any(r.name == "noop.dead" for r in self.rules)
         self._expr_rules = tuple((r.name, r.propose_expr) for r in self.rules if r.propose_expr is not None)
         self._asking = {r.name: r for r in self.rules if r.question is not None}
+        self._nests = Repeated(self.contexts)
 
     @property
     def tables(self) -> Tables:
@@ -360,11 +167,36 @@ class Expander:
             return
         self._done[key] = level
         conflicts = self.contexts.conflicts
+        if not question and self._is_outermost(facts, part) and self._repeats(facts, part, permissions):
+            return
         self._look_into(facts, part, permissions, level)
         if self.contexts.conflicts > conflicts:
             self._disputed.add(key)
         elif not question:
             self.contexts.agree(facts, permissions, part.stmt)
+
+    def _is_outermost(self, facts: int, part: Part) -> bool:
+        outermost = self.twins and isinstance(part.stmt, For) and not self.contexts.facts(facts).scope
+        return outermost and not any(isinstance(s, Assert) for s in walk(part.stmt))  # which names its own line
+
+    def _repeats(self, facts: int, part: Part, permissions: int) -> bool:
+        """Whether a nest is another one but for its buffers; then that one says all of it."""
+        names = tuple(name for _, _, name in _bindings(part))
+        twin = self._nests.twin(facts, permissions, part.stmt, names)
+        if twin is None:
+            self._nests.add(facts, permissions, part.stmt, names, part)
+            return False
+        key = facts, part.number, permissions
+        there = twin.first.facts, twin.first.kept.number, twin.first.permissions
+        self.numbering.repeats[key] = len(self.numbering.twins)
+        self.tables["twin"].append((*key, len(self.numbering.twins), *there))
+        self.numbering.twins.append(twin)
+        if there in self._disputed:
+            self.contexts.conflicts += 1
+            self._disputed.add(key)
+        else:
+            self.contexts.agree(facts, permissions, part.stmt)
+        return True
 
     def _look_into(self, facts: int, part: Part, permissions: int, level: int) -> None:
         """Emit rows for a statement; `level` says what is asked (see `expand`)."""
@@ -423,6 +255,8 @@ class Expander:
         settled = False
         here = Here(self.contexts, facts, permissions)
         for name, propose in self._statement_rules:
+            if name in self._cuts and self.deferred:  # what they say is known to be something, and is for later
+                continue
             for new in self._limited(name, self._said(name, propose, part.stmt, here)):
                 if name in self._cuts and not self.cuts:
                     self.deferred = True
@@ -465,11 +299,11 @@ class Expander:
                 self._done.setdefault((inside, new.number, permissions), 0)
 
     def _limited(self, name: str, proposals: Iterable[T]) -> Iterator[T]:
-        """Proposals of a rule, as long as it has not made too many and there is time."""
+        """Proposals of a rule, as long as it has not made too many; whether there is time is asked once a place."""
         limit = self.cuts if name in self._cuts and self.cuts else self.limit
         if self.matches[name] >= limit:
             self.held_back[name] = limit
-        elif not self.contexts.over():
+        else:
             yield from proposals
 
     def _expand_sequence(self, facts: int, part: Part, permissions: int, question: bool) -> None:
@@ -604,6 +438,8 @@ class Expander:
 
     def _propose_expr(self, facts: int, number: int, expr: Expr) -> None:
         """Let rules over expressions say what else the expression equals under these facts."""
+        if not self._expr_rules or self.contexts.over():
+            return
         here = Here(self.contexts, facts, NO_PERMISSION)
         for name, propose in self._expr_rules:
             for new in self._limited(name, propose(expr, here)):

@@ -16,11 +16,12 @@ from itertools import product
 from typing import cast
 
 from egraph_rules.contexts.facts import Trip
+from egraph_rules.contexts.repeated import Twin
 from egraph_rules.cost.prices import LITERAL_COST, Prices, accumulates
 from egraph_rules.cost.target import Target
 from egraph_rules.engine.engine import Row
 from egraph_rules.engine.functions import function_numbered
-from egraph_rules.search.encode import Numbering
+from egraph_rules.search.numbering import Numbering, Part
 from ir.dtypes import DType
 from ir.instructions import instance_sizes, instruction_of
 from ir.naming import fresh, unused
@@ -52,10 +53,11 @@ from ir.nodes import (
 )
 from ir.program.calls import Copy
 from ir.program.edit import replace_buffer
+from ir.program.forms import with_buffers
 from ir.traverse import all_exprs, map_stmt, substitute_expr, walk
 
 ClassId = Hashable
-STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf")
+STATEMENTS = ("Seq", "If", "For", "Let", "Alloc", "Block", "Store", "Leaf", "Twin")
 EXPRESSIONS = ("Load", "Call", "Bin", "Un", "Cast", "Select")
 _OPERANDS = {"Load": 2, "Call": 1, "Bin": 2, "Un": 2, "Cast": 1, "Select": 1}  # the column where they begin
 _LISTED = ("Load", "Call")  # whose operands are a list
@@ -86,7 +88,7 @@ class Choice:
     shape: tuple[int, ...] = field(init=False, compare=False)  # equal for ways that come to one program
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", 1 + sum(part.size for part in self.parts))
+        object.__setattr__(self, "size", (self.kind != "twin") + sum(part.size for part in self.parts))
         object.__setattr__(self, "shape", self._shape())
 
     def _shape(self) -> tuple[int, ...]:
@@ -317,6 +319,11 @@ class Extractor:
                     Choice("let", cost + b.cost if b.cost else 0.0, b.accumulates, (f, rest[0], value), (b,), at)
                     for b in self.choices(rest[2])
                 ]
+            case "Twin":
+                return [
+                    Choice("twin", b.cost, b.accumulates, (rest[0],), (b,), at) if b.kind != "skip" else b
+                    for b in self.choices(rest[1])
+                ]
             case "Block" if (
                 instruction := instruction_of(block := self.numbering.stmts[cast(int, rest[0])])
             ) is not None:
@@ -385,6 +392,8 @@ class Rebuilder:
                 taken = set(self.reserved) | {v.name for v in scope.values() if isinstance(v, Var)}
                 copy = Copy(lambda name: fresh(name.replace("%", "v"), taken), {**scope}, {})
                 return replace(block, body=copy.stmt(block.body))
+            case "twin":
+                return self.as_twin(self.build(choice.parts[0], scope), self.twin_of(choice))
             case "store":
                 buffer, places, value = cast("tuple[Buffer, tuple[Expr, ...], Expr]", choice.payload)
                 indices = tuple(substitute_expr(i, scope) for i in places)
@@ -392,6 +401,21 @@ class Rebuilder:
             case _:
                 leaf = self.numbering.stmts[cast(int, choice.payload[0])]
                 return map_stmt(leaf, lambda e: substitute_expr(e, scope))
+
+    def twin_of(self, choice: Choice) -> Twin[Part]:
+        """What a choice for a nest that repeats another one says of both."""
+        return self.numbering.twins[cast(int, choice.payload[0])]
+
+    def as_twin(self, built: Stmt, twin: Twin[Part]) -> Stmt:
+        """What the first nest has become, with the buffers of one that repeats it; locals are called after theirs."""
+        buffers = dict(twin.buffers)
+        taken = self.reserved | {b.name for b in self.numbering.buffers}
+        for local in (s.buffer for s in walk(built) if isinstance(s, Alloc)):
+            base = next((b for b in twin.buffers if local.name.startswith(f"{b.name}_")), None)
+            if base is not None and local not in buffers:
+                name = unused(twin.buffers[base].name + local.name.removeprefix(base.name), taken)
+                buffers[local] = replace(local, name=name)
+        return map_stmt(with_buffers(built, buffers), on_stmt=lambda s: replace(s, span=None))  # not that of the first
 
     def scope_of(self, choice: Choice, scope: dict[Var, Expr]) -> dict[Var, Expr]:
         """The names inside a loop or binding."""

@@ -30,6 +30,7 @@ SORTS = """
 (constructor Block (i64 i64 i64 P) P)
 (constructor Store (i64 i64 i64 L E) P)
 (constructor Leaf (i64 i64 i64) P)
+(constructor Twin (i64 i64 i64 P) P)
 (constructor Ate (i64 i64) E)
 (constructor Int (String i64) E)
 (constructor Flt (String f64) E)
@@ -87,6 +88,7 @@ ANSWER_TABLES = """
 (function old_int (i64 i64) i64 :merge old)
 (relation old_flt (i64 i64 f64))
 (relation want (i64 i64 i64))
+(relation twin (i64 i64 i64 i64 i64 i64 i64))
 (relation same (i64 i64 i64 i64))
 (relation same_expr (i64 i64 i64))
 (relation want_expr (i64 i64))
@@ -204,6 +206,9 @@ PUSH = "\n".join(
             "(union x (Store f d b (Atl f i) (Ate f v)))",
         ),
         _push("leaf", "(= x (At f s d)) (p_leaf s)", "(union x (Leaf f d s))"),
+        # A nest that is another one with other buffers: what that one becomes, with these.
+        _push("twin", "(twin f s d k g t e)", "(union (At f s d) (Twin f d k (At g t e)))"),
+        _push("twin of nothing", "(= x (Twin f d k y)) (noop y)", "(noop x)"),
         _push("skip", "(= x (At f 0 d))", "(noop x)"),
         _push("impossible", "(= x (At -1 s d))", "(noop x)"),
         _push("nil", "(= x (Atl f 0))", "(union x (Nil))"),

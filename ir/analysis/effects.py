@@ -7,21 +7,20 @@ over-approximate, `must` and `established` under-approximate, so every use errs 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, reduce
+from functools import cache
 from typing import assert_never, cast
 
 import islpy as isl
 
 from ir.analysis import contents as held
-from ir.analysis.conditions import conjuncts, disjuncts
+from ir.analysis.assumptions import assumed_values
 from ir.analysis.contents import Contents, Regions, Value
 from ir.analysis.definedness import is_defined
 from ir.floats import Floats
 from ir.interning import Interned
 from ir.nodes import (
-    COMPARE_OPS,
     Alloc,
     AnyStmt,
     Assert,
@@ -29,7 +28,6 @@ from ir.nodes import (
     Binary,
     Block,
     Buffer,
-    Cast,
     Const,
     Evaluate,
     Expr,
@@ -45,14 +43,12 @@ from ir.nodes import (
     Var,
 )
 from ir.presburger import sets as pb
+from ir.program.forms import Form, Forms, with_buffers_in
 from ir.traverse import (
     all_exprs,
     buffers_written,
     children,
     free_vars,
-    has_loads,
-    has_undef,
-    is_lazy,
     loads,
     node_count,
     stmt_children,
@@ -82,6 +78,12 @@ class Effects:
     def size(self) -> int:
         """How many regions these are."""
         return len(self.reads) + len(self.may) + len(self.must) + len(self.established)
+
+    def renamed(self, named: Mapping[Buffer, Buffer]) -> Effects:
+        """Those of the same statement with other buffers."""
+        reads, may, must = ({named[b]: r for b, r in rs.items()} for rs in (self.reads, self.may, self.must))
+        told = {(named[b], with_buffers_in(v, named)): r for (b, v), r in self.established.items()}
+        return Effects(reads, may, must, told, self.holds)
 
 
 def get(regions: Regions, buffer: Buffer) -> isl.Set:
@@ -172,6 +174,8 @@ class EffectAnalysis:
         self._scope: dict[str, Var] = {}  # variables by name; a name of two dtypes is left out
         self.interned = Interned()
         self._known: dict[int, Effects] = {}
+        self._forms = Forms()
+        self._firsts: dict[Hashable, tuple[Stmt, tuple[Buffer, ...]]] = {}  # loops, of each form one
 
     def of(self, stmt: Stmt) -> Effects:
         """Effects of a statement without blocks."""
@@ -180,11 +184,28 @@ class EffectAnalysis:
         if found is None:
             if self._over():
                 return _unknown(stmt)
-            regions = sum(self.of(part).size for part in stmt_children(stmt))  # the parts have budgets of their own
-            operations = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
-            effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None, operations)
-            found = self._known[id(stmt)] = _unknown(stmt) if effects is None else effects
+            found = self._as_another(stmt) if isinstance(stmt, For) else None
+            self._known[id(stmt)] = found = self._worked_out(stmt) if found is None else found
         return found
+
+    def _worked_out(self, stmt: Stmt) -> Effects:
+        regions = sum(self.of(part).size for part in stmt_children(stmt))  # the parts have budgets of their own
+        operations = pb.MAX_OPERATIONS + regions * pb.REGION_OPERATIONS
+        effects = pb.within_budget(lambda: _simple(self._compute(stmt)), None, operations)
+        return _unknown(stmt) if effects is None else effects
+
+    def form(self, stmt: Stmt) -> Form:
+        """What a statement is up to its buffers."""
+        return self._forms.of(self.interned.of(stmt))
+
+    def _as_another(self, stmt: Stmt) -> Effects | None:
+        """Effects of a loop that is equal to an earlier one but for its buffers."""
+        form = self.form(stmt)
+        alike = tuple((self.follows(b), b in self._defined) for b in form.buffers)
+        first, buffers = self._firsts.setdefault((form.key, alike), (stmt, form.buffers))
+        if first is stmt:
+            return None
+        return self.of(first).renamed(dict(zip(buffers, form.buffers, strict=True)))
 
     def _compute(self, stmt: Stmt) -> Effects:
         match cast(AnyStmt, stmt):
@@ -221,6 +242,10 @@ class EffectAnalysis:
                 raise ValueError("axes of blocks are lowered before effects are analysed")
             case other:
                 assert_never(other)
+
+    def follows(self, buffer: Buffer) -> bool:
+        """Whether contents of a buffer are known as functions of the place."""
+        return buffer in self._followed
 
     def bounded(self, known: Contents, stmt: Stmt, domain: isl.Set) -> Contents:
         """Bounds that a statement keeps, of numbers that were known before, where variables are in a domain."""
@@ -506,75 +531,3 @@ def _alloc(buffer: Buffer, body: Effects) -> Effects:
         },
         holds=body.holds,
     )
-
-
-def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """Buffer contents that an assumption fixes: `c or A[i] == v` says A[i] is v wherever c is certainly false.
-
-    Where c hangs on data, or is nothing that sets express, A[i] is `select(c, A[i], v)`: that is v for whoever knows c
-    to be false.
-    """
-    match cond:
-        case Binary(op="and", lhs=a, rhs=b):
-            yield from held.joined(*({key: region} for part in (a, b) for key, region in assumed_values(part))).items()
-        case _:
-            parts = list(disjuncts(cond))
-            for k, part in enumerate(parts):
-                others = [p for n, p in enumerate(parts) if n != k]
-                on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
-                where = _all_false(p for p in others if p not in on_data)
-                for claim in conjuncts(part):  # `c or (p and q)` is `(c or p) and (c or q)`
-                    for key, region in (*_claims(claim, on_data), *(() if on_data else _conditions(claim))):
-                        yield key, region.intersect_params(where)
-
-
-def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """What `A[i] == v` says of A at i, and `A[i] == B[j]` of both, unless one of some conditions holds."""
-    match cond:
-        case Binary(op="eq", lhs=a, rhs=b):
-            # of two elements of one buffer the first is told by the second, or they would tell each other for ever
-            both = not (isinstance(a, Load) and isinstance(b, Load) and a.buffer == b.buffer)
-            for place, value in ((a, b), (b, a)) if both else ((a, b),):
-                place, value = _narrowed(place, value)
-                spot = pb.point(place.indices) if isinstance(place, Load) else None
-                if isinstance(place, Load) and unless:
-                    value = Select(reduce(lambda p, q: Binary("or", p, q), unless), place, value)
-                known = held.stored(place.indices, value) if isinstance(place, Load) else None
-                arbitrary = held.is_function(value) and has_undef(value)
-                if isinstance(place, Load) and spot is not None and known is not None and not arbitrary:
-                    yield (place.buffer, known), spot
-        case _:
-            pass
-
-
-def _narrowed(place: Expr, value: Expr) -> tuple[Expr, Expr]:
-    """`cast(A[i]) == v` as `A[i] == cast(v)` where the cast changes no value: what A[i] equals is one of its dtype."""
-    match place:
-        case Cast(dtype=wide, operand=Load(dtype=narrow) as load) if wide.is_integer and narrow.is_integer:
-            if wide.min <= narrow.min and narrow.max <= wide.max:
-                return load, Cast(narrow, value)
-        case _:
-            pass
-    return place, value
-
-
-def _conditions(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
-    """A comparison, as a condition on each element that it reads, whatever else holds; of floats one with a number."""
-    if not (isinstance(cond, Binary) and cond.op in COMPARE_OPS and cond.op != "eq") or is_lazy(cond):
-        return
-    bound = any(isinstance(side, Load) and isinstance(other, Const)
-                for side, other in ((cond.lhs, cond.rhs), (cond.rhs, cond.lhs)))  # fmt: skip
-    if not (cond.lhs.dtype.is_integer or (cond.lhs.dtype.is_float and bound)):
-        return
-    for load in dict.fromkeys(loads(cond)):
-        spot = pb.point(load.indices)
-        known = held.stored(load.indices, cond)
-        if spot is not None and known is not None and held.is_condition(load.buffer, known):
-            yield (load.buffer, known), spot
-
-
-def _all_false(conds: Iterable[Expr]) -> isl.Set:
-    result = pb.always()
-    for cond in conds:
-        result = result.intersect(pb.condition(cond).negated().must)
-    return result

@@ -371,13 +371,18 @@ def carried(loop: For, known: isl.Set) -> Violation | None:
             for second in found[k:]:
                 for x in _accesses(first.new):
                     for y in _accesses(second.new):
-                        if x.load.buffer == y.load.buffer and (x.write or y.write):
+                        if x.load.buffer == y.load.buffer and (x.write or y.write) and not _at_its_own(loop.var, x, y):
                             meeting = _meeting(loop, first, second, x, y)
                             if meeting is not None:
                                 return meeting
         return None
 
     return pb.within_budget(question, budget, _OPERATIONS)
+
+
+def _at_its_own(var: Var, x: _Access, y: _Access) -> bool:
+    """Whether both accesses name the iteration of a loop on one axis, so that no two iterations touch one element."""
+    return any(var.same(a) and var.same(b) for a, b in zip(x.load.indices, y.load.indices, strict=True))
 
 
 def _meeting(loop: For, first: _Moved, second: _Moved, x: _Access, y: _Access) -> Violation | None:

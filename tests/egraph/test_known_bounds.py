@@ -486,6 +486,35 @@ CASES = {
     for i, j in T.grid(8, 8):
         B[i, j] = P[4 * i + 1, j]""",
     ),
+    "a bound of what lengths do not cut off": Case(
+        RAGGED,
+        """
+    for i, j in T.grid(4, 64):
+        T.assume(j >= lens[i] or X[i, j] > 0.5)
+    for i in range(4):
+        Z[i] = 0.0
+        for j in range(64):
+            if j < lens[i]:
+                Z[i] = Z[i] + T.if_then_else(X[i, j] > 0.0, X[i, j], 1.0)""",
+        """
+    for i in T.serial(4):
+        Z[i] = 0.0
+        for j in T.serial(64):
+            if j < lens[i]:
+                Z[i] = Z[i] + X[i, j]""",
+    ),
+    "zero times a quotient by what is above zero, be it infinite": Case(
+        f'{TILES}, G: T.Buffer((4, 4), "float32")',
+        f"""{ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            S[0] = S[0] + A[i, j] * (1.0 / (1.0 + T.exp(-G[i, j])))""",
+        """
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        S[0] = S[0] + A[i, j] * (1.0 / (1.0 + T.exp(-G[i, j])))""",
+    ),
 }
 
 
@@ -706,6 +735,46 @@ TRAPS = {
     for i, j in T.grid(4, 16):
         if (j - i) % 4 == 0:
             B[i, j] = A[i, j] + 1.0""",
+        1,
+    ),
+    "lengths may cut off the first element": (
+        RAGGED,
+        """
+    for i, j in T.grid(4, 64):
+        T.assume(j >= lens[i] or X[i, j] > 0.5)
+    for i in range(4):
+        Z[i] = T.if_then_else(X[i, 0] > 0.0, X[i, 0], 1.0)""",
+        1,
+    ),
+    "other lengths than those that the bound is about": (
+        RAGGED,
+        """
+    for i, j in T.grid(4, 64):
+        T.assume(j >= lens[i] or X[i, j] > 0.5)
+    for i in range(4):
+        lens[i] = 3
+    for i in range(4):
+        for j in range(64):
+            if j < lens[i]:
+                Y[i, j] = T.if_then_else(X[i, j] > 0.0, X[i, j], 1.0)""",
+        1,
+    ),
+    "zero times a quotient by what may be zero": (
+        f'{TILES}, G: T.Buffer((4, 4), "float32")',
+        f"""{ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            S[0] = S[0] + A[i, j] * (1.0 / T.exp(G[i, j]))""",
+        1,
+    ),
+    "zero times a sum of infinities": (
+        f'{TILES}, G: T.Buffer((4, 4), "float32")',
+        f"""{ZERO}
+    S[0] = 0.0
+    for i, j in T.grid(4, 4):
+        if 4 * i + j < 14:
+            S[0] = S[0] + A[i, j] * T.tanh(T.exp(G[i, j]) - T.exp(2.0 * G[i, j]))""",
         1,
     ),
 }

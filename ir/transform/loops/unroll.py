@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import prod
 
 from ir.fold import computed
-from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store, const, seq
+from ir.nodes import Alloc, Binary, Buffer, Const, Expr, For, If, Load, PrimFunc, Select, Stmt, Store, Var, const, seq
 from ir.program.edit import with_children as with_parts
 from ir.transform.storage.scalar_replacement import in_values
 from ir.traverse import (
@@ -18,6 +18,7 @@ from ir.traverse import (
     map_expr,
     map_stmt,
     stmt_children,
+    stmt_exprs,
     substitute,
     walk,
 )
@@ -35,10 +36,14 @@ def iterations(loop: For) -> int | None:
 
 def written_out(loop: For) -> Stmt:
     """The iterations of a loop whose bounds are numbers, one after the other."""
+    return seq(*(_known(substitute(loop.body, {loop.var: number})) for number in _steps(loop)))
+
+
+def _steps(loop: For) -> Iterator[Expr]:
+    """What the variable of a loop is in its iterations."""
     assert isinstance(loop.start, Const)
     first, dtype = int(loop.start.value), loop.var.dtype
-    numbers = (const(first + k, dtype) for k in range(iterations(loop) or 0))
-    return seq(*(_known(substitute(loop.body, {loop.var: number})) for number in numbers))
+    return (const(first + k, dtype) for k in range(iterations(loop) or 0))
 
 
 def copies(stmt: Stmt, most: int) -> int | None:
@@ -47,7 +52,7 @@ def copies(stmt: Stmt, most: int) -> int | None:
     Those with many times as many iterations, most of them empty, are not looked into.
     """
     stores = _stores(stmt)
-    return 0 if not stores else None if stores > _LOOKED_AT * most else _copies(stmt, most)
+    return 0 if not stores else None if stores > _LOOKED_AT * most else _copies(stmt, {}, most)
 
 
 def _stores(stmt: Stmt) -> int:
@@ -58,24 +63,45 @@ def _stores(stmt: Stmt) -> int:
     return (1 if times is None else times) * sum(map(_stores, stmt_children(stmt)))
 
 
-def _copies(stmt: Stmt, most: int) -> int | None:
+def _copies(stmt: Stmt, numbers: Mapping[Var, Expr], most: int) -> int | None:
+    """How many copies of stores there are where variables are these numbers; nothing is copied to count them."""
     match stmt:
         case Store():
             return 1
-        case For():
-            count = iterations(stmt)
-            return None if count is None or count > most else _total((written_out(stmt),), most)
+        case If(cond=cond, then=then, other=other):
+            decided = _at(cond, numbers)
+            arms = (then, other) if not isinstance(decided, Const) else (then if decided.value else other,)
+            return _total((_copies(arm, numbers, most) for arm in arms), most)
+        case For(var=var, body=body):
+            loop = replace(stmt, start=_at(stmt.start, numbers), extent=_at(stmt.extent, numbers))
+            count = iterations(loop)
+            if count is None or count > most:
+                return None
+            if _decides(var, body):
+                return _total((_copies(body, {**numbers, var: number}, most) for number in _steps(loop)), most)
+            once = _copies(body, numbers, most) if count else 0
+            return _total((once,), most, count)
         case _:
-            return _total(stmt_children(stmt), most)
+            return _total((_copies(part, numbers, most) for part in stmt_children(stmt)), most)
 
 
-def _total(parts: Iterable[Stmt], most: int) -> int | None:
+def _at(expr: Expr, numbers: Mapping[Var, Expr]) -> Expr:
+    """An expression where variables are numbers, as far as they decide it."""
+    return map_expr(expr, lambda e: _folded(numbers.get(e, e) if isinstance(e, Var) else e)) if numbers else expr
+
+
+def _decides(var: Var, body: Stmt) -> bool:
+    """Whether a variable stands in a condition or a bound of a loop."""
+    asked = (e for s in walk(body) if isinstance(s, (If, For)) for e in stmt_exprs(s))
+    return any(var in free_vars(e) for e in asked)
+
+
+def _total(parts: Iterable[int | None], most: int, times: int = 1) -> int | None:
+    """So many times the sum of parts; None as soon as one is, or it is above `most`."""
     total = 0
     for part in parts:
-        found = _copies(part, most - total)
-        if found is None or total + found > most:
+        if part is None or (total := total + times * part) > most:
             return None
-        total += found
     return total
 
 

@@ -1,0 +1,105 @@
+"""Nests that are equal but for the names of their buffers, under facts and permissions that are so too.
+
+What such a nest can become has been found with the first of them. Networks repeat their layers, and facts about one
+layer hold of the next with other buffers: regions are sets over coordinates and variables, and name no buffer.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from egraph_rules.contexts.context import Contexts
+from egraph_rules.contexts.spoiling import same_regions, told_of
+from ir.analysis.contents import Contents
+from ir.nodes import Buffer, Stmt
+from ir.program.forms import Forms, form_of, with_buffers_in
+from ir.traverse import loads
+
+T = TypeVar("T")
+_MOST_LOOKED_AT = 8  # first nests of one form: each differs from the others in what is known
+
+
+@dataclass(frozen=True, slots=True)
+class First(Generic[T]):
+    """The first nest of its kind: where it stands, its buffers, and what its finder wants to keep of it."""
+
+    facts: int
+    permissions: int
+    buffers: tuple[Buffer, ...]
+    kept: T
+
+
+@dataclass(frozen=True, slots=True)
+class Twin(Generic[T]):
+    """That a nest is another one, with buffers in place of those of that one."""
+
+    first: First[T]
+    buffers: Mapping[Buffer, Buffer]
+
+
+@dataclass(slots=True)
+class Repeated(Generic[T]):
+    """The nests of a search that stand in no loop or binding, by form."""
+
+    contexts: Contexts
+    _forms: Forms = field(default_factory=Forms)
+    _firsts: dict[Hashable, list[First[T]]] = field(default_factory=lambda: defaultdict(list))
+
+    def twin(self, facts: int, permissions: int, stmt: Stmt, names: Hashable) -> Twin[T] | None:
+        """The first nest that this one, in which authors gave such names, repeats; None if it repeats none."""
+        form = self._forms.of(stmt)
+        for first in self._firsts[form.key, names, self.contexts.facts(facts).priority]:
+            named = self._renamed(facts, permissions, stmt, form.buffers, first)
+            if named is not None:
+                return Twin(first, {new: old for old, new in named.items()})
+        return None
+
+    def add(self, facts: int, permissions: int, stmt: Stmt, names: Hashable, kept: T) -> None:
+        """Take note of a nest that repeats none."""
+        form = self._forms.of(stmt)
+        firsts = self._firsts[form.key, names, self.contexts.facts(facts).priority]
+        if len(firsts) < _MOST_LOOKED_AT:
+            firsts.append(First(facts, permissions, form.buffers, kept))
+
+    def _renamed(
+        self, facts: int, permissions: int, stmt: Stmt, buffers: tuple[Buffer, ...], first: First[T]
+    ) -> dict[Buffer, Buffer] | None:
+        """The buffers of the first nest by those of this one, if all that matters to both is the same then."""
+        new, old = self.contexts.facts(facts), self.contexts.facts(first.facts)
+        if self.contexts.place(facts) != self.contexts.place(first.facts) or not new.same_place(old):
+            return None
+        told = [told_of(f.known, buffers_) for f, buffers_ in ((new, buffers), (old, first.buffers))]
+        named = _matched(*told, dict(zip(buffers, first.buffers, strict=True)))
+        if len({*named.values()}) < len(named) or not all(self.contexts.alike(a, b) for a, b in named.items()):
+            return None
+        known = {(named.get(b, b), with_buffers_in(v, named)): r for (b, v), r in told[0].items()}
+        conditions = [(with_buffers_in(c, named), truth) for c, truth in new.conditions]
+        written = self.contexts.effects.of(stmt).may
+        live = [self.contexts.live(p) for p in (permissions, first.permissions)]
+        spoiled = {named.get(b, b): r for b, r in live[0].items() if b in written}
+        mine = {named.get(b, b) for b in written}
+        same = (
+            same_regions(known, told[1])
+            and same_regions(spoiled, {b: r for b, r in live[1].items() if b in mine})
+            and len(conditions) == len(old.conditions)
+            and all(a.same(b) and v == w for (a, v), (b, w) in zip(conditions, old.conditions, strict=True))
+        )
+        return named if same else None
+
+
+def _matched(known: Contents, wanted: Contents, named: dict[Buffer, Buffer]) -> dict[Buffer, Buffer]:
+    """Names of buffers, with those besides that values of named ones read: as far as values of one form say them."""
+    named, left = dict(named), list(named)
+    while left:
+        buffer = left.pop()
+        there = {form_of(v): v for b, v in wanted if b == named[buffer]}
+        for value in (v for b, v in known if b == buffer):
+            other = there.get(form_of(value))
+            for mine, theirs in zip(loads(value), () if other is None else loads(other), strict=False):
+                if mine.buffer not in named:
+                    named[mine.buffer] = theirs.buffer
+                    left.append(mine.buffer)
+    return named

@@ -1,0 +1,90 @@
+"""What an assumption says of elements: values, and conditions that sets do not express."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+
+import islpy as isl
+
+from ir.analysis import contents as held
+from ir.analysis.conditions import conjuncts, disjuncts
+from ir.analysis.contents import Value
+from ir.nodes import COMPARE_OPS, Binary, Buffer, Cast, Const, Expr, Load, Select
+from ir.presburger import sets as pb
+from ir.traverse import has_loads, has_undef, is_lazy, loads
+
+
+def assumed_values(cond: Expr) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """Buffer contents that an assumption fixes: `c or A[i] == v` says A[i] is v wherever c is certainly false.
+
+    Where c hangs on data, or is nothing that sets express, A[i] is `select(c, A[i], v)`: that is v for whoever knows c
+    to be false.
+    """
+    match cond:
+        case Binary(op="and", lhs=a, rhs=b):
+            yield from held.joined(*({key: region} for part in (a, b) for key, region in assumed_values(part))).items()
+        case _:
+            parts = list(disjuncts(cond))
+            for k, part in enumerate(parts):
+                others = [p for n, p in enumerate(parts) if n != k]
+                on_data = [p for p in others if has_loads(p) or not pb.condition(p).exact]
+                where = _all_false(p for p in others if p not in on_data)
+                for claim in conjuncts(part):  # `c or (p and q)` is `(c or p) and (c or q)`
+                    for key, region in (*_claims(claim, on_data), *_conditions(claim, on_data)):
+                        yield key, region.intersect_params(where)
+
+
+def _claims(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """What `A[i] == v` says of A at i, and `A[i] == B[j]` of both, unless one of some conditions holds."""
+    match cond:
+        case Binary(op="eq", lhs=a, rhs=b):
+            # of two elements of one buffer the first is told by the second, or they would tell each other for ever
+            both = not (isinstance(a, Load) and isinstance(b, Load) and a.buffer == b.buffer)
+            for place, value in ((a, b), (b, a)) if both else ((a, b),):
+                place, value = _narrowed(place, value)
+                spot = pb.point(place.indices) if isinstance(place, Load) else None
+                if isinstance(place, Load) and unless:
+                    value = Select(reduce(lambda p, q: Binary("or", p, q), unless), place, value)
+                known = held.stored(place.indices, value) if isinstance(place, Load) else None
+                arbitrary = held.is_function(value) and has_undef(value)
+                if isinstance(place, Load) and spot is not None and known is not None and not arbitrary:
+                    yield (place.buffer, known), spot
+        case _:
+            pass
+
+
+def _narrowed(place: Expr, value: Expr) -> tuple[Expr, Expr]:
+    """`cast(A[i]) == v` as `A[i] == cast(v)` where the cast changes no value: what A[i] equals is one of its dtype."""
+    match place:
+        case Cast(dtype=wide, operand=Load(dtype=narrow) as load) if wide.is_integer and narrow.is_integer:
+            if wide.min <= narrow.min and narrow.max <= wide.max:
+                return load, Cast(narrow, value)
+        case _:
+            pass
+    return place, value
+
+
+def _conditions(cond: Expr, unless: Sequence[Expr]) -> Iterator[tuple[tuple[Buffer, Value], isl.Set]]:
+    """A comparison, as a condition on each element that it reads; of floats one with a number.
+
+    Unless one of some conditions on data holds: then it is `c or A[i] > v`, of use to whoever knows c to be false.
+    """
+    if not (isinstance(cond, Binary) and cond.op in COMPARE_OPS and cond.op != "eq") or is_lazy(cond):
+        return
+    bound = any(isinstance(side, Load) and isinstance(other, Const)
+                for side, other in ((cond.lhs, cond.rhs), (cond.rhs, cond.lhs)))  # fmt: skip
+    if not (cond.lhs.dtype.is_integer or (cond.lhs.dtype.is_float and bound)):
+        return
+    for load in dict.fromkeys(loads(cond)):
+        spot = pb.point(load.indices)
+        known = held.stored(load.indices, reduce(lambda p, q: Binary("or", q, p), unless, cond))
+        if spot is not None and known is not None and held.is_condition(load.buffer, known):
+            yield (load.buffer, known), spot
+
+
+def _all_false(conds: Iterable[Expr]) -> isl.Set:
+    result = pb.always()
+    for cond in conds:
+        result = result.intersect(pb.condition(cond).negated().must)
+    return result
