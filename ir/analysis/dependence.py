@@ -21,6 +21,7 @@ import islpy as isl
 from ir.analysis.steady_elements import SteadyElements
 from ir.nodes import Binary, Buffer, Expr, For, Load, PrimFunc, Select, Store, Var, const
 from ir.presburger import sets as presburger
+from ir.presburger.opaque import Opaque
 from ir.traverse import children, loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
@@ -200,18 +201,28 @@ def primed_loops(statement: Statement) -> dict[Var, Expr]:
     return {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in ranges}
 
 
-def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool, given: int = 0) -> isl.Set:
-    """Iterations in which a statement may or must run, in one of its outer `given` loops that there is."""
+def _domain(
+    statement: Statement,
+    renaming: Mapping[Var, Expr],
+    must: bool,
+    given: int = 0,
+    opaque: Opaque | None = None,
+    known: Mapping[Var, Expr] | None = None,
+) -> isl.Set:
+    """Iterations in which a statement may or must run, in one of its outer `given` loops that there is.
+
+    `opaque` names the data that conditions and bounds read, in which `known` stands for some variables of loops.
+    """
     inside = presburger.always()
+    values = {**renaming, **(known or {})}
     for loop in (*statement.loops[given:], *statement.windows):
         var = renaming.get(loop.var, loop.var)
         assert isinstance(var, Var)
-        bounds = presburger.loop_domain(
-            var, substitute_expr(loop.start, renaming), substitute_expr(loop.extent, renaming)
-        )
+        start, extent = substitute_expr(loop.start, values), substitute_expr(loop.extent, values)
+        bounds = presburger.loop_domain(var, start, extent, opaque)
         inside = inside.intersect(bounds.must if must else bounds.may)
     for guard in statement.guards:
-        condition = presburger.condition(substitute_expr(guard, renaming))
+        condition = presburger.condition(substitute_expr(guard, values), opaque)
         inside = inside.intersect(condition.must if must else condition.may)
     return inside
 
@@ -446,23 +457,40 @@ def may_change(writer: Statement, reader: Statement, load: Load, level: int, idl
     return presburger.within_budget(question, True)
 
 
-def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth: int) -> bool:
-    """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began."""
+def reads_before_writing(
+    statements: Sequence[Statement], buffer: Buffer, depth: int, steady: Collection[Buffer] = ()
+) -> bool:
+    """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began.
+
+    What is read of `steady` buffers, which nothing in the program stores to, is the same for writers and readers.
+    """
 
     def question() -> bool:
         writers = [s for s in statements if s.buffer == buffer]
         for reader in statements:
             for load in reader.reads():
-                if load.buffer == buffer and not uncovered(reader, load, writers, depth).is_empty():
+                if load.buffer == buffer and not _covered(reader, load, writers, depth, steady):
                     return True
         return False
 
     return presburger.within_budget(question, True)
 
 
-def uncovered(reader: Statement, load: Load, writers: Iterable[Statement], depth: int) -> isl.Set:
+def _covered(
+    reader: Statement, load: Load, writers: Sequence[Statement], depth: int, steady: Collection[Buffer]
+) -> bool:
+    """Whether writers certainly wrote what a load reads, if need be by conditions on data that both read."""
+    if uncovered(reader, load, writers, depth).is_empty():
+        return True
+    asked = {read.buffer for read in reader.reads()}
+    return not asked.isdisjoint(steady) and uncovered(reader, load, writers, depth, Opaque(steady)).is_empty()
+
+
+def uncovered(
+    reader: Statement, load: Load, writers: Iterable[Statement], depth: int, opaque: Opaque | None = None
+) -> isl.Set:
     """Instances of `reader` whose element may hold what it held before the iteration of the outer `depth` loops."""
-    rest = reader.domain
+    rest = reader.domain if opaque is None else _domain(reader, {}, must=False, opaque=opaque)
     indices: list[Expr] = []
     for k, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
         if presburger.affine(index) is None:  # it may be any that is inside
@@ -475,13 +503,13 @@ def uncovered(reader: Statement, load: Load, writers: Iterable[Statement], depth
         indices.append(index)
     load = Load(load.buffer, tuple(indices))
     for writer in writers:
-        rest = rest.subtract(_cover(reader, load, writer, depth))
+        rest = rest.subtract(_cover(reader, load, writer, depth, opaque))
         if rest.is_empty():
             break
     return rest
 
 
-def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.Set:
+def _cover(reader: Statement, load: Load, writer: Statement, depth: int, opaque: Opaque | None) -> isl.Set:
     """Instances of `reader` whose element `writer` certainly wrote before, within one iteration of `depth` loops."""
     primes = primed_loops(writer)
     indices = [substitute_expr(i, primes) for i in writer.store.indices]
@@ -490,7 +518,15 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.
     shared = common_loops(reader, writer)
     if shared < depth:
         return presburger.never()
-    pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=True, given=depth))
+    # where the element says in which iteration it was written, that reads the same data as the reader does
+    known = {
+        v: i for v, i in zip(writer.store.indices, load.indices, strict=True) if v in primes and v.dtype is i.dtype
+    }
+    runs = _domain(writer, primes, must=True, given=depth, opaque=opaque, known=known if opaque else None)
+    other = [v.name for v in primes.values() if isinstance(v, Var)]
+    if opaque is not None and opaque.mentioning(runs, other):  # data of an iteration that may be any
+        return presburger.never()
+    pairs = _meet(load.indices, indices).intersect(runs)
     before = presburger.never()
     same = presburger.always()
     for k, loop in enumerate(reader.loops[:shared]):
@@ -500,7 +536,7 @@ def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.
         same = same.intersect(x.eq_set(y))
     if writer.position < reader.position:
         before = before.union(same)
-    return presburger.forget(pairs.intersect(before), [v.name for v in primes.values() if isinstance(v, Var)])
+    return presburger.forget(pairs.intersect(before), other)
 
 
 def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
