@@ -41,7 +41,7 @@ def bits_set(dtype: DType) -> Function:
 )
 def sum_of_bits(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Count the bits of a number at once."""
-    found = _over_bits(stmt, "add")
+    found = _over_bits(stmt, here, "add")
     if found is not None:
         store, own, count = found
         yield Store(store.buffer, store.indices, own + count, store.span)
@@ -54,13 +54,13 @@ def sum_of_bits(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 )
 def parity_of_bits(stmt: Stmt, here: Here) -> Iterator[Stmt]:
     """Take the parity of the bits of a number at once."""
-    found = _over_bits(stmt, "bitxor")
+    found = _over_bits(stmt, here, "bitxor")
     if found is not None:
         store, own, count = found
         yield Store(store.buffer, store.indices, own ^ (count & 1), store.span)
 
 
-def _over_bits(stmt: Stmt, op: str) -> tuple[Store, Load, Expr] | None:
+def _over_bits(stmt: Stmt, here: Here, op: str) -> tuple[Store, Load, Expr] | None:
     """The store of a loop that combines bits of a number into an element, the element, and how many are set."""
     match stmt:
         case For(start=Const(value=int() as start), extent=Const(value=int() as extent), body=body) if extent > 0:
@@ -73,6 +73,8 @@ def _over_bits(stmt: Stmt, op: str) -> tuple[Store, Load, Expr] | None:
     outside = (x, *store.indices)
     if any(stmt.var in free_vars(e) or any(o.buffer == store.buffer for o in loads(e)) for e in outside):
         return None
+    if isinstance(stmt.body, If) and not here.in_bounds(store.buffer, store.indices):
+        return None  # without a bit that is set, nothing is stored
     if start < 0 or start + extent > x.dtype.bits:
         return None
     unsigned = DType(f"uint{x.dtype.bits}")

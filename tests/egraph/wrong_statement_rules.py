@@ -155,13 +155,15 @@ def bits_of_what_is_stored(stmt: Stmt, here: Here, careful: bool) -> Iterator[St
         case For(
             start=Const(value=0),
             extent=Const(value=int() as count),
-            body=Store(value=Binary(op="add", lhs=Load() as own, rhs=Binary(op="bitand", lhs=shifted))) as store,
+            body=Store(
+                value=Binary(op="add", lhs=Load() as own, rhs=Binary(op="bitand", lhs=shifted, rhs=Const(value=1)))
+            ) as store,
         ):
             pass
         case _:
             return
     x = shifted.lhs if isinstance(shifted, Binary) and shifted.op == "shr" else None
-    if x is None or count != x.dtype.bits or uses(x, stmt.var):
+    if x is None or count != x.dtype.bits or uses(x, stmt.var) or not uses(shifted, stmt.var):
         return
     bits = [Binary("bitand", Binary("shr", x, const(b, x.dtype)), const(1, x.dtype)) for b in range(count)]
     if own.same(Load(store.buffer, store.indices)) and (not careful or apart(store, x)):

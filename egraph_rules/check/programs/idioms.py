@@ -578,13 +578,15 @@ def relaid(w: Writer) -> Stmt:
 def over_bits(w: Writer) -> Stmt:
     """A loop over the bits of an element, or over a bit too many or too few, that folds them into another."""
     w.dtype = w.source.pick(DType.INT32, DType.INT8, DType.UINT8)
-    target, bit = w.place(w.written(), Scope()), w.var("b")
+    target, bit, guarded = w.place(w.written(), Scope()), w.var("b"), w.source.flag(3)
     x = w.source.pick(w.place(w.read(), Scope()), w.place(w.read(), Scope()) * w.constant(), target)
+    if guarded and w.source.flag(3):  # what never runs may be anywhere
+        x, target = const(0, w.dtype), Load(target.buffer, (number(w.shape[0]), *target.indices[1:]))
     place = Cast(w.dtype, bit) if w.dtype is not INDEX or w.source.flag() else bit
     shifted = Binary("bitand", Binary("shr", x, place), const(w.source.pick(1, 1, 1, 3), w.dtype))
     op: BinaryOp = w.source.pick("add", "add", "bitxor", "bitor")
     store: Stmt = Store(target.buffer, target.indices, Binary(op, target, shifted))
-    if w.source.flag(3):
+    if guarded:
         store = If(shifted == 1, Store(target.buffer, target.indices, Binary(op, target, const(1, w.dtype))), SKIP)
     first, bits = w.source.pick(0, 0, 1), w.dtype.bits
     return For(bit, number(first), number(bits - w.source.pick(first, first, first + 1, 3)), store)
