@@ -13,7 +13,7 @@ from math import prod
 
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
-from ir.nodes import Buffer, Expr, Var
+from ir.nodes import Buffer, Const, Expr, Load, Var
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear
@@ -79,7 +79,10 @@ def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target:
             linear(e) for e, i in zip(statement.buffer.shape, statement.store.indices, strict=True) if i != axis.var
         ]
         size = prod(form.const if form.is_const else target.default_extent for form in sizes)
-        if len(sizes) == len(statement.store.indices) or size * (target.load + target.store) < target.launch:
+        cheap = isinstance(statement.store.value, (Const, Load))  # what reads it reads that
+        if len(sizes) == len(statement.store.indices):
+            continue
+        if size * (target.load + target.store) < target.launch and not cheap:
             continue
         axes = tuple(o for o in fill.axes if o is not axis)
         outer = tuple(o for o in statement.loops if o not in fill.axes)

@@ -162,11 +162,19 @@ def bits_of_what_is_stored(stmt: Stmt, here: Here, careful: bool) -> Iterator[St
             pass
         case _:
             return
-    x = shifted.lhs if isinstance(shifted, Binary) and shifted.op == "shr" else None
-    if x is None or count != x.dtype.bits or uses(x, stmt.var) or not uses(shifted, stmt.var):
+    if not isinstance(shifted, Binary) or shifted.op != "shr":
+        return
+    if any(uses(e, stmt.var) for e in (shifted.lhs, *store.indices)):
+        return
+    x, place = shifted.lhs, shifted.rhs
+    if count != x.dtype.bits or not any(place.same(e) for e in (stmt.var, Cast(x.dtype, stmt.var))):
         return
     bits = [Binary("bitand", Binary("shr", x, const(b, x.dtype)), const(1, x.dtype)) for b in range(count)]
-    if own.same(Load(store.buffer, store.indices)) and (not careful or apart(store, x)):
+    if (
+        own.same(Load(store.buffer, store.indices))
+        and apart(store, *store.indices)
+        and (not careful or apart(store, x))
+    ):
         yield Store(store.buffer, store.indices, sum(bits, start=cast(Expr, own)))
 
 
