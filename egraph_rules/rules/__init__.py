@@ -13,12 +13,11 @@ from egraph_rules.rules.algebra import (
     min_covers,
     min_known,
 )
-from egraph_rules.rules.bits import BIT_RULES
 from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES, neutral_region
 from egraph_rules.rules.contents import CONTENTS_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
-from egraph_rules.rules.functions import FUNCTION_RULES
+from egraph_rules.rules.functions import BIT_RULES, FUNCTION_RULES
 from egraph_rules.rules.index_terms import TERM_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
 from egraph_rules.rules.lets import LET_RULES, inline_index, unused

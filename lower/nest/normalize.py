@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
-from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
+from ir.analysis.coverage import reads_before_writing
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences
 from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ir.analysis.dependence import Loop, Statement, reads_before_writing
+from ir.analysis.coverage import reads_before_writing
+from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType, float_max
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
