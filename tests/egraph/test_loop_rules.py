@@ -404,6 +404,14 @@ def products(A: T.Buffer((30, 3, 3), "float32"), B: T.Buffer((30, 3, 3), "float3
         for j, k in T.grid(3, 3):
             s[b, i] += A[b, i, k] * B[b, k, j]
 """
+TWO_SUMS = """
+def two_sums(A: T.Buffer((300, 16), "float32"), x: T.Buffer((32,), "float32"), s: T.Buffer((300,), "float32")):
+    for i in range(300):
+        s[i] = 0.0
+        for k in range(16):
+            s[i] += A[i, k] * x[k]
+            s[i] += A[i, k] * x[16 + k]
+"""
 LONG = """
 def long(u: T.Buffer((64,), "float32")):
     for t in range(100):
@@ -423,7 +431,7 @@ def test_steps_in_turn_are_written_out() -> None:
     assert "fori_loop" not in loopsat.emit(found.best)
 
 
-@pytest.mark.parametrize("text", [PRODUCTS, LONG])
+@pytest.mark.parametrize("text", [PRODUCTS, TWO_SUMS, LONG])
 def test_sums_and_long_loops_are_left(text: str) -> None:
     assert kinds(optimize(read(text)).best) == {"serial"}
 
