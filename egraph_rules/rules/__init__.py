@@ -17,7 +17,7 @@ from egraph_rules.rules.boolean import BOOLEAN_RULES
 from egraph_rules.rules.cases import BRANCH_RULES, CASE_RULES, INVARIANT_RULES, neutral_region
 from egraph_rules.rules.contents import CONTENTS_RULES
 from egraph_rules.rules.floating import FLOAT_RULES
-from egraph_rules.rules.functions import FUNCTION_RULES
+from egraph_rules.rules.functions import BIT_RULES, FUNCTION_RULES
 from egraph_rules.rules.index_terms import TERM_RULES
 from egraph_rules.rules.integer import INTEGER_RULES
 from egraph_rules.rules.lets import LET_RULES, inline_index, unused
@@ -43,6 +43,7 @@ FAMILIES: dict[str, str] = {
     "padding": "indices kept inside their buffer, so that a guard may go",
     "contents": "buffers that need not exist, since what they hold is known where it is read",
     "loops": "loops shortened, grouped by a layout, split, merged and removed",
+    "bits": "loops over the bits of a number",
     "hoist": "conditions and bindings that no iteration changes, taken out of their loop",
     "let": "names for values, taken out and brought in",
     "conditionals": "branches beside or inside each other",
@@ -63,7 +64,7 @@ def all_rules() -> tuple[Rule, ...]:
 def search_rules() -> tuple[Rule, ...]:
     """The built-in rules that a search uses unless told otherwise."""
     return (
-        *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES,
+        *EXPRESSION_RULES, *STATEMENT_RULES, *PADDING_RULES, *CONTENTS_RULES, *BRANCH_RULES, *LOOP_RULES, *BIT_RULES,
         *SPLITTING_RULES, *MERGING_RULES, *INVARIANT_RULES, inline_index, unused, symbolic_terms,
         neutral_region, collected, min_known, max_known, min_covers, max_covers, cast_of_cast,
     )  # fmt: skip

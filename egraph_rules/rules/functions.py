@@ -1,14 +1,18 @@
-"""Calls of user-defined functions: what holds of a body holds of the call, and the other way round."""
+"""Calls of functions: what holds of a body holds of the call, and loops over the bits of a number that are calls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 
-from egraph_rules.authoring.proposal import Here, rewrite_expr
+from egraph_rules.authoring.proposal import Here, rewrite, rewrite_expr
 from egraph_rules.authoring.rule import Rule
+from ir.dtypes import DType
 from ir.functions import always_used, deciding, inlined
-from ir.nodes import Call, Expr, Function, Var
+from ir.nodes import SKIP, Binary, Call, Cast, Const, Expr, For, Function, If, Load, Stmt, Store, Var, binary, const
+from ir.traverse import free_vars, loads
+
+_CALL = 1.0  # as an addition: vector code has it, or makes it of two tables
 
 
 @rewrite_expr(
@@ -27,4 +31,126 @@ def _alike(function: Function, here: Here, param: Var, arg: Expr) -> bool:
     return (not decides or here.decided(arg)) and (used or here.contexts.total(here.facts, arg))
 
 
+@cache
+def bits_set(dtype: DType) -> Function:
+    """How many bits of an unsigned integer are set, in its dtype."""
+    x, bits = Var("x", dtype), dtype.bits
+
+    def in_groups(of: int) -> Expr:
+        """Ones in the lower half of each group of bits."""
+        return const(sum(((1 << of // 2) - 1) << at for at in range(0, bits, of)), dtype)
+
+    def shifted(value: Expr, by: int) -> Expr:
+        return binary("shr", value, by)
+
+    pairs = x - (shifted(x, 1) & in_groups(2))
+    fours = (pairs & in_groups(4)) + (shifted(pairs, 2) & in_groups(4))
+    total = (fours + shifted(fours, 4)) & in_groups(8)
+    if bits > 8:
+        total = shifted(total * const(sum(1 << at for at in range(0, bits, 8)), dtype), bits - 8)
+    return Function(f"bits_set_{dtype.value}", (x,), total, _CALL, "lax.population_count({x})")
+
+
+@rewrite(
+    law="for b in a .. n: r = r + (x >> b & 1)  =  r = r + the number of bits of x from a to n that are set",
+    because="each bit that is set adds one, and the others add nothing",
+    family="bits",
+)
+def sum_of_bits(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Count the bits of a number at once."""
+    found = _over_bits(stmt, here, "add")
+    if found is not None:
+        store, own, count = found
+        yield Store(store.buffer, store.indices, own + count, store.span)
+
+
+@rewrite(
+    law="for b in a .. n: r = r ^ (x >> b & 1)  =  r = r ^ (the number of bits of x from a to n that are set & 1)",
+    because="two bits that are set cancel",
+    family="bits",
+)
+def parity_of_bits(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """Take the parity of the bits of a number at once."""
+    found = _over_bits(stmt, here, "bitxor")
+    if found is not None:
+        store, own, count = found
+        yield Store(store.buffer, store.indices, own ^ (count & 1), store.span)
+
+
+def _over_bits(stmt: Stmt, here: Here, op: str) -> tuple[Store, Load, Expr] | None:
+    """The store of a loop that combines bits of a number into an element, the element, and how many are set."""
+    match stmt:
+        case For(start=Const(value=int() as start), extent=Const(value=int() as extent), body=body) if extent > 0:
+            found = _folded(body, op, stmt.var)
+        case _:
+            return None
+    if found is None:
+        return None
+    store, own, x = found
+    outside = (x, *store.indices)
+    if any(stmt.var in free_vars(e) or any(o.buffer == store.buffer for o in loads(e)) for e in outside):
+        return None
+    if isinstance(stmt.body, If) and not here.in_bounds(store.buffer, store.indices):
+        return None  # without a bit that is set, nothing is stored
+    if start < 0 or start + extent > x.dtype.bits:
+        return None
+    unsigned = DType(f"uint{x.dtype.bits}")
+    value = x if x.dtype is unsigned else Cast(unsigned, x)
+    if extent < x.dtype.bits:
+        value &= const(((1 << extent) - 1) << start, unsigned)
+    count: Expr = Call(bits_set(unsigned), (value,))
+    return store, own, count if own.dtype is unsigned else Cast(own.dtype, count)
+
+
+def _folded(body: Stmt, op: str, var: Var) -> tuple[Store, Load, Expr] | None:
+    """A store of an element combined with one bit of a number, the element, and the number."""
+    match body:
+        case If(cond=cond, then=Store() as store, other=other) if other == SKIP:
+            x, term = _tested(cond, var), 1
+        case Store() as store:
+            x, term = None, None
+        case _:
+            return None
+    own = Load(store.buffer, store.indices)
+    value = store.value
+    if not own.dtype.is_integer or not isinstance(value, Binary) or value.op != op:
+        return None
+    for mine, other in ((value.lhs, value.rhs), (value.rhs, value.lhs)):
+        if not mine.same(own):
+            continue
+        if term is None:
+            x = _bit(other, var)
+        elif not (isinstance(other, Const) and other.value == term):
+            continue
+        return None if x is None else (store, own, x)
+    return None
+
+
+def _tested(cond: Expr, var: Var) -> Expr | None:
+    """The number of which a condition asks whether bit `var` is set."""
+    match cond:
+        case Binary(op="eq", lhs=bit, rhs=Const(value=1)) | Binary(op="ne", lhs=bit, rhs=Const(value=0)):
+            return _bit(bit, var)
+        case Binary(op="eq", lhs=Const(value=1), rhs=bit) | Binary(op="ne", lhs=Const(value=0), rhs=bit):
+            return _bit(bit, var)
+        case _:
+            return None
+
+
+def _bit(expr: Expr, var: Var) -> Expr | None:
+    """The number whose bit `var` an expression is, as zero or one."""
+    match expr:
+        case Cast(operand=inner) if expr.dtype.is_integer and inner.dtype.is_integer:
+            return _bit(inner, var)
+        case (
+            Binary(op="bitand", lhs=Binary(op="shr", lhs=x, rhs=place), rhs=Const(value=1))
+            | Binary(op="bitand", lhs=Const(value=1), rhs=Binary(op="shr", lhs=x, rhs=place))
+        ):
+            plain = place.operand if isinstance(place, Cast) and place.dtype.is_integer else place
+            return x if plain == var and x.dtype.is_integer else None
+        case _:
+            return None
+
+
 FUNCTION_RULES: tuple[Rule, ...] = (body_of_call,)
+BIT_RULES: tuple[Rule, ...] = (sum_of_bits, parity_of_bits)

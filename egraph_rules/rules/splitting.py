@@ -398,9 +398,28 @@ def _needs_another(loop: For, domain: isl.Set) -> bool:
     read = [e for e in all_exprs(loop.body) if isinstance(e, Load)]
     places = Counter((x.buffer, x.indices) for x in (*stores, *read))
     sums = [s for s in stores if accumulates(s) and all(_apart(s, *p) for p in places if p != (s.buffer, s.indices))]
-    sums = [s for s in sums if places[s.buffer, s.indices] == 2]
+    sums = [s for s in sums if _is_one_sum([o for o in stores if _place(o) == _place(s)], places[_place(s)])]
     rest = map_stmt(loop.body, on_stmt=lambda s: SKIP if s in sums else s)
     return carried(replace(loop, body=rest), domain) is not None
+
+
+def _place(store: Store) -> tuple[Buffer, tuple[Expr, ...]]:
+    return store.buffer, store.indices
+
+
+def _is_one_sum(stores: Sequence[Store], accesses: int) -> bool:
+    """Whether updates of one element, which is accessed so often, may be done in any order: one alone, or all sums."""
+    operators = {_combines(s) for s in stores}
+    return accesses == 2 * len(stores) and (len(stores) == 1 or (len(operators) == 1 and None not in operators))
+
+
+def _combines(store: Store) -> str | None:
+    """The operator by which a store adds to an element, as often as it likes."""
+    value, own = store.value, Load(*_place(store))
+    operator = value.op if isinstance(value, Binary) and value.op in ("add", "mul", "min", "max") else None
+    while isinstance(value, Binary) and value.op == operator and not value.rhs.same(own):
+        value = value.lhs
+    return operator if isinstance(value, Binary) or value.same(own) else None
 
 
 def _apart(store: Store, buffer: Buffer, indices: tuple[Expr, ...]) -> bool:

@@ -11,7 +11,7 @@ exist, never the reverse.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, product
@@ -20,9 +20,10 @@ from typing import Literal
 import islpy as isl
 
 from ir.analysis.steady_elements import SteadyElements
-from ir.nodes import Binary, Buffer, Const, Expr, For, Load, PrimFunc, Select, Store, Var, const
+from ir.nodes import Buffer, Const, Expr, For, Load, PrimFunc, Store, Var
 from ir.presburger import sets as presburger
-from ir.traverse import children, loads, substitute_expr
+from ir.presburger.opaque import Opaque
+from ir.traverse import loads, substitute_expr
 
 UpdateOp = Literal["add", "sub", "mul", "min", "max", "and", "or"]
 Idle = Mapping[int, isl.Set]  # by position, instances of statements as a params set over their loops
@@ -112,12 +113,12 @@ class Statement:
     @cached_property
     def domain(self) -> isl.Set:
         """The iterations in which it may run: exact where its guards are affine."""
-        return _domain(self, {}, must=False)
+        return domain(self, {})
 
     @cached_property
     def primed_domain(self) -> isl.Set:
         """As `domain`, with the other names for its loops that `primed_loops` gives."""
-        return _domain(self, primed_loops(self), must=False)
+        return domain(self, primed_loops(self))
 
     def reads(self) -> tuple[Load, ...]:
         """Distinct loads."""
@@ -203,35 +204,40 @@ def primed_loops(statement: Statement) -> dict[Var, Expr]:
     return {loop.var: Var(loop.var.name + "'", loop.var.dtype) for loop in ranges}
 
 
-def _domain(statement: Statement, renaming: Mapping[Var, Expr], must: bool, given: int = 0) -> isl.Set:
-    """Iterations in which a statement may or must run, in one of its outer `given` loops that there is."""
+def domain(
+    statement: Statement,
+    names: Mapping[Var, Expr],
+    must: bool = False,
+    given: int = 0,
+    opaque: Opaque | None = None,
+    known: Mapping[Var, Expr] | None = None,
+) -> isl.Set:
+    """Iterations in which a statement may or must run, in one of its outer `given` loops that there is.
+
+    `opaque` names the data that conditions and bounds read, in which `known` stands for some variables of loops.
+    """
     inside = presburger.always()
+    values = {**names, **(known or {})}
     for loop in (*statement.loops[given:], *statement.windows):
-        var = renaming.get(loop.var, loop.var)
+        var = names.get(loop.var, loop.var)
         assert isinstance(var, Var)
-        bounds = presburger.loop_domain(
-            var, substitute_expr(loop.start, renaming), substitute_expr(loop.extent, renaming)
-        )
+        start, extent = substitute_expr(loop.start, values), substitute_expr(loop.extent, values)
+        bounds = presburger.loop_domain(var, start, extent, opaque)
         inside = inside.intersect(bounds.must if must else bounds.may)
     for guard in statement.guards:
-        condition = presburger.condition(substitute_expr(guard, renaming))
+        condition = presburger.condition(substitute_expr(guard, values), opaque)
         inside = inside.intersect(condition.must if must else condition.may)
     return inside
 
 
-def domain(statement: Statement, names: Mapping[Var, Expr]) -> isl.Set:
-    """The iterations in which a statement may run, with other names for its loops."""
-    return _domain(statement, names, must=False)
-
-
-def _meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
+def meet(a: Sequence[Expr], b: Sequence[Expr]) -> isl.Set:
     """Where two index tuples may be equal."""
-    meet = presburger.always()
+    found = presburger.always()
     for x, y in zip(a, b, strict=True):
         px, py = presburger.affine(x), presburger.affine(y)
         if px is not None and py is not None:
-            meet = meet.intersect(px.eq_set(py))
-    return meet
+            found = found.intersect(px.eq_set(py))
+    return found
 
 
 def dependences(
@@ -384,7 +390,7 @@ def _levels(
         if steady is not None:
             indices, values = steady.named(indices, both)
             both = both.intersect(values)
-        pairs = _meet(indices[: len(a.indices)], indices[len(a.indices) :]).intersect(both)
+        pairs = meet(indices[: len(a.indices)], indices[len(a.indices) :]).intersect(both)
         result: list[tuple[bool, int | None]] = []
         for k, loop in enumerate(first.loops[:shared]):
             if pairs.is_empty():
@@ -439,7 +445,7 @@ def _ordered_pairs(first: Statement, second: Statement, buffer: Buffer, level: i
         for b in _accesses(second, buffer):
             if not (a.write or b.write) or (a.accumulating and b.accumulating and _commute(first, second)):
                 continue
-            pairs = _meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
+            pairs = meet(a.indices, [substitute_expr(i, primes) for i in b.indices])
             pairs = pairs.intersect(before).intersect(_effective(first, second, a, b, idle))
             if not pairs.is_empty():
                 yield Relation(first, second, pairs, first is second and not a.write)
@@ -462,8 +468,8 @@ def may_meet(writer: Statement, reader: Statement, load: Load, around: Collectio
     primes = {v: w for v, w in primed_loops(reader).items() if all(v != loop.var for loop in around)}
 
     def question() -> bool:
-        pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
-        pairs = pairs.intersect(writer.domain).intersect(_domain(reader, primes, must=False))
+        pairs = meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
+        pairs = pairs.intersect(writer.domain).intersect(domain(reader, primes, must=False))
         return not pairs.is_empty()
 
     return presburger.within_budget(question, True)
@@ -477,126 +483,10 @@ def may_change(writer: Statement, reader: Statement, load: Load, level: int, idl
     primes = primed_loops(reader)
 
     def question() -> bool:
-        pairs = _meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
+        pairs = meet(writer.store.indices, [substitute_expr(i, primes) for i in load.indices])
         pairs = pairs.intersect(writer.domain).intersect(reader.primed_domain)
         if writer.position in idle:
             pairs = pairs.subtract(idle[writer.position])
         return not pairs.intersect(_before(writer, reader, level)).is_empty()
 
     return presburger.within_budget(question, True)
-
-
-def reads_before_writing(statements: Sequence[Statement], buffer: Buffer, depth: int) -> bool:
-    """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began."""
-
-    def question() -> bool:
-        writers = [s for s in statements if s.buffer == buffer]
-        for reader in statements:
-            for load in reader.reads():
-                if load.buffer == buffer and not uncovered(reader, load, writers, depth).is_empty():
-                    return True
-        return False
-
-    return presburger.within_budget(question, True)
-
-
-def uncovered(reader: Statement, load: Load, writers: Iterable[Statement], depth: int) -> isl.Set:
-    """Instances of `reader` whose element may hold what it held before the iteration of the outer `depth` loops."""
-    rest = reader.domain
-    indices: list[Expr] = []
-    for k, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
-        if presburger.affine(index) is None:  # it may be any that is inside
-            anywhere = Var(f"{load.buffer.name}[{k}]", index.dtype)
-            rest = rest.intersect(presburger.loop_domain(anywhere, const(0, index.dtype), extent).may)
-            index = anywhere
-        else:  # outside, a choice leaves it out
-            inside = Binary("and", Binary("ge", index, const(0, index.dtype)), Binary("lt", index, extent))
-            rest = rest.intersect(presburger.condition(inside).may)
-        indices.append(index)
-    load = Load(load.buffer, tuple(indices))
-    for writer in writers:
-        rest = rest.subtract(_cover(reader, load, writer, depth))
-        if rest.is_empty():
-            break
-    return rest
-
-
-def _cover(reader: Statement, load: Load, writer: Statement, depth: int) -> isl.Set:
-    """Instances of `reader` whose element `writer` certainly wrote before, within one iteration of `depth` loops."""
-    primes = primed_loops(writer)
-    indices = [substitute_expr(i, primes) for i in writer.store.indices]
-    if any(presburger.affine(i) is None for i in indices):
-        return presburger.never()
-    shared = common_loops(reader, writer)
-    if shared < depth:
-        return presburger.never()
-    pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=True, given=depth))
-    before = presburger.never()
-    same = presburger.always()
-    for k, loop in enumerate(reader.loops[:shared]):
-        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
-        if k >= depth:
-            before = before.union(same.intersect(y.lt_set(x)))
-        same = same.intersect(x.eq_set(y))
-    if writer.position < reader.position:
-        before = before.union(same)
-    return presburger.forget(pairs.intersect(before), [v.name for v in primes.values() if isinstance(v, Var)])
-
-
-def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
-    """Elements whose initial contents are certainly read, whatever the data."""
-
-    def question() -> isl.Set:
-        found = presburger.nothing(len(buffer.shape))
-        writers = [s for s in statements if s.buffer == buffer]
-        for reader in statements:
-            for load, where in _evaluated_loads(reader):
-                place = presburger.point(load.indices) if load.buffer == buffer else None
-                if place is None:
-                    continue
-                early = _domain(reader, {}, must=True).intersect(where)
-                for writer in writers:
-                    early = early.subtract(_written_before(reader, load, writer))
-                names = [loop.var.name for loop in reader.loops]
-                found = found.union(presburger.forget(place.intersect_params(early), names))
-        return found
-
-    return presburger.within_budget(question, presburger.nothing(len(buffer.shape)))
-
-
-def _evaluated_loads(statement: Statement) -> Iterator[tuple[Load, isl.Set]]:
-    """Loads of a statement, each with the instances that evaluate it: of a choice, one arm is."""
-    for expr in statement.exprs():
-        yield from _evaluated(expr, presburger.always())
-
-
-def _evaluated(expr: Expr, where: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
-    match expr:
-        case Select(cond=cond, then=then, other=other):
-            holds = presburger.condition(cond)
-            parts = [(cond, where), (then, where.intersect(holds.must)), (other, where.intersect(holds.negated().must))]
-        case Binary(op="and" | "or" as op, lhs=a, rhs=b):
-            decided = presburger.condition(a)
-            parts = [(a, where), (b, where.intersect((decided if op == "and" else decided.negated()).must))]
-        case _:
-            if isinstance(expr, Load):
-                yield expr, where
-            parts = [(e, where) for e in children(expr)]
-    for part, at in parts:
-        yield from _evaluated(part, at)
-
-
-def _written_before(reader: Statement, load: Load, writer: Statement) -> isl.Set:
-    """Instances of `reader` whose element `writer` may have written before."""
-    primes = primed_loops(writer)
-    indices = [substitute_expr(i, primes) for i in writer.store.indices]
-    pairs = _meet(load.indices, indices).intersect(_domain(writer, primes, must=False))
-    before = presburger.never()
-    same = presburger.always()
-    for loop in reader.loops[: common_loops(reader, writer)]:
-        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
-        before = before.union(same.intersect(y.lt_set(x)))
-        same = same.intersect(x.eq_set(y))
-    if writer.position < reader.position:
-        before = before.union(same)
-    return presburger.forget(pairs.intersect(before), [v.name for v in primes.values() if isinstance(v, Var)])

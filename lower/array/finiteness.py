@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from math import isfinite
 
-from ir.analysis.dependence import Statement, first_read
+from ir.analysis.coverage import first_read
+from ir.analysis.dependence import Statement
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Unary, Var, const
 from ir.presburger import sets as presburger
 from lower.analysis.freedoms import NUMBERS, Form, Policy

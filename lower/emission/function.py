@@ -547,7 +547,7 @@ class _Emitter:
         first = [*map(Name, names), *rows.first]
         given = first[0] if len(first) == 1 else Tuple(tuple(first))
         unrolls = self.phase is None and self.program.policy.takes(FULL_UNROLLING)
-        together = unrolls and in_one_go(node, self.plan, self.target)
+        together = unrolls and in_one_go(node, self.plan, self.target, bool(scope.loop_vars))
         if together:
             self.report.append(f"loop {loop.var.name}: its steps are compiled as one")
             result = call("lax.fori_loop", low, high, step, given, unroll=True)

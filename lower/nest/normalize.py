@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never, cast
 
-from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences, reads_before_writing
+from ir.analysis.coverage import reads_before_writing
+from ir.analysis.dependence import Loop, Statement, UpdateOp, common_loops, dependences
 from ir.analysis.steady_elements import SteadyElements
 from ir.dtypes import DType
 from ir.floats import Floats
@@ -156,11 +157,16 @@ class Program:
         return tuple(b for b in self.func.buffers if self.flat.get(b.name, b) in stored)
 
     @property
+    def unwritten(self) -> frozenset[Buffer]:
+        """Buffers that nothing stores to."""
+        return frozenset().union(*(s.buffers() for s in self.statements)) - {s.buffer for s in self.statements}
+
+    @property
     def optional(self) -> tuple[Buffer, ...]:
         """Those of them that are never read before they are written: callers may leave them out."""
         if self.source is not None:
             return self._own(self.source.optional)
-        return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0))
+        return tuple(b for b in self.written if not reads_before_writing(self.statements, b, 0, self.unwritten))
 
     def _own(self, buffers: Iterable[Buffer]) -> tuple[Buffer, ...]:
         """The parameters of these names."""
@@ -553,13 +559,13 @@ def _with_parts(
 
 def _split_lifetimes(program: Program) -> None:
     """A buffer of its own for each part of the program that writes a local before it reads it."""
-    fixed = read_by_bounds(program.statements)
+    fixed, steady = read_by_bounds(program.statements), program.unwritten
     for buffer, depth in [(b, d) for b, d in program.depth.items() if b not in fixed]:
         lives: list[list[Statement]] = []
         for part in _parts([s for s in program.statements if buffer in s.buffers()], depth):
-            if not lives or not reads_before_writing(part, buffer, depth):
+            if not lives or not reads_before_writing(part, buffer, depth, steady):
                 lives.append(part)
-            elif not reads_before_writing(lives[-1] + part, buffer, depth):
+            elif not reads_before_writing(lives[-1] + part, buffer, depth, steady):
                 lives[-1] += part
             else:  # it may read what any part before it wrote
                 lives = [[s for life in lives for s in life] + part]
@@ -630,6 +636,7 @@ def relocated_expr(expr: Expr, old: Buffer, new: Buffer, place: Place) -> Expr:
 
 def _privatise(program: Program) -> None:
     """Give each iteration its own copy of a local that every iteration writes before it reads."""
+    steady = program.unwritten
     for buffer, depth in list(program.depth.items()):
         users = [s for s in program.statements if buffer in s.buffers()]
         if not users:
@@ -641,6 +648,6 @@ def _privatise(program: Program) -> None:
         shared = min(common_loops(users[0], s) for s in users)
         deepest = min(shared, max((level + 1 for level in held), default=0))
         for candidate in range(deepest, depth, -1):
-            if candidate - 1 in held and not reads_before_writing(users, buffer, candidate):
+            if candidate - 1 in held and not reads_before_writing(users, buffer, candidate, steady):
                 program.depth[buffer] = candidate
                 break

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ir.analysis.dependence import Loop, Statement, reads_before_writing
+from ir.analysis.coverage import reads_before_writing
+from ir.analysis.dependence import Loop, Statement
 from ir.dtypes import DType, float_max
 from ir.floats import Floats
 from ir.nodes import Binary, Buffer, Call, Const, Expr, Load, Select, Store, Unary, Undef, Var, const
@@ -44,13 +45,10 @@ def absorb_undef(program: Program) -> None:
     if holds:
         _note_spoiled(program, reads)
         _read_as_zero(program, reads)
-    unset = [b for b, depth in program.depth.items() if reads_before_writing(statements, b, depth)]
     vague = {load.buffer for r in reads for load in r.vague}
-    undefined = {*unset, *vague, *(s.buffer for s in statements if any(isinstance(e, Undef) for e in _parts(s)))}
-    _close(undefined, statements)
-    spoiled = {*vague, *(s.buffer for s in statements if any(_spoils(e, undefined, floats) for e in _parts(s)))}
-    _close(spoiled, statements)
+    unset, _, spoiled = _made_of_undef(program, statements, vague)
     program.spoiled |= {b.name for b in spoiled}
+    _, undefined, spoiled = _made_of_undef(program, _as_asked(program), vague)
 
     def may_be_no_number(e: Expr) -> bool:
         return any(
@@ -78,6 +76,41 @@ def absorb_undef(program: Program) -> None:
         if local in used:
             _fill(program, changed, local)
     statements[:] = [replace(s, position=k) for k, s in enumerate(changed)]
+
+
+def _made_of_undef(
+    program: Program, statements: Sequence[Statement], vague: Collection[Buffer]
+) -> tuple[list[Buffer], set[Buffer], set[Buffer]]:
+    """Locals that are read before they are written, and all buffers that may hold undef, or no number for it."""
+    floats, steady = program.floats, program.unwritten
+    unset = [b for b, depth in program.depth.items() if reads_before_writing(statements, b, depth, steady)]
+    undefined = {*unset, *vague, *(s.buffer for s in statements if any(isinstance(e, Undef) for e in _parts(s)))}
+    _close(undefined, statements)
+    spoiled = {*vague, *(s.buffer for s in statements if any(_spoils(e, undefined, floats) for e in _parts(s)))}
+    _close(spoiled, statements)
+    return unset, undefined, spoiled
+
+
+def _as_asked(program: Program) -> list[Statement]:
+    """The statements, with those of a local under conditions of all who read it: where these fail, nobody sees it.
+
+    A name that a branch gives to a value is calculated everywhere, and read in the branch.
+    """
+    statements, steady = [*program.statements], program.unwritten
+    for k, s in reversed([*enumerate(statements)]):
+        readers = [r for r in statements if r.position != s.position and any(o.buffer == s.buffer for o in r.reads())]
+        if s.buffer not in program.depth or not readers:
+            continue
+        inner = {loop.var for r in readers for loop in r.loops[program.depth[s.buffer] :]}
+        common = [g for g in readers[0].guards if g not in s.guards and all(g in r.guards for r in readers)]
+        asked = [
+            g
+            for g in common
+            if all(o.buffer in steady for o in loads(g))
+            and inner.isdisjoint(e for e in walk_expr(g) if isinstance(e, Var))
+        ]
+        statements[k] = replace(s, guards=(*s.guards, *asked))
+    return statements
 
 
 def _note_spoiled(program: Program, reads: Sequence[Reads]) -> None:

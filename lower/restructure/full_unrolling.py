@@ -24,17 +24,21 @@ FULL_UNROLLING = Form(
 )
 
 MAX_STEPS = 32
+FEW_STEPS = 4  # of a loop inside another: whatever they do, they share what they read, and are no loop to enter
+MAX_FEW = 16  # statements of few steps
 MAX_STATEMENTS = 128  # that are compiled in place of those of one step
 
 
-def in_one_go(loop: SequentialLoop, plan: Plan, target: Target) -> bool:
-    """Whether the steps of a loop are better compiled one after the other."""
+def in_one_go(loop: SequentialLoop, plan: Plan, target: Target, inside: bool = False) -> bool:
+    """Whether the steps of a loop, which may be inside of another, are better compiled one after the other."""
     box = plan.boxes.get(loop.loop)
     if box is None or not (box.exact and box.low.is_const and box.extent.is_const):
         return False
     steps, body = box.extent.const, _statements(loop.body)
     if body is None or not 1 < steps <= MAX_STEPS or steps * len(body) > MAX_STATEMENTS:
         return False
+    if inside and steps <= FEW_STEPS and steps * len(body) <= MAX_FEW:
+        return True
     places = {n.statement.buffer: n.statement.store.indices for n in body}
     if not all(_own_elements(n, loop.loop, places, plan.expanded.get(n.statement.buffer, ())) for n in body):
         return False

@@ -6,7 +6,7 @@ loop outermost around all users of a local, an iteration finds only what it wrot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -14,7 +14,7 @@ from math import prod
 from egraph_rules.cost import operations
 from egraph_rules.cost.target import Target
 from ir.analysis.dependence import Loop
-from ir.nodes import Buffer, Expr, Var
+from ir.nodes import Buffer, Const, Expr, Load, Var
 from ir.traverse import free_vars, substitute_expr
 from lower.analysis.freedoms import Form
 from lower.analysis.linear_forms import Linear, linear
@@ -37,14 +37,44 @@ def contracted(
     result, arrays = tuple(nodes), list(arrays)
     fixed = read_by_bounds(n.statement for n in inner_statements(result))
     for array in (a for a in arrays if a not in fixed):
-        sunk = _sunk(result, array, boxes, target)
-        dims = _needless(sunk, array)
+        result, dims = _narrowed(result, array, boxes, target)
         if dims:
-            result = sunk
             changed[array] = replace(array, shape=_without(array.shape, dims)), dims
     if changed:
         result = tuple(_node(n, changed) for n in result)
     return result, [changed[a][0] if a in changed else a for a in arrays]
+
+
+def _narrowed(
+    nodes: tuple[Node, ...], array: Buffer, boxes: Mapping[Loop, Box], target: Target, known: tuple[int, ...] = ()
+) -> tuple[tuple[Node, ...], tuple[int, ...]]:
+    """Nodes, with the array filled where it is used, and the dimensions that it then does not need besides those known.
+
+    In a loop that it has no place for, an iteration may read what another wrote, unless it fills all of it.
+    """
+    sunk = _sunk(nodes, array, boxes, target)
+    dims = _needless(sunk, array)
+    found = sunk if dims else nodes
+    users = [n for n in found if array in _buffers(n)]
+    if len(users) == 1 and isinstance(around := users[0], SequentialLoop):
+        outer = (*known, *dims)
+        if _is_filled(around.body, array, boxes, outer):
+            body, more = _narrowed(around.body, array, boxes, target, outer)
+            found = tuple(replace(around, body=body) if n is around else n for n in found)
+            dims += tuple(d for d in more if d not in dims)
+    return found, dims
+
+
+def _is_filled(nodes: Sequence[Node], array: Buffer, boxes: Mapping[Loop, Box], known: Collection[int]) -> bool:
+    """Whether the first of some nodes that uses an array stores all of it, in other than the known dimensions."""
+    first = next(n for n in nodes if array in _buffers(n))
+    if not isinstance(first, ArrayStatement) or first.statement.guards or first.statement.update is not None:
+        return False
+    whole = {a.var: boxes[a].extent for a in first.axes if boxes[a].exact and boxes[a].low.equals(0)}
+    for d, (index, extent) in enumerate(zip(first.statement.store.indices, array.shape, strict=True)):
+        if d not in known and not (isinstance(index, Var) and index in whole and whole[index].equals(linear(extent))):
+            return False
+    return array not in {o.buffer for o in first.statement.reads()}
 
 
 def _sunk(nodes: tuple[Node, ...], array: Buffer, boxes: Mapping[Loop, Box], target: Target) -> tuple[Node, ...]:
@@ -80,7 +110,10 @@ def _part(fill: ArrayStatement, around: Loop, boxes: Mapping[Loop, Box], target:
             linear(e) for e, i in zip(statement.buffer.shape, statement.store.indices, strict=True) if i != axis.var
         ]
         size = prod(form.const if form.is_const else target.default_extent for form in sizes)
-        if len(sizes) == len(statement.store.indices) or operations.moved(target, size) < target.launch:
+        cheap = isinstance(statement.store.value, (Const, Load))  # what reads it reads that
+        if len(sizes) == len(statement.store.indices):
+            continue
+        if operations.moved(target, size) < target.launch and not cheap:
             continue
         axes = tuple(o for o in fill.axes if o is not axis)
         outer = tuple(o for o in statement.loops if o not in fill.axes)

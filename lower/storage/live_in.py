@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
-from ir.analysis.dependence import Loop, Statement, common_loops, uncovered
+from ir.analysis.coverage import uncovered
+from ir.analysis.dependence import Loop, Statement, common_loops
 from ir.dtypes import DType
 from ir.nodes import Binary, Buffer, Const, Expr, Load, Select, Store, Var, const
 from ir.presburger import sets as presburger

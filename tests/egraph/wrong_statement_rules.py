@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import cast
 
 from egraph_rules.authoring.proposal import Here, flat, rewrite, rewrite_expr
 from egraph_rules.authoring.rule import Rule
@@ -146,6 +147,35 @@ def negated(cond: Expr) -> Expr:
 
 
 # Branches -------------------------------------------------------------------------------------------------------------
+
+
+@pair("for b in n: r = r + (x >> b & 1)  =  r = r + the bits of x that are set", "x is not what is stored")
+def bits_of_what_is_stored(stmt: Stmt, here: Here, careful: bool) -> Iterator[Stmt]:
+    match stmt:
+        case For(
+            start=Const(value=0),
+            extent=Const(value=int() as count),
+            body=Store(
+                value=Binary(op="add", lhs=Load() as own, rhs=Binary(op="bitand", lhs=shifted, rhs=Const(value=1)))
+            ) as store,
+        ):
+            pass
+        case _:
+            return
+    if not isinstance(shifted, Binary) or shifted.op != "shr":
+        return
+    if any(uses(e, stmt.var) for e in (shifted.lhs, *store.indices)):
+        return
+    x, place = shifted.lhs, shifted.rhs
+    if count != x.dtype.bits or not any(place.same(e) for e in (stmt.var, Cast(x.dtype, stmt.var))):
+        return
+    bits = [Binary("bitand", Binary("shr", x, const(b, x.dtype)), const(1, x.dtype)) for b in range(count)]
+    if (
+        own.same(Load(store.buffer, store.indices))
+        and apart(store, *store.indices)
+        and (not careful or apart(store, x))
+    ):
+        yield Store(store.buffer, store.indices, sum(bits, start=cast(Expr, own)))
 
 
 @pair("A[i] = e; if c: A[i] = d  =  A[i] = select(c, d, e)", "c and d do not read A")

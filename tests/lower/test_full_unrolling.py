@@ -21,6 +21,7 @@ TOGETHER = {
     "two that depend on each other": "for k in T.serial(4):\n    for i in T.serial(40):\n        u = A[i]\n        A[i] = (u + Y[i] * k) % 100\n        Y[i] = (Y[i] - u) % 100",
     "under a condition": "for k in T.serial(6):\n    for i in T.serial(40):\n        if Y[i] > 0:\n            Y[i] = (Y[i] * 3 + C[k]) % 50 - 20",
     "within another loop": "for s in T.serial(20):\n    for i in T.serial(40):\n        Y[i] = (Y[i] + A[(i + s) % 40]) % 99\n    for k in T.serial(8):\n        for i in T.serial(40):\n            Y[i] = T.if_then_else(Y[i] % 2 == 0, Y[i] // 2, Y[i] * 3 + 1) % 999",
+    "neighbours within another loop": "for t in T.serial(20):\n    for c in T.serial(2):\n        for i in T.serial(1, 39):\n            if i % 2 == c:\n                A[i] = (A[i - 1] + A[i + 1] + Y[i]) % 100",
 }
 
 
@@ -33,6 +34,7 @@ APART = {
     "many steps": "for i in T.serial(40):\n    Y[i] = 0\n    for k in T.serial(33):\n        Y[i] = (Y[i] * A[i] + C[k % 20]) % 1000",
     "neighbours": "for k in T.serial(4):\n    for i in T.serial(39):\n        A[i] = (Y[i] + Y[i + 1]) % 100\n    for i in T.serial(40):\n        Y[i] = (A[i] * 2 + 1) % 100",
     "sums": "for k in T.serial(4):\n    for i in T.serial(40):\n        Y[i] = 0\n        for j in T.serial(6):\n            Y[i] = Y[i] + Z[j, i] * A[i]\n    for i in T.serial(40):\n        A[i] = Y[i] % 7",
+    "more neighbours within another loop": "for t in T.serial(20):\n    for c in T.serial(5):\n        for i in T.serial(1, 39):\n            if i % 5 == c:\n                A[i] = (A[i - 1] + A[i + 1] + Y[i]) % 100",
     "rows": "for k in T.serial(1, 6):\n    for i in T.serial(40):\n        Z[k, i] = (Z[k - 1, i] * Z[k, i] + A[i]) % 100",
 }
 

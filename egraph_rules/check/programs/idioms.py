@@ -14,6 +14,7 @@ from ir.nodes import (
     Assert,
     Assume,
     Binary,
+    BinaryOp,
     Block,
     Buffer,
     Cast,
@@ -574,6 +575,23 @@ def relaid(w: Writer) -> Stmt:
     return For(flat, number(0), number(max(count - shift, 0)), body)
 
 
+def over_bits(w: Writer) -> Stmt:
+    """A loop over the bits of an element, or over a bit too many or too few, that folds them into another."""
+    w.dtype = w.source.pick(DType.INT32, DType.INT8, DType.UINT8)
+    target, bit, guarded = w.place(w.written(), Scope()), w.var("b"), w.source.flag(3)
+    x = w.source.pick(w.place(w.read(), Scope()), w.place(w.read(), Scope()) * w.constant(), target)
+    if guarded and w.source.flag(3):  # what never runs may be anywhere
+        x, target = const(0, w.dtype), Load(target.buffer, (number(w.shape[0]), *target.indices[1:]))
+    place = Cast(w.dtype, bit) if w.dtype is not INDEX or w.source.flag() else bit
+    shifted = Binary("bitand", Binary("shr", x, place), const(w.source.pick(1, 1, 1, 3), w.dtype))
+    op: BinaryOp = w.source.pick("add", "add", "bitxor", "bitor")
+    store: Stmt = Store(target.buffer, target.indices, Binary(op, target, shifted))
+    if guarded:
+        store = If(shifted == 1, Store(target.buffer, target.indices, Binary(op, target, const(1, w.dtype))), SKIP)
+    first, bits = w.source.pick(0, 0, 1), w.dtype.bits
+    return For(bit, number(first), number(bits - w.source.pick(first, first, first + 1, 3)), store)
+
+
 def calling(w: Writer) -> Stmt:
     """Statements whose operators are functions of the user's."""
     return with_calls(w.source, w.source.pick(anything, selections, bindings, index_arithmetic)(w))
@@ -582,7 +600,7 @@ def calling(w: Writer) -> Stmt:
 IDIOMS: tuple[Idiom, ...] = (
     in_loop, neighbours, padded_stage, assumed, assumed_data, bindings, read_twice, adjacent_loops, reduction,
     stores_in_a_row, trip_counts, sizes, local_of_a_size, ordered, overhanging, selections, same_branches, nothing,
-    local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, anything, calling,
+    local_stage, index_arithmetic, at_the_limit, flattened, narrowed, carried, relaid, over_bits, anything, calling,
 )  # fmt: skip
 
 

@@ -1,0 +1,175 @@
+"""Which reads may see what was there before: whether what a program reads it has certainly written, and where not.
+
+Conditions and indices that are not quasi-affine are known to hold for readers only where writers asked the same of data
+that nothing stores to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import islpy as isl
+
+from ir.analysis.dependence import Statement, common_loops, domain, meet, primed_loops
+from ir.nodes import Binary, Buffer, Expr, Load, Select, Var, const
+from ir.presburger import sets as presburger
+from ir.presburger.opaque import Opaque
+from ir.traverse import children, substitute_expr
+
+
+def reads_before_writing(
+    statements: Sequence[Statement], buffer: Buffer, depth: int, steady: Collection[Buffer] = ()
+) -> bool:
+    """Whether some read of `buffer` may see what was there before the iteration of the outer `depth` loops began.
+
+    What is read of `steady` buffers, which nothing in the program stores to, is the same for writers and readers.
+    """
+
+    def question() -> bool:
+        writers = [s for s in statements if s.buffer == buffer]
+        readers = [s for s in statements if any(load.buffer == buffer for load in s.reads())]
+        return not all(
+            _covered(reader, buffer, writers, depth, None)
+            or (asks_data(reader) and _covered(reader, buffer, writers, depth, Opaque(steady)))
+            for reader in readers
+        )
+
+    def asks_data(reader: Statement) -> bool:
+        return any(read.buffer in steady for read in reader.reads())
+
+    return presburger.within_budget(question, True)
+
+
+def _covered(
+    reader: Statement, buffer: Buffer, writers: Sequence[Statement], depth: int, opaque: Opaque | None
+) -> bool:
+    """Whether writers certainly wrote what a statement may evaluate of a buffer: of a choice, that is one arm."""
+    read: dict[Load, isl.Set] = {}
+    for load, where in _evaluated_loads(reader, must=False, opaque=opaque):
+        if load.buffer == buffer:
+            read[load] = read[load].union(where) if load in read else where
+    return all(
+        uncovered(reader, load, writers, depth, opaque).intersect(where).is_empty() for load, where in read.items()
+    )
+
+
+def uncovered(
+    reader: Statement, load: Load, writers: Iterable[Statement], depth: int, opaque: Opaque | None = None
+) -> isl.Set:
+    """Instances of `reader` whose element may hold what it held before the iteration of the outer `depth` loops."""
+    rest = reader.domain if opaque is None else domain(reader, {}, must=False, opaque=opaque)
+    indices: list[Expr] = []
+    for k, (index, extent) in enumerate(zip(load.indices, load.buffer.shape, strict=True)):
+        if presburger.affine(index) is None:  # it may be any that is inside
+            anywhere = Var(f"{load.buffer.name}[{k}]", index.dtype)
+            rest = rest.intersect(presburger.loop_domain(anywhere, const(0, index.dtype), extent).may)
+            index = anywhere
+        else:  # outside, a choice leaves it out
+            inside = Binary("and", Binary("ge", index, const(0, index.dtype)), Binary("lt", index, extent))
+            rest = rest.intersect(presburger.condition(inside).may)
+        indices.append(index)
+    load = Load(load.buffer, tuple(indices))
+    for writer in writers:
+        rest = rest.subtract(_cover(reader, load, writer, depth, opaque))
+        if rest.is_empty():
+            break
+    return rest
+
+
+def _cover(reader: Statement, load: Load, writer: Statement, depth: int, opaque: Opaque | None) -> isl.Set:
+    """Instances of `reader` whose element `writer` certainly wrote before, within one iteration of `depth` loops."""
+    primes = primed_loops(writer)
+    indices = [substitute_expr(i, primes) for i in writer.store.indices]
+    if any(presburger.affine(i) is None for i in indices):
+        return presburger.never()
+    shared = common_loops(reader, writer)
+    if shared < depth:
+        return presburger.never()
+    # where the element says in which iteration it was written, that reads the same data as the reader does
+    known = {
+        v: i
+        for v, i in zip(writer.store.indices, load.indices, strict=True)
+        if isinstance(v, Var) and v in primes and v.dtype is i.dtype
+    }
+    runs = domain(writer, primes, must=True, given=depth, opaque=opaque, known=known if opaque else None)
+    other = [v.name for v in primes.values() if isinstance(v, Var)]
+    if opaque is not None and opaque.mentioning(runs, other):  # data of an iteration that may be any
+        return presburger.never()
+    pairs = meet(load.indices, indices).intersect(runs)
+    before = presburger.never()
+    same = presburger.always()
+    for k, loop in enumerate(reader.loops[:shared]):
+        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
+        if k >= depth:
+            before = before.union(same.intersect(y.lt_set(x)))
+        same = same.intersect(x.eq_set(y))
+    if writer.position < reader.position:
+        before = before.union(same)
+    return presburger.forget(pairs.intersect(before), other)
+
+
+def first_read(statements: Sequence[Statement], buffer: Buffer) -> isl.Set:
+    """Elements whose initial contents are certainly read, whatever the data."""
+
+    def question() -> isl.Set:
+        found = presburger.nothing(len(buffer.shape))
+        writers = [s for s in statements if s.buffer == buffer]
+        for reader in statements:
+            for load, where in _evaluated_loads(reader):
+                place = presburger.point(load.indices) if load.buffer == buffer else None
+                if place is None:
+                    continue
+                early = domain(reader, {}, must=True).intersect(where)
+                for writer in writers:
+                    early = early.subtract(_written_before(reader, load, writer))
+                names = [loop.var.name for loop in reader.loops]
+                found = found.union(presburger.forget(place.intersect_params(early), names))
+        return found
+
+    return presburger.within_budget(question, presburger.nothing(len(buffer.shape)))
+
+
+def _evaluated_loads(
+    statement: Statement, must: bool = True, opaque: Opaque | None = None
+) -> Iterator[tuple[Load, isl.Set]]:
+    """Loads of a statement, each with the instances that must or may evaluate it: of a choice, one arm is."""
+
+    def parts(expr: Expr, where: isl.Set) -> Iterator[tuple[Expr, isl.Set]]:
+        match expr:
+            case Select(cond=cond, then=then, other=other):
+                yield cond, where
+                yield from ((then, held(cond, where, True)), (other, held(cond, where, False)))
+            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+                yield from ((a, where), (b, held(a, where, op == "and")))
+            case _:
+                yield from ((e, where) for e in children(expr))
+
+    def held(cond: Expr, where: isl.Set, truth: bool) -> isl.Set:
+        holds = presburger.condition(cond, opaque)
+        holds = holds if truth else holds.negated()
+        return where.intersect(holds.must if must else holds.may)
+
+    def evaluated(expr: Expr, where: isl.Set) -> Iterator[tuple[Load, isl.Set]]:
+        if isinstance(expr, Load):
+            yield expr, where
+        for part, at in parts(expr, where):
+            yield from evaluated(part, at)
+
+    for expr in statement.exprs():
+        yield from evaluated(expr, presburger.always())
+
+
+def _written_before(reader: Statement, load: Load, writer: Statement) -> isl.Set:
+    """Instances of `reader` whose element `writer` may have written before."""
+    primes = primed_loops(writer)
+    indices = [substitute_expr(i, primes) for i in writer.store.indices]
+    pairs = meet(load.indices, indices).intersect(domain(writer, primes, must=False))
+    before = presburger.never()
+    same = presburger.always()
+    for loop in reader.loops[: common_loops(reader, writer)]:
+        x, y = presburger.symbol(loop.var.name), presburger.symbol(loop.var.name + "'")
+        before = before.union(same.intersect(y.lt_set(x)))
+        same = same.intersect(x.eq_set(y))
+    if writer.position < reader.position:
+        before = before.union(same)
+    return presburger.forget(pairs.intersect(before), [v.name for v in primes.values() if isinstance(v, Var)])

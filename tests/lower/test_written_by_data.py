@@ -1,0 +1,105 @@
+"""What was stored under a condition on data is there where the same data is asked again: it is no undef."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import loopsat
+from ir import PrimFunc
+from ir.semantics.inputs import random_inputs
+from lower.nest.normalize import normalize
+from lower.nest.undef_products import absorb_undef
+from lowered import assert_agrees, read
+
+F = '"float32"'
+PARAMS = f'A: T.Buffer((6, 6), {F}), n: T.Buffer((6,), "int32"), x: T.Buffer((6,), {F}), Y: T.Buffer((6, 6), {F})'
+PROGRAM = """
+P = T.alloc_buffer((6, 6), "float32")
+for i, j in T.grid(6, 6):
+    if {stored}:
+        P[i, j] = A[i, j]
+for i, j in T.grid(6, 6):
+    Y[i, j] = 1.0
+    if {read}:
+        Y[i, j] = T.exp(P[i, j]) * A[j, i]
+{after}
+"""
+
+
+def drawn(func: PrimFunc) -> dict[str, np.ndarray]:
+    return {name: np.asarray(value) for name, value in random_inputs(func, np.random.default_rng(0)).items()}
+
+
+def spoiled(body: str) -> set[str]:
+    """Buffers that may hold no number, after a comparison with the interpreter."""
+    func = read(PARAMS, body)
+    assert_agrees(func, loopsat.compile(func), drawn(func), rtol=1e-5)
+    program = normalize(func)
+    absorb_undef(program)
+    return program.spoiled
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        ("j < n[i]", "j < n[i]"),
+        ("j < n[i]", "j + 1 < n[i]"),
+        ("x[j] > 0.0", "x[j] > 0.0 and i < 3"),
+        ("n[n[i] % 6] > j", "j < n[n[i] % 6]"),
+    ],
+)
+def test_the_same_data_decides(stored: str, read: str) -> None:
+    assert not spoiled(PROGRAM.format(stored=stored, read=read, after=""))
+
+
+@pytest.mark.parametrize(
+    ("stored", "read", "after"),
+    [
+        ("j < n[i]", "j < n[j]", ""),
+        ("j < n[i]", "j - 1 < n[i]", ""),
+        ("x[j] > 0.0", "x[i] > 0.0", ""),
+        ("x[j] > 0.0", "x[j] < 1.0", ""),
+        ("j < n[i]", "j < n[i]", "n[0] = 3"),  # other data, for all that is known here
+    ],
+)
+def test_other_data_decides(stored: str, read: str, after: str) -> None:
+    assert spoiled(PROGRAM.format(stored=stored, read=read, after=after))
+
+
+def test_data_of_an_iteration_that_an_element_does_not_tell() -> None:
+    """Which of several iterations stores depends on the data of each of them."""
+    body = """
+P = T.alloc_buffer((6,), "float32")
+for i, k in T.grid(6, 2):
+    if k == 0 and n[k] > 0 or k == 1 and n[k] <= 0:
+        P[i] = A[i, k]
+for i in range(6):
+    Y[i, 0] = 1.0
+    if n[0] > 0:
+        Y[i, 0] = T.exp(P[i]) * x[i]
+"""
+    assert spoiled(body)
+
+
+@pytest.mark.parametrize(("asked", "certain"), [("j <= i", True), ("j <= 3", False)])
+def test_a_name_in_a_branch_is_undef_only_where_the_branch_is(asked: str, certain: bool) -> None:
+    """It is calculated everywhere, from what is stored in the branch alone."""
+    func = read(
+        PARAMS,
+        f"""
+P = T.alloc_buffer((6, 6), "float32")
+for i, j in T.grid(6, 6):
+    if j <= i:
+        P[i, j] = A[i, j]
+for i, j in T.grid(6, 6):
+    Y[i, j] = 0.0
+    if {asked}:
+        p: T.float32 = T.exp(P[i, j])
+        Y[i, j] = p * x[j] + p
+""",
+    )
+    kernel = loopsat.compile(func)
+    assert ("3.4028234663852886e38" in kernel.source) != certain
+    if certain:  # a name is bound to one arbitrary value, which the interpreter picks
+        assert_agrees(func, kernel, drawn(func), rtol=1e-5)
