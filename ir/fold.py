@@ -26,6 +26,32 @@ def fold(expr: Expr) -> Expr:
             return expr
 
 
+def shortened(expr: Expr) -> Expr:
+    """An expression with one number in place of those that are added to a signed integer one after the other.
+
+    It faults nowhere else: sums between that leave the dtype are left out.
+    """
+    return map_expr(expr, _joined)
+
+
+def _joined(expr: Expr) -> Expr:
+    match fold(expr):
+        case Binary(
+            op="add" | "sub" as outer,
+            lhs=Binary(op="add" | "sub" as inner, lhs=term, rhs=Const(value=int() as a)),
+            rhs=Const(value=int() as b, dtype=dtype),
+            span=span,
+        ) if dtype.is_signed:
+            total = (a if inner == "add" else -a) + (b if outer == "add" else -b)
+            if total == 0:
+                return term
+            if abs(total) > dtype.max:
+                return expr
+            return Binary("add" if total > 0 else "sub", term, Const(abs(total), dtype), span)
+        case found:
+            return found
+
+
 def computed(expr: Expr, *, library: bool = True) -> Const | None:
     """What one operation on numbers gives wherever it is computed, bit for bit; None if that is not one number.
 
