@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
+from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded, shortest
 from ir.dtypes import DType, float_tiny
 from ir.nodes import Binary, Cast, Const, Expr, Unary
 from ir.operators import is_library
@@ -75,7 +75,9 @@ def computed(expr: Expr, *, library: bool = True) -> Const | None:
     except ArithmeticFault:
         return None
     value = found.pop() if len(found) == 1 else None
-    return Const(value, expr.dtype) if value is not None and is_plain(value, expr.dtype) else None
+    if value is None or not is_plain(value, expr.dtype):
+        return None
+    return Const(shortest(value, expr.dtype) if isinstance(value, float) else value, expr.dtype)
 
 
 def _readings(operand: Const) -> tuple[Scalar, ...]:

@@ -262,6 +262,7 @@ class JitFunction(Shown):
         decisions = [
             f"{d.place}: {d.rule}, since {d.fact}" if d.fact else f"{d.place}: {d.rule}" for d in report.decisions
         ]
+        decisions = decisions or ["the program as it is written: no rule found anything cheaper"]
         return "\n".join([*decisions, "", *special.kernel.report])
 
     def specialize(self, *arguments: Any, **named: Any) -> Specialization:

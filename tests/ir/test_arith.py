@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.arith import ArithmeticFault, fold_binary, fold_cast, fold_unary, rounded
+from ir.arith import ArithmeticFault, fold_binary, fold_cast, fold_unary, rounded, shortest
 from ir.dtypes import DType
 from ir.nodes import FLOAT_UNARY_OPS
 from ir.presburger.intervals import combined
@@ -264,3 +264,16 @@ def test_intervals_have_every_result(op: str) -> None:
         for x, y in itertools.product(range(a[0], a[1] + 1), range(b[0], b[1] + 1)):
             result = fold_binary(op, x, y, DType.INT32)
             assert found[0] <= result <= found[1], (a, b, x, y)
+
+
+@given(st.sampled_from(FLOATS), st.floats(allow_nan=False))
+def test_numbers_are_written_with_the_digits_that_tell_them_apart(dtype: DType, value: float) -> None:
+    short = shortest(value, dtype)
+    assert rounded(short, dtype) == rounded(value, dtype)
+    assert len(repr(short)) <= len(repr(rounded(value, dtype)))
+
+
+def test_the_digits_of_narrow_floats() -> None:
+    assert shortest(float(np.float32(0.8)), DType.FLOAT32) == 0.8
+    assert shortest(float(np.float16(1 / 3)), DType.FLOAT16) == 0.3333
+    assert shortest(0.1, DType.FLOAT64) == 0.1

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TypeVar
 
 import ir.presburger.sets as pb
+from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
@@ -243,7 +244,8 @@ class Evaluator:
             case bool() | int() | float() if type(value) in (bool, int, float):
                 return value
             case numbers.Number() if (dtype := library.dtype_named(type(value))) is not None:
-                return const(value.item(), dtype)  # pyright: ignore[reportAttributeAccessIssue]
+                number = value.item()  # pyright: ignore[reportAttributeAccessIssue]
+                return const(shortest(number, dtype) if dtype.is_float else number, dtype)
             case tuple():
                 return tuple(self.known(v, node) for v in value)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
