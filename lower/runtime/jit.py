@@ -503,12 +503,13 @@ def jit(
     Results are JAX arrays: what the function returns, or where it returns nothing, the parameters that it stores to, in
     their order; one result stands by itself. Arguments never change.
 
-    A function may have `for` over ranges, arrays and tuples, `enumerate`, `zip`, `reversed`; `while` whose
-    steps are bounded by what it compares, or that begins with `loopsat.bound(limit)`; `if`, `break`, `continue`, `return`, `assert`, `loopsat.assume`; names of
-    numbers and arrays; elements, parts and views of arrays, stores to them, arrays of indices and of truths; arithmetic
-    of numbers and arrays, `@`; comprehensions in `sum`, `min`, `max`, `any`, `all`, `math.prod`, `np.array`; calls of
-    plain functions; functions of `math` and NumPy that make arrays (`zeros`, `arange`, ...), work on elements (`exp`,
-    `where`, ...), arrange them (`reshape`, `concatenate`, ...) or fold them (`sum`, `argmax`, `cumsum`, ...).
+    A function may have `for` over ranges, arrays and tuples, `enumerate`, `zip`, `reversed`; `while` whose steps are
+    bounded by what it compares, or that begins with `loopsat.bound(limit)`; `if`, `break`, `continue`, `return`,
+    `assert`, `loopsat.assume`; names of numbers and arrays; elements, parts and views of arrays, stores to them, arrays
+    of indices and of truths; arithmetic of numbers and arrays, `@`; comprehensions in `sum`, `min`, `max`, `any`,
+    `all`, `math.prod`, `np.array`; calls of plain functions; functions of `math` and NumPy that make arrays (`zeros`,
+    `arange`, ...), work on elements (`exp`, `where`, ...), arrange them (`reshape`, `concatenate`, `pad`, ...) or fold
+    them (`sum`, `argmax`, `cumsum`, ...).
 
     Raises:
         LowerError: an option is not understood, or what is decorated is no function.
