@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from egraph_rules.authoring.instructions import library_rules, rules_of
 from egraph_rules.authoring.rule import Rule
@@ -22,8 +23,6 @@ from egraph_rules.engine.phases import DEFAULT_BUDGET, Budget
 from egraph_rules.explain.decisions import Decision, decisions_of
 from egraph_rules.explain.derivation import Step, Trace, derive, legs
 from egraph_rules.explain.graphs import graphs_of
-from egraph_rules.explain.web import Found, Panel, page
-from egraph_rules.explain.why_not import Searched, why_not
 from egraph_rules.rules.registry import active_rules, kept_rules, named
 from egraph_rules.search.encode import Expander
 from egraph_rules.search.erase import count_erased, erase, price_as_written
@@ -37,6 +36,7 @@ from ir.analysis.effects import EffectAnalysis
 from ir.errors import RuleError, ScheduleError, suggest
 from ir.floats import Floats, floats_named
 from ir.functions import functions_in
+from ir.later import later
 from ir.nodes import Alloc, Block, Const, Expr, For, If, Let, Load, PrimFunc, Select, Seq, Stmt, Store, Var
 from ir.page import Section
 from ir.presburger import sets as pb
@@ -48,6 +48,13 @@ from ir.transform.calls.tensorize import with_calls
 from ir.traverse import all_exprs, loads, map_stmt, shape_vars, stmt_children, walk
 
 _SEARCHES = 6  # of a directed step; two or three do
+if TYPE_CHECKING:
+    from egraph_rules.explain import web
+    from egraph_rules.explain import why_not as causes
+else:  # what few results are asked for, and the moves that it imports
+    web = later("egraph_rules.explain.web")
+    causes = later("egraph_rules.explain.why_not")
+
 TRIAL_WORK = 2_000_000  # of a search that tries a claim for `why_not`
 RARE = 0.8  # the share of iterations from which on a guard saves too little, as bounds of a loop, to search again
 MANY = 1e8  # what a store costs where the number of stores decides
@@ -190,7 +197,7 @@ class Result(Shown):
         return self.report.traces
 
     @pb.exclusive
-    def to_html(self, more: Iterable[Panel] = (), *, egraph: bool = True) -> str:
+    def to_html(self, more: Iterable[web.Panel] = (), *, egraph: bool = True) -> str:
         """One page that needs no network: programs side by side, decisions, steps, variants, padding, the e-graph.
 
         `more` are further sections. Without `egraph` the page is smaller by a megabyte, which is its viewer.
@@ -204,11 +211,11 @@ class Result(Shown):
         report = self.report
         remarks = [report.overruled] if report.overruled else []
         remarks += [] if report.decisions else ["No rule found anything cheaper."]
-        found = Found(
+        found = web.Found(
             self.source, self.variants, self.cost_before, report.decisions, [*remarks, report.effort],
             derive(self.source, self.best, traces), graphs,
         )  # fmt: skip
-        return page(found, self.settings.target.name, more)
+        return web.page(found, self.settings.target.name, more)
 
     @pb.exclusive
     def why_not(self, rule: str) -> str:
@@ -228,11 +235,11 @@ class Result(Shown):
                 raise KeyboardInterrupt
             return report.traces
 
-        searched = Searched(
+        searched = causes.Searched(
             self.source, s.rules, s.given, s.without, s.floats, self.traces(), self.report.matches,
             self.variants[0][1], Prices(s.target), self.derivation, again,
         )  # fmt: skip
-        return why_not(searched, rule)
+        return causes.why_not(searched, rule)
 
 
 @pb.exclusive

@@ -68,6 +68,18 @@ def rounded(value: float, dtype: DType) -> float:
     return nearest if abs(nearest) <= _LARGEST[dtype] else math.copysign(math.inf, value)
 
 
+def shortest(value: float, dtype: DType) -> float:
+    """The number of fewest digits that a float dtype rounds to what it rounds `value` to: that is how one writes it.
+
+    Whole numbers stay as they are.
+    """
+    wanted = rounded(value, dtype)
+    if dtype is DType.FLOAT64 or not math.isfinite(wanted) or wanted.is_integer():
+        return wanted
+    found = (float(f"{wanted:.{digits}g}") for digits in range(1, 17))
+    return next((short for short in found if rounded(short, dtype) == wanted), value)
+
+
 def fold_binary(op: str, a: Scalar, b: Scalar, dtype: DType) -> Scalar:
     """`a op b` for operands of `dtype`.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded
+from ir.arith import ArithmeticFault, Scalar, fold_binary, fold_cast, fold_unary, rounded, shortest
 from ir.dtypes import DType, float_tiny
 from ir.nodes import Binary, Cast, Const, Expr, Unary
 from ir.operators import is_library
@@ -24,6 +24,32 @@ def fold(expr: Expr) -> Expr:
             return expr if found is None else Const(found.value, found.dtype, expr.span)
         case _:
             return expr
+
+
+def shortened(expr: Expr) -> Expr:
+    """An expression with one number in place of those that are added to a signed integer one after the other.
+
+    It faults nowhere else: sums between that leave the dtype are left out.
+    """
+    return map_expr(expr, _joined)
+
+
+def _joined(expr: Expr) -> Expr:
+    match fold(expr):
+        case Binary(
+            op="add" | "sub" as outer,
+            lhs=Binary(op="add" | "sub" as inner, lhs=term, rhs=Const(value=int() as a)),
+            rhs=Const(value=int() as b, dtype=dtype),
+            span=span,
+        ) if dtype.is_signed:
+            total = (a if inner == "add" else -a) + (b if outer == "add" else -b)
+            if total == 0:
+                return term
+            if abs(total) > dtype.max:
+                return expr
+            return Binary("add" if total > 0 else "sub", term, Const(abs(total), dtype), span)
+        case found:
+            return found
 
 
 def computed(expr: Expr, *, library: bool = True) -> Const | None:
@@ -49,7 +75,9 @@ def computed(expr: Expr, *, library: bool = True) -> Const | None:
     except ArithmeticFault:
         return None
     value = found.pop() if len(found) == 1 else None
-    return Const(value, expr.dtype) if value is not None and is_plain(value, expr.dtype) else None
+    if value is None or not is_plain(value, expr.dtype):
+        return None
+    return Const(shortest(value, expr.dtype) if isinstance(value, float) else value, expr.dtype)
 
 
 def _readings(operand: Const) -> tuple[Scalar, ...]:

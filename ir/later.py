@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +17,7 @@ class Later(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # what tools ask of any module: no use of this one
             raise AttributeError(name)
-        found = getattr(import_module(self.__name__), name)
+        found = getattr(_compiled(self.__name__) or import_module(self.__name__), name)
         setattr(self, name, found)
         return found
 
@@ -27,3 +31,23 @@ def later(name: str) -> Any:
         search = later("lower.price.search")
     """
     return Later(name)
+
+
+def _compiled(name: str) -> ModuleType | None:
+    """A compiled module of a package without the package itself, which may import what the module has no need of.
+
+    None where the module is not compiled: then Python imports it in its own way.
+    """
+    package, _, short = name.rpartition(".")
+    if name in sys.modules or not package:
+        return sys.modules.get(name)
+    found = find_spec(package)
+    folders = (found.submodule_search_locations if found is not None else None) or ()
+    for path in (Path(folder, short + suffix) for folder in folders for suffix in EXTENSION_SUFFIXES):
+        spec = spec_from_file_location(name, path) if path.is_file() else None
+        if spec is not None and spec.loader is not None:
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            sys.modules.pop(name, None)  # whoever imports the package finds the same there, as a part of it
+            return module
+    return None

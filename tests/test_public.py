@@ -92,3 +92,18 @@ def test_packages_say_that_they_are_typed(package: str) -> None:
 def test_dtypes_are_types_of_parameters() -> None:
     assert str(typed_dialect.VALUE) == 'T.if_then_else(b and n < 8, T.cast(n, "int64") + 3, -9223372036854775808)'
     assert typed_dialect.scaled.signature == "scaled(x: float32, by: int32)"
+
+
+def test_a_search_imports_no_more_than_it_needs() -> None:
+    code = """
+import sys
+import loopsat
+func = loopsat.parse(open("examples/padded_row_sum_small.py").read())["row_sum"]
+loopsat.optimize(func)
+print([m for m in ("egglog", "ir.schedule.schedule", "egraph_rules.explain.web", "z3") if m in sys.modules])
+from egraph_rules.engine import engine
+import egglog
+print(egglog.bindings.EGraph is engine.egglog.EGraph)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert found.stdout.split("\n")[:2] == ["[]", "True"]  # the engine is compiled, and its package goes on using it

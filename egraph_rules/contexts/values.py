@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Value = Const | Undef
 # Elements known to equal others, these known to equal others, ...: of two buffers each may be told by the other.
 MAX_FOLLOWED = 8
+# How many are followed in all from one on: a recurrence over three elements would reach thousands.
+MOST_FOLLOWED = 40
 
 
 class Values:
@@ -33,6 +35,7 @@ class Values:
         self._known: dict[tuple[int, Expr], Value | None] = {}
         self._open: set[tuple[int, Expr]] = set()
         self._followed = 0  # from how many elements to the next the expression at hand came
+        self._follows = 0  # how many were followed since the one that it began with
 
     def computed(self, expr: Expr) -> Const | None:
         """What an operation on numbers gives, as far as the policy on floats lets it be computed beforehand."""
@@ -98,6 +101,9 @@ class Values:
     def _following(self, facts: int, held: Expr | None) -> Value | None:
         """The value of what an element is known to hold, or a name to be bound to."""
         if held is None or self._followed >= MAX_FOLLOWED:
+            return None
+        self._follows = self._follows + 1 if self._followed else 0
+        if self._follows > MOST_FOLLOWED:
             return None
         self._followed += 1
         found = self.of(facts, held)

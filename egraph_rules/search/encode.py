@@ -16,7 +16,7 @@ from egraph_rules.authoring.rule import Number, Rule, Settles, instantiate
 from egraph_rules.contexts.context import IMPOSSIBLE, NO_PERMISSION, Contexts
 from egraph_rules.contexts.regular import may_fail
 from egraph_rules.contexts.repeated import Repeated
-from egraph_rules.contexts.values import MAX_FOLLOWED, Value
+from egraph_rules.contexts.values import MAX_FOLLOWED, MOST_FOLLOWED, Value
 from egraph_rules.engine.engine import Cell
 from egraph_rules.engine.phases import DEFAULT_BUDGET
 from egraph_rules.search.names import AuthorNames
@@ -73,6 +73,7 @@ class Expander:
     applied: dict[tuple[int, int, int], list[tuple[Part, str]]] = field(default_factory=lambda: defaultdict(list))
     twins: bool = True  # whether what a nest becomes stands for those that repeat it
     _followed: int = 0  # from how many buffers to the next the expression at hand came
+    _follows: int = 0  # how many elements were followed since the one that it began with
     _done: dict[tuple[int, int, int], int] = field(default_factory=lambda: dict[tuple[int, int, int], int]())
     _disputed: set[tuple[int, int, int]] = field(default_factory=lambda: set[tuple[int, int, int]]())
     _seen_exprs: set[tuple[int, int]] = field(default_factory=lambda: set[tuple[int, int]]())
@@ -365,6 +366,9 @@ class Expander:
     def _follow(self, facts: int, number: int, value: Expr | None) -> None:
         """Say which other expression an element equals."""
         if value is None or isinstance(value, (Const, Undef)) or self._followed >= MAX_FOLLOWED:
+            return
+        self._follows = self._follows + 1 if self._followed else 0
+        if self._follows > MOST_FOLLOWED:
             return
         other = self.numbering.expr(value)
         if other != number:

@@ -22,6 +22,7 @@ import islpy as isl
 
 from ir.analysis.invariants import Side, keeps
 from ir.dtypes import DType
+from ir.fold import shortened
 from ir.nodes import TRUE, Binary, Buffer, Const, Expr, Load, Stmt, Store, Undef, Var
 from ir.presburger import readback
 from ir.presburger import sets as pb
@@ -102,7 +103,8 @@ def at(value: Value, indices: tuple[Expr, ...]) -> Expr | None:
             if index.dtype is not var.dtype:
                 return None
             names[var] = index
-    return substitute_expr(value, names)
+    # An element known by its neighbours, these by theirs, ... would else have a name for each way to get there.
+    return shortened(substitute_expr(value, names)) if names else value
 
 
 def places(where: isl.Set, rank: int) -> isl.Set:

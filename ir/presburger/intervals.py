@@ -25,5 +25,13 @@ def combined(op: str, a: Range, b: Range) -> Range | None:
             return min(al, bl), min(ah, bh)
         case "max":
             return max(al, bl), max(ah, bh)
+        case "bitand" if al >= 0 or bl >= 0:
+            return 0, min(high for low, high in (a, b) if low >= 0)
+        case "bitor" | "bitxor" if al >= 0 and bl >= 0:
+            ones = (1 << max(ah.bit_length(), bh.bit_length())) - 1
+            return (max(al, bl) if op == "bitor" else 0), ones
+        case "shl" | "shr" if 0 <= bl <= bh < 64:
+            shifted = [x << y if op == "shl" else x >> y for x in a for y in b]
+            return min(shifted), max(shifted)
         case _:
             return None

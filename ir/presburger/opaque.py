@@ -58,12 +58,12 @@ class Opaque:
         while pending := {n for n in pb.variables(region) if n in self._exprs} - done:
             for name in sorted(pending):
                 if name not in self._ranges:
-                    self._ranges[name] = self._range(name, self._exprs[name])
+                    self._ranges[name] = self.range_of(name, self._exprs[name])
                 region = region.intersect_params(self._ranges[name])
             done |= pending
         return region
 
-    def _range(self, name: str, expr: Expr) -> isl.Set:
+    def range_of(self, name: str, expr: Expr) -> isl.Set:
         known = values_of(expr.dtype, name) if not expr.dtype.is_float else pb.always()
         value, zero = pb.symbol(name), pb.number(0)
         match expr:

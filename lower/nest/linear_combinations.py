@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 
-from ir.arith import rounded
+from ir.arith import shortest
 from ir.dtypes import DType
 from ir.floats import Floats
 from ir.nodes import Binary, Expr, Unary, const
@@ -154,7 +154,7 @@ class _Form:
 def _in_range(number: Fraction, dtype: DType) -> float | None:
     """A positive number in a dtype; None where it is too large or too small for it."""
     try:
-        value = rounded(float(number), dtype)
+        value = shortest(float(number), dtype)
     except OverflowError:
         return None
     return value if math.isfinite(value) and value > 0 else None

@@ -347,6 +347,8 @@ class _Skewer:
         for s in moved:
             for load in s.operands():
                 if load.buffer in self.base:
+                    if not self.base[load.buffer]:
+                        return False  # one element, which no diagonal has to itself
                     store = next(o for o in moved if o.buffer == load.buffer).store
                     here, there = (
                         combined(self.base[load.buffer], [linear(i) for i in indices])[0]

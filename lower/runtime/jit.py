@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, Protocol, Self, overload
 
 import jax
 import numpy as np
@@ -48,6 +48,7 @@ else:  # what a kernel that was kept does without
     kernels = later("lower.runtime.kernel")
 
 Sizes = Literal["fixed", "open"]
+P = ParamSpec("P")
 _PYTHON = {bool: DType.BOOL, int: DType.INT64, float: DType.FLOAT64}
 
 
@@ -156,15 +157,15 @@ def _quick(special: Specialization, arguments: Sequence[Any], check: Callable[[S
     return _Quick([*map(type, arguments)], numpy, traced, known, run)
 
 
-class JitFunction(Shown):
-    """A plain Python function that is compiled when it is called; see `jit`.
+class JitFunction(Shown, Generic[P]):
+    """A plain Python function with parameters `P` that is compiled when it is called; see `jit`.
 
     `source`, `report` and `specialization` are those of the last call. A function within a function cannot be pickled,
     as in Python; any other is pickled by its name.
     """
 
     __name__: str
-    __wrapped__: Callable[..., Any]
+    __wrapped__: Callable[P, Any]
 
     def __init__(self, function: FunctionType, options: _Options, static: frozenset[str]) -> None:
         functools.update_wrapper(self, function)
@@ -177,7 +178,7 @@ class JitFunction(Shown):
         self._quick: _Quick | None = None  # the way past all checks for what was called last
         self._lock = threading.RLock()
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, *arguments: P.args, **named: P.kwargs) -> Any:
         """Run the function; results are JAX arrays, and arguments stay as they are.
 
         Raises:
@@ -186,6 +187,10 @@ class JitFunction(Shown):
         quick = self._quick
         if quick is not None and not named and quick.fits(arguments):
             return quick.run(arguments)
+        return self._run(arguments, named)
+
+    def _run(self, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """Run the function for arguments that are not like those of the last call."""
         if named or len(arguments) != len(self._parameters):
             arguments = self._bound(arguments, named)
         special = self._known.get(self._key(arguments))
@@ -218,14 +223,14 @@ class JitFunction(Shown):
 
     def sections(self) -> Iterator[Section]:
         """Its Python signature, and what it was compiled to for each signature of calls."""
-        yield Section(self.brief())
+        yield Section(self.brief(), lines=() if self._known else ("not called yet: the first call compiles it",))
         for special in self._known.values():
             yield from special.sections()
 
     def __reduce__(self) -> str:
         return self.__wrapped__.__qualname__
 
-    def __get__(self, instance: object, owner: object = None) -> JitFunction:
+    def __get__(self, instance: object, owner: object = None) -> Self:
         if instance is None:
             return self
         message = f"{self.__name__} is a method, and objects are no arrays"
@@ -262,6 +267,7 @@ class JitFunction(Shown):
         decisions = [
             f"{d.place}: {d.rule}, since {d.fact}" if d.fact else f"{d.place}: {d.rule}" for d in report.decisions
         ]
+        decisions = decisions or ["the program as it is written: no rule found anything cheaper"]
         return "\n".join([*decisions, "", *special.kernel.report])
 
     def specialize(self, *arguments: Any, **named: Any) -> Specialization:
@@ -450,8 +456,14 @@ def _weak(value: Any) -> bool:
     return isinstance(value, jax.Array) and bool(getattr(value, "weak_type", False))
 
 
+class _Decorator(Protocol):
+    """What `jit` is with options: it keeps the parameters of what it decorates."""
+
+    def __call__(self, function: Callable[P, Any], /) -> JitFunction[P]: ...
+
+
 @overload
-def jit(function: Callable[..., Any], /) -> JitFunction: ...
+def jit(function: Callable[P, Any], /) -> JitFunction[P]: ...
 @overload
 def jit(
     *,
@@ -463,7 +475,7 @@ def jit(
     checks: bool = False,
     budget: Budget | None = None,
     without: str | Iterable[str] = (),
-) -> Callable[[Callable[..., Any]], JitFunction]: ...
+) -> _Decorator: ...
 def jit(
     function: Callable[..., Any] | None = None,
     /,
@@ -491,12 +503,13 @@ def jit(
     Results are JAX arrays: what the function returns, or where it returns nothing, the parameters that it stores to, in
     their order; one result stands by itself. Arguments never change.
 
-    A function may have `for` over ranges, arrays and tuples, `enumerate`, `zip`, `reversed`; `while` that counts, or
-    that begins with `loopsat.bound(limit)`; `if`, `break`, `continue`, `return`, `assert`, `loopsat.assume`; names of
-    numbers and arrays; elements, parts and views of arrays, stores to them, arrays of indices and of truths; arithmetic
-    of numbers and arrays, `@`; comprehensions in `sum`, `min`, `max`, `any`, `all`, `math.prod`, `np.array`; calls of
-    plain functions; functions of `math` and NumPy that make arrays (`zeros`, `arange`, ...), work on elements (`exp`,
-    `where`, ...), arrange them (`reshape`, `concatenate`, ...) or fold them (`sum`, `argmax`, `cumsum`, ...).
+    A function may have `for` over ranges, arrays and tuples, `enumerate`, `zip`, `reversed`; `while` whose steps are
+    bounded by what it compares, or that begins with `loopsat.bound(limit)`; `if`, `break`, `continue`, `return`,
+    `assert`, `loopsat.assume`; names of numbers and arrays; elements, parts and views of arrays, stores to them, arrays
+    of indices and of truths; arithmetic of numbers and arrays, `@`; comprehensions in `sum`, `min`, `max`, `any`,
+    `all`, `math.prod`, `np.array`; calls of plain functions; functions of `math` and NumPy that make arrays (`zeros`,
+    `arange`, ...), work on elements (`exp`, `where`, ...), arrange them (`reshape`, `concatenate`, `pad`, ...) or fold
+    them (`sum`, `argmax`, `cumsum`, ...).
 
     Raises:
         LowerError: an option is not understood, or what is decorated is no function.
@@ -509,7 +522,7 @@ def jit(
     off = (without,) if isinstance(without, str) else tuple(without)
     options = _Options(target, floats_named(floats), sizes, given, checks, budget, off)
 
-    def decorate(function: Callable[..., Any]) -> JitFunction:
+    def decorate(function: Callable[P, Any]) -> JitFunction[P]:
         if not isinstance(function, FunctionType):  # a method, or an object
             raise LowerError("no-source", f"loopsat.jit decorates functions, found {type(function).__name__}")
         return JitFunction(function, options, names)

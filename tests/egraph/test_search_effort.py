@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import cast
 
@@ -12,9 +13,10 @@ from egraph_rules.contexts.context import NO_PERMISSION, Contexts
 from egraph_rules.contexts.facts import Priority
 from egraph_rules.contexts.spoiling import of_use
 from egraph_rules.cost.whole import ranked
+from egraph_rules.search.encode import Expander
 from ir import PrimFunc, parse
 from ir.analysis.effects import EffectAnalysis, LoopSets, steady_buffers, stored_places
-from ir.nodes import Alloc, For, If, Seq, Stmt, const
+from ir.nodes import Alloc, Expr, For, If, Seq, Stmt, const
 from ir.presburger import sets as presburger
 from ir.traverse import walk
 
@@ -205,3 +207,39 @@ def test_programs_that_store_twice_in_a_row_are_not_priced_beside_one_that_does_
     assert asked == [once, given]
     assert ranking.programs[0][1] == once
     assert any(body == twice for _, body in ranking.programs)
+
+
+RECURRENCES = {
+    "by choice": """
+        if a[i] == b[j]:
+            D[i + 1, j + 1] = D[i, j] + 1
+        else:
+            D[i + 1, j + 1] = T.max(D[i, j + 1], D[i + 1, j])""",
+    "by minimum": """
+        D[i + 1, j + 1] = a[i] + T.min(T.min(D[i, j + 1], D[i + 1, j]), D[i, j])""",
+}
+
+
+@pytest.mark.parametrize("step", RECURRENCES.values(), ids=RECURRENCES)
+def test_elements_that_are_known_by_their_neighbours_are_not_followed_on_every_way(
+    monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    text = f"""
+@T.prim_func
+def table(a: T.Buffer((5,), "int32"), b: T.Buffer((4,), "int32"), last: T.Buffer((), "int32")):
+    D = T.alloc_buffer((6, 5), "int32")
+    for i, j in T.grid(6, 5):
+        D[i, j] = 0
+    for i, j in T.grid(5, 4):{step}
+    last[()] = D[5, 4]
+"""
+    seen = Counter[str]()
+    look = Expander.expand_expr
+
+    def counted(self: Expander, facts: int, expr: Expr) -> None:
+        seen["expressions"] += 1
+        look(self, facts, expr)
+
+    monkeypatch.setattr(Expander, "expand_expr", counted)
+    optimize(parse(text))
+    assert 100 < seen["expressions"] < 2000  # tens of thousands, were each way to an element another element

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.arith import ArithmeticFault, fold_binary, fold_cast, fold_unary, rounded
+from ir.arith import ArithmeticFault, fold_binary, fold_cast, fold_unary, rounded, shortest
 from ir.dtypes import DType
 from ir.nodes import FLOAT_UNARY_OPS
+from ir.presburger.intervals import combined
 
 INTEGERS = [d for d in DType if d.is_integer]
 FLOATS = [d for d in DType if d.is_float]
@@ -251,3 +252,28 @@ def test_other_casts() -> None:
 def test_operators_of_the_wrong_kind_are_no_operators(op: str, dtype: DType) -> None:
     with pytest.raises(ValueError, match=op):
         fold_binary(op, 1, 2, dtype)
+
+
+@pytest.mark.parametrize("op", [*EXACT, "bitand", "bitor", "bitxor", "shl", "shr"])
+def test_intervals_have_every_result(op: str) -> None:
+    ranges = [(low, high) for low in range(-3, 6) for high in range(low, 6)]
+    for a, b in itertools.product(ranges, ranges):
+        found = combined(op, a, b)
+        if found is None:
+            continue
+        for x, y in itertools.product(range(a[0], a[1] + 1), range(b[0], b[1] + 1)):
+            result = fold_binary(op, x, y, DType.INT32)
+            assert found[0] <= result <= found[1], (a, b, x, y)
+
+
+@given(st.sampled_from(FLOATS), st.floats(allow_nan=False))
+def test_numbers_are_written_with_the_digits_that_tell_them_apart(dtype: DType, value: float) -> None:
+    short = shortest(value, dtype)
+    assert rounded(short, dtype) == rounded(value, dtype)
+    assert len(repr(short)) <= len(repr(rounded(value, dtype)))
+
+
+def test_the_digits_of_narrow_floats() -> None:
+    assert shortest(float(np.float32(0.8)), DType.FLOAT32) == 0.8
+    assert shortest(float(np.float16(1 / 3)), DType.FLOAT16) == 0.3333
+    assert shortest(0.1, DType.FLOAT64) == 0.1

@@ -147,6 +147,83 @@ def members(k):
     return n, 3 in (1, 2), 3 not in (1, 2), float("inf"), max(float("-inf"), 1.0)
 
 
+@case(M, V)
+def arranged(m, v):
+    return (
+        np.roll(m, 1, axis=0) + np.roll(m, -2, 1),
+        np.roll(m, 5),
+        np.roll(v, shift=-1),
+        np.flip(m),
+        np.flip(m, axis=1) - np.fliplr(m),
+        np.flipud(m),
+        np.diff(v),
+        np.diff(m, axis=0),
+        np.vstack((v, v + 1)),
+        np.hstack([v, m[0]]),
+        np.hstack((m, m)),
+        np.expand_dims(v, 1) * v,
+        np.triu(m),
+        np.tril(m, -1),
+        np.triu(m, k=1),
+    )
+
+
+@case(M, V, I)
+def padded(m, v, i):
+    return (
+        np.pad(m, 1),
+        np.pad(v, (2, 0), constant_values=7),
+        np.pad(m, ((0, 1), (2, 0)), mode="edge"),
+        np.pad(i, 1, "constant", constant_values=-1),
+    )
+
+
+@case(M, V, I)
+def counted_and_kept(m, v, i):
+    return (
+        np.count_nonzero(m > 2),
+        np.count_nonzero(i),
+        np.count_nonzero(m, axis=1),
+        m - m.mean(axis=1, keepdims=True),
+        np.max(m, axis=0, keepdims=True),
+        np.sum(m, keepdims=True),
+        np.std(v, ddof=1),
+        m.var(axis=0, ddof=1, keepdims=True),
+        np.argmax(m, axis=1, keepdims=True),
+    )
+
+
+@case(M, V)
+def taken_apart(m, v):
+    x, y, z = v
+    out = np.empty((len(m), 2))
+    for k, (a, b, c, d) in enumerate(m):
+        out[k] = a * d, b - c
+    (p, q, _, _), second, _ = m
+    m[0] = second  # p is a number, second is a view
+    second[1] = 50.0
+    m[2, 1:] = (y, x, z)
+    v[0], v[1] = v[1], v[0]
+    v[:] = v[2], v[0], v[1]
+    return m, v, out, x + 10 * y + 100 * z, p + q
+
+
+@case(M, np.array([[1.0, 2.0], [0.5, -1.0]]))
+def windows(m, k):
+    n, w = len(k), k.shape[1]
+    out = np.zeros((m.shape[0] - n + 1, m.shape[1] - w + 1))
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = (m[i : i + n, j : j + w] * k).sum()
+            out[i, j] += np.dot(m[i, j : j + w], k[:, 0]) + (m[i : i + 2, j] @ k[0])
+    return out
+
+
+@case(np.array(3.0))
+def without_dimensions(x):
+    return x[()] + x[...]
+
+
 @pytest.mark.parametrize(("function", "args"), CASES, ids=[f.__name__ for f, _ in CASES])
 def test_programs_compute_what_numpy_does(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     wanted = function(*(a.copy() if isinstance(a, np.ndarray) else a for a in args))
@@ -287,6 +364,27 @@ def item_of_a_list(v):
     for i in range(3):
         total += w[i] * v[i]
     return total
+
+
+@refused("arguments", "the option `stat_length` of np.pad", V)
+def padded_otherwise(v):
+    return np.pad(v, 1, stat_length=1)
+
+
+@refused("arguments", "np.roll needs a and shift", V)
+def rolled_by_nothing(v):
+    return np.roll(v, axis=0)
+
+
+@refused("unknown-function", "write its loops", V)
+def of_numpy_and_not_here(v):
+    return np.gradient(v)
+
+
+@refused("arguments", "2 names for an array of shape (3,)", V)
+def taken_apart_otherwise(v):
+    a, b = v
+    return a + b
 
 
 @pytest.mark.parametrize(("code", "text", "function", "args"), REFUSED, ids=[f.__name__ for _, _, f, _ in REFUSED])

@@ -302,6 +302,29 @@ def test_what_has_no_wavefront_stays_as_it_is(body: str) -> None:
     assert not any("all elements of one" in line for line in kernel.report)
 
 
+def test_a_nest_that_keeps_the_best_in_single_elements_is_lowered() -> None:
+    params = 'p: T.Buffer((4,), "float32"), best: T.Buffer((), "float32"), at: T.Buffer((2,), "int32")'
+    body = """
+best[()] = 99.0
+at[0] = -1
+at[1] = -1
+first = T.alloc_buffer((), "int32")
+second = T.alloc_buffer((), "int32")
+first[()] = -1
+second[()] = -1
+for i in T.serial(4):
+    for j in T.serial(i + 1, 4):
+        d = T.abs(p[i] - p[j])
+        if d < best[()]:
+            best[()] = d
+            first[()] = i
+            second[()] = j
+at[0] = first[()]
+at[1] = second[()]
+"""
+    check(read(params, body))
+
+
 EDIT = """
 for i in T.serial(1, N):
     for j in T.serial(1, N):

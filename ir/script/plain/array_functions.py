@@ -6,14 +6,16 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ir.dtypes import DType
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, same, shown_shape
-from ir.script.plain.frames import Value
+from ir.script.plain.frames import Named, Value
 from ir.script.plain.promotion import Number
 
 if TYPE_CHECKING:
     from ir.script.plain.expressions import Evaluator
 
 Arranged = Callable[["Evaluator", list[Value], ast.Call], Value]
+_ABSENT = Named(None)  # an argument that is not given
 
 
 def _array(read: Evaluator, value: Value, node: ast.Call) -> Array:
@@ -114,7 +116,7 @@ def _choice(
 
 def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     arrays = _arrays(read, values[0], node)
-    axis = _axis(read, values[1] if len(values) > 1 else 0, len(arrays[0].shape), node)
+    axis = _axis(read, values[1], len(arrays[0].shape), node, 0)
     total: Number = 0
     starts: list[Number] = []
     for array in arrays:
@@ -144,7 +146,7 @@ def _concatenate(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
 
 def _stack(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     arrays = _arrays(read, values[0], node)
-    axis = _axis(read, values[1] if len(values) > 1 else 0, len(arrays[0].shape) + 1, node)
+    axis = _axis(read, values[1], len(arrays[0].shape) + 1, node, 0)
 
     def layered(array: Array) -> Array:
         shape = (*array.shape[:axis], 1, *array.shape[axis:])
@@ -153,7 +155,9 @@ def _stack(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     return _concatenate(read, [tuple(map(layered, arrays)), axis], node)
 
 
-def _axis(read: Evaluator, value: Value, rank: int, node: ast.Call) -> int:
+def _axis(read: Evaluator, value: Value, rank: int, node: ast.Call, default: int) -> int:
+    if value is _ABSENT:
+        value = default
     if isinstance(value, int) and not isinstance(value, bool) and -rank <= value < rank:
         return value % rank
     raise read.error("arguments", f"an axis must be a number below {rank}", node)
@@ -214,12 +218,214 @@ def _divmod(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
     )
 
 
-ARRANGED: dict[str, tuple[int, int, Arranged]] = {  # least and most arguments
-    "np.reshape": (2, 2, _reshape), "np.ravel": (1, 1, _ravel), "np.concatenate": (1, 2, _concatenate),
-    "np.stack": (1, 2, _stack), "np.outer": (2, 2, _outer), "np.diag": (1, 1, _diag), "np.trace": (1, 1, _trace),
-    "np.linalg.norm": (1, 1, _norm),
-    "divmod": (2, 2, _divmod),
+def _rows(axis: int) -> Arranged:
+    """`np.vstack` and `np.hstack`, of which the first makes rows of vectors."""
+
+    def joined(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+        arrays = _arrays(read, values[0], node)
+        if axis == 0:
+            arrays = [_with_axis(a, 0) if len(a.shape) == 1 else a for a in arrays]
+        return _concatenate(read, [tuple(arrays), 0 if len(arrays[0].shape) == 1 else axis], node)
+
+    return joined
+
+
+def _with_axis(array: Array, axis: int) -> Array:
+    shape = (*array.shape[:axis], 1, *array.shape[axis:])
+    if isinstance(array, View):
+        return View(array.buffer, shape, lambda i: array.place((*i[:axis], *i[axis + 1 :])))
+    return Elementwise(shape, lambda i: array.element((*i[:axis], *i[axis + 1 :])))
+
+
+def _expand(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    array = _array(read, values[0], node)
+    return _with_axis(array, _axis(read, values[1], len(array.shape) + 1, node, 0))
+
+
+def _along(array: Array, axis: int, extent: Number, place: Callable[[Number], Number], read: Evaluator) -> Elementwise:
+    """An array with an axis of another extent, whose elements are those at other places along it."""
+
+    def element(i: Indices) -> Number:
+        return read.element(array, (*i[:axis], place(i[axis]), *i[axis + 1 :]))
+
+    return Elementwise((*array.shape[:axis], extent, *array.shape[axis + 1 :]), element)
+
+
+def _roll(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    array, numbers = _array(read, values[0], node), read.numbers
+    shift = read.as_number(values[1], node)
+    read.needs_value(shift)
+    if not numbers.dtype_of(shift).is_integer:
+        raise read.error("dtype-mismatch", "np.roll moves elements by a whole number of places", node)
+    if values[2] is _ABSENT and len(array.shape) != 1:
+        return reshaped(read, _array(read, _roll(read, [flattened(read, array, node), shift, 0], node), node),
+                        array.shape, node)  # fmt: skip
+    axis = _axis(read, values[2], len(array.shape), node, 0)
+    extent = array.shape[axis]
+
+    def place(k: Number) -> Number:
+        return numbers.binary("floormod", numbers.binary("sub", k, shift, node), extent, node)
+
+    return array if same(extent, 0) else _along(array, axis, extent, place, read)
+
+
+def _turned(read: Evaluator, array: Array, axis: int, node: ast.Call) -> Array:
+    last = read.numbers.binary("sub", array.shape[axis], 1, node)
+    return _along(array, axis, array.shape[axis], lambda k: read.numbers.binary("sub", last, k, node), read)
+
+
+def _flip(axes: tuple[int, ...] | None) -> Arranged:
+    def flipped(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+        array = _array(read, values[0], node)
+        rank = len(array.shape)
+        given = values[1] if len(values) > 1 else _ABSENT
+        own = axes or (tuple(range(rank)) if given is _ABSENT else (_axis(read, given, rank, node, 0),))
+        for axis in own:
+            if axis >= rank:
+                raise read.error("shape", f"an array of {rank} dimensions has no axis {axis}", node)
+            array = _turned(read, array, axis, node)
+        return array
+
+    return flipped
+
+
+def _diff(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    array, numbers = _array(read, values[0], node), read.numbers
+    if not isinstance(values[1], Named) and not same(read.as_number(values[1], node), 1):
+        raise read.error("unsupported", "np.diff takes one difference here", node, "call it several times")
+    axis = _axis(read, values[2], len(array.shape), node, -1 % len(array.shape))
+    count = numbers.binary("sub", array.shape[axis], 1, node)
+    count = count if not isinstance(count, int) else max(count, 0)
+    after = _along(array, axis, count, lambda k: numbers.binary("add", k, 1, node), read)
+    return read.lifted(
+        lambda v: numbers.binary("sub", v[0], v[1], node), [after, _along(array, axis, count, lambda k: k, read)], node
+    )
+
+
+def _pad(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    """`np.pad` with a number, or with the elements at the edges."""
+    array = _array(read, values[0], node)
+    mode = values[2].value if isinstance(values[2], Named) and values[2] is not _ABSENT else "constant"
+    if mode not in ("constant", "edge"):
+        hint = "pad with a number or the edge, or store into a larger array"
+        raise read.error("unsupported", f"np.pad has no mode {mode!r} here", node, hint)
+    fill = 0 if values[3] is _ABSENT else read.as_number(values[3], node)
+    filling = read.numbers.convert(fill, read.dtype_of(array, node), node)
+    for axis, (before, after) in enumerate(_widths(read, values[1], len(array.shape), node)):
+        array = _padded(read, array, axis, before, after, None if mode == "edge" else filling, node)
+    return array
+
+
+def _widths(read: Evaluator, value: Value, rank: int, node: ast.Call) -> list[tuple[Number, Number]]:
+    """How much is added before and after each axis."""
+    items = value if isinstance(value, tuple) else (value, value)
+    if len(items) == rank and all(isinstance(v, tuple) and len(v) == 2 for v in items):
+        found = [tuple(read.as_number(n, node) for n in v) for v in items if isinstance(v, tuple)]
+    elif len(items) == 2 and not any(isinstance(v, tuple) for v in items):
+        found = [tuple(read.as_number(n, node) for n in items)] * rank
+    else:
+        message = f"the widths of np.pad are no pairs of numbers for {rank} dimensions"
+        raise read.error("arguments", message, node, "as in ((1, 1), (0, 2))")
+    for pair in found:
+        for width in pair:
+            read.needs_value(width)
+            if not isinstance(width, int) or width < 0:
+                raise read.error("arguments", "the widths of np.pad must be numbers from 0 up", node)
+    return [(pair[0], pair[1]) for pair in found]
+
+
+def _padded(
+    read: Evaluator, array: Array, axis: int, before: Number, after: Number, filling: Number | None, node: ast.Call
+) -> Array:
+    numbers, extent = read.numbers, array.shape[axis]
+    wide = numbers.binary("add", numbers.binary("add", extent, before, node), after, node)
+
+    def inner(k: Number) -> Number:
+        return k if same(before, 0) else numbers.binary("sub", k, before, node)
+
+    def edge(k: Number) -> Number:
+        last = numbers.binary("sub", extent, 1, node)
+        return numbers.builtin_extremum("min", numbers.builtin_extremum("max", inner(k), 0, node), last, node)
+
+    if filling is None:
+        return _along(array, axis, wide, edge, read)
+    moved = _along(array, axis, wide, inner, read)
+
+    def element(i: Indices) -> Number:
+        tests = [numbers.binary("ge", i[axis], before, node)] if not same(before, 0) else []
+        if not same(after, 0):
+            tests.append(numbers.binary("lt", i[axis], numbers.binary("add", extent, before, node), node))
+        inside: Number = True
+        for test in tests:
+            inside = test if inside is True else numbers.binary("bitand", inside, test, node)
+        return _choice(read, inside, lambda: moved.element(i), lambda: filling, node)
+
+    return Elementwise(moved.shape, element)
+
+
+def _triangle(upper: bool) -> Arranged:
+    """`np.triu` and `np.tril`: zero on one side of a diagonal."""
+
+    def kept(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+        array, numbers = _array(read, values[0], node), read.numbers
+        if len(array.shape) < 2:
+            raise read.error("shape", f"np.{'triu' if upper else 'tril'} is of matrices", node)
+        offset = 0 if values[1] is _ABSENT else read.as_number(values[1], node)
+        zero = numbers.convert(0, read.dtype_of(array, node), node)
+
+        def element(i: Indices) -> Number:
+            diagonal = i[-2] if same(offset, 0) else numbers.binary("add", i[-2], offset, node)
+            inside = numbers.binary("ge" if upper else "le", i[-1], diagonal, node)
+            return _choice(read, inside, lambda: read.element(array, i), lambda: zero, node)
+
+        return Elementwise(array.shape, element)
+
+    return kept
+
+
+def _count(read: Evaluator, values: list[Value], node: ast.Call) -> Value:
+    """`np.count_nonzero`."""
+    array = _array(read, values[0], node)
+
+    def one(i: Indices) -> Number:
+        return read.numbers.convert(read.numbers.truth(read.element(array, i), node), DType.INT64, node)
+
+    axis = None if values[1] is _ABSENT else _axis(read, values[1], len(array.shape), node, 0)
+    return read.caller.reduce("sum", Elementwise(array.shape, one), axis, node)
+
+
+ARRANGED: dict[str, tuple[int, tuple[str, ...], Arranged]] = {  # how many arguments there must be, and all their names
+    "np.reshape": (2, ("a", "shape"), _reshape), "np.ravel": (1, ("a",), _ravel),
+    "np.concatenate": (1, ("arrays", "axis"), _concatenate), "np.stack": (1, ("arrays", "axis"), _stack),
+    "np.vstack": (1, ("tup",), _rows(0)), "np.hstack": (1, ("tup",), _rows(1)),
+    "np.expand_dims": (2, ("a", "axis"), _expand), "np.roll": (2, ("a", "shift", "axis"), _roll),
+    "np.flip": (1, ("m", "axis"), _flip(None)), "np.flipud": (1, ("m",), _flip((0,))),
+    "np.fliplr": (1, ("m",), _flip((1,))), "np.diff": (1, ("a", "n", "axis"), _diff),
+    "np.pad": (2, ("array", "pad_width", "mode", "constant_values"), _pad),
+    "np.triu": (1, ("m", "k"), _triangle(True)), "np.tril": (1, ("m", "k"), _triangle(False)),
+    "np.count_nonzero": (1, ("a", "axis"), _count),
+    "np.outer": (2, ("a", "b"), _outer), "np.diag": (1, ("v",), _diag), "np.trace": (1, ("a",), _trace),
+    "np.linalg.norm": (1, ("x",), _norm),
+    "divmod": (2, ("x", "y"), _divmod),
 }  # fmt: skip
+
+
+def arguments(read: Evaluator, name: str, node: ast.Call) -> list[Value]:
+    """The arguments of one of these functions in order, those that are given by name too."""
+    least, names, _ = ARRANGED[name]
+    found: dict[str, Value] = {}
+    for key, part in [*zip(names, node.args), *((k.arg, k.value) for k in node.keywords)]:  # noqa: B905 - see below
+        if key is None or key not in names or key in found:
+            raise read.error("arguments", f"the option `{key or '**'}` of {name} is not supported", node)
+        found[key] = read.array_or(part)
+    if not least <= len(node.args) + len(node.keywords) or len(node.args) > len(names):
+        wanted = str(least) if least == len(names) else f"{least} to {len(names)}"
+        raise read.error("arguments", f"{name} takes {wanted} arguments here, {len(node.args)} given", node)
+    if any(isinstance(a, ast.Starred) for a in node.args) or not all(n in found for n in names[:least]):
+        raise read.error("arguments", f"{name} needs {' and '.join(names[:least])}", node)
+    return [found.get(n, _ABSENT) for n in names]
+
+
 METHODS: dict[str, tuple[int, int, Arranged]] = {  # of arguments besides the array
     "reshape": (1, 8, _reshape), "ravel": (0, 0, _ravel), "flatten": (0, 0, _flatten),
 }  # fmt: skip

@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
-from ir.nodes import Buffer, Expr
-from ir.script.plain.promotion import Number, Numbers, Weak, expr_of
+from ir.nodes import Buffer, Const, Expr
+from ir.presburger.polynomials import polynomial, written
+from ir.script.plain.promotion import Number, Numbers, Weak, expr_of, interval_of
 from ir.script.scope import Source
 
 Indices = tuple[Number, ...]
@@ -37,6 +39,7 @@ class Elementwise:
 
 
 Array = View | Elementwise
+_Part = TypeVar("_Part", View, Elementwise)
 
 
 def whole(buffer: Buffer, shape: tuple[Number, ...]) -> View:
@@ -102,7 +105,13 @@ class Slicing:
         return start, step, length
 
     def _difference(self, stop: Number, start: Number, node: ast.AST) -> Number:
-        return self.numbers.binary("sub", stop, start, node)
+        """The length of a slice from one bound to another, without what both have in common."""
+        found = self.numbers.binary("sub", stop, start, node)
+        expr = expr_of(found)
+        if expr is None or not expr.dtype.is_integer:
+            return found
+        least = written(polynomial(expr), expr)
+        return int(least.value) if isinstance(least, Const) else self.numbers.number(least, True, *interval_of(found))
 
     def _bound(self, bound: Number, extent: Number, node: ast.AST) -> Number:
         if isinstance(bound, int) and bound < 0:
@@ -142,11 +151,13 @@ class _Cut:
     def _sum(self, start: Number, moved: Number) -> Number:
         return self.numbers.binary("add", start, moved, self.node)
 
-    def of(self, array: Array) -> Array:
+    def of(self, array: _Part) -> _Part:
         """The part of an array."""
         if isinstance(array, Elementwise):
-            return Elementwise(self.shape, lambda i: array.element(self.place(i)), array.undefined)
-        return View(array.buffer, self.shape, lambda i: array.place(self.place(i)))
+            element = array.element
+            return Elementwise(self.shape, lambda i: element(self.place(i)), array.undefined)
+        place = array.place
+        return View(array.buffer, self.shape, lambda i: place(self.place(i)))
 
 
 def transposed(array: Array, order: Sequence[int]) -> Array:
@@ -191,7 +202,7 @@ def broadcast_index(shape: tuple[Number, ...], indices: Indices) -> Indices:
 
 def shown_shape(shape: tuple[Number, ...]) -> str:
     """A shape for a message."""
-    extents = ", ".join(str(e) if isinstance(e, int) else "?" for e in shape)
+    extents = ", ".join(str(e if isinstance(e, int) else expr_of(e)) for e in shape)
     return f"({extents}{',' if len(shape) == 1 else ''})"
 
 

@@ -12,7 +12,7 @@ from ir.dtypes import DType
 from ir.errors import suggest
 from ir.nodes import Cast, Unary
 from ir.script.plain import hints, library
-from ir.script.plain.array_functions import ARRANGED, METHODS
+from ir.script.plain.array_functions import ARRANGED, METHODS, arguments
 from ir.script.plain.arrays import Array, Elementwise, Indices, View, transposed
 from ir.script.plain.composed import COMPOSED, composed
 from ir.script.plain.frames import Comprehension, Named, Value, shown
@@ -53,17 +53,19 @@ def _helper(read: Evaluator, value: object, node: ast.Call, alone: bool) -> Valu
     """A call of another plain function, which is put in place."""
     function = inspect.unwrap(value) if callable(value) else value
     if not isinstance(function, FunctionType):
-        raise _unknown(read, shown(node.func), node)
+        raise _unknown(read, shown(node.func), value, node)
     if any(isinstance(a, ast.Starred) for a in node.args) or node.keywords:
         hint = "pass its arguments by position"
         raise read.error("arguments", f"{function.__name__} is called with keywords or stars", node, hint)
     return read.caller.call(function, [read.value(a) for a in node.args], node, alone=alone)
 
 
-def _unknown(read: Evaluator, name: str, node: ast.Call) -> Exception:
+def _unknown(read: Evaluator, name: str, value: object, node: ast.Call) -> Exception:
     owner, _, bare = name.rpartition(".")
-    near = hints.of_attribute(owner, bare) or suggest(name, library.NAMES)
-    hint = near or "write it as a plain Python function, which is put in place"
+    near = hints.of_attribute(owner, bare)
+    if not near and library.qualified(value) is not None:
+        near = "write its loops; help(loopsat.jit) names the functions that there are"
+    hint = near or suggest(name, library.NAMES) or "write it as a plain Python function, which is put in place"
     return read.error("unknown-function", f"`{name}` cannot be called in a compiled function", node, hint)
 
 
@@ -136,10 +138,7 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
         parts = [read.value(v) for v in _arguments(read, node, name, count, count)]
         return read.lifted(lambda v: composed(name, numbers, v, node), parts, node)
     if name in ARRANGED:
-        least, most, arranged = ARRANGED[name]
-        args = [read.array_or(a) for a in _arguments(read, node, name, least, most, ("axis",))]
-        axis = _keyword(node, "axis")
-        return arranged(read, args if axis is None else [*args, read.value(axis)], node)
+        return ARRANGED[name][2](read, arguments(read, name, node), node)
     if name in library.MADE:
         return _made(read, name, node)
     if name in library.FILLED or name in library.FILLED_LIKE:
@@ -192,7 +191,8 @@ def _library(read: Evaluator, name: str, node: ast.Call) -> Value:
             hint = "as in `while x > limit:` and below it `loopsat.bound(100)`"
             raise read.error("unsupported", "loopsat.bound stands first in the body of a `while`", node, hint)
         case _:
-            raise _unknown(read, shown(node.func), node)
+            callee = read.value(node.func)
+            raise _unknown(read, shown(node.func), callee.value if isinstance(callee, Named) else None, node)
 
 
 def _whole(read: Evaluator, node: ast.Call, name: str) -> ast.expr:
@@ -396,7 +396,7 @@ def _method(read: Evaluator, owner: Array, name: str, node: ast.Call) -> Value:
         case "item" if not node.args and not owner.shape:
             return read.element(owner, ())
         case _ if name in (*_TOTALS, *_SCANS):
-            _arguments(read, node, name, 0, 1, ("axis",))
+            _arguments(read, node, name, 0, 1, _options(name))
             axis = _keyword(node, "axis") or (node.args[0] if node.args else None)
             return _reduced(read, name, owner, _axis(read, owner, axis), node)
         case _ if name in METHODS:
@@ -411,10 +411,10 @@ def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
     if name in ("np.dot", "np.matmul"):
         a, b = _arguments(read, node, name, 2, 2)
         return read.caller.product(read.array(a), read.array(b), node)
-    args = _arguments(read, node, name, 1, 2, ("axis",))
+    short = {"np.amax": "max", "np.amin": "min"}.get(name, name.removeprefix("np."))
+    args = _arguments(read, node, name, 1, 2, _options(short) if name.startswith("np.") else ())
     array = read.array(args[0])
     axis = _keyword(node, "axis") or (args[1] if len(args) > 1 else None)
-    short = {"np.amax": "max", "np.amin": "min"}.get(name, name.removeprefix("np."))
     if name in ("sum", "any", "all") and len(array.shape) != 1:
         raise read.error("unsupported", f"Python's {name} is of one-dimensional arrays", node, f"write np.{name}")
     return _reduced(read, short, array, _axis(read, array, axis), node)
@@ -422,7 +422,25 @@ def _reduction(read: Evaluator, name: str, node: ast.Call) -> Value:
 
 def _reduced(read: Evaluator, name: str, array: Array, axis: int | None, node: ast.Call) -> Value:
     total = read.caller.scan if name in _SCANS else read.caller.reduce
-    return total(name, array, axis, node)
+    found = total(name, array, axis, node)
+    keeps = _keyword(node, "keepdims")
+    if keeps is None or read.condition(keeps) is False:
+        return found
+    shape = tuple(1 if axis is None or k == axis else e for k, e in enumerate(array.shape))
+
+    def element(indices: Indices) -> Number:
+        if isinstance(found, (View, Elementwise)):
+            return read.element(found, tuple(i for k, i in enumerate(indices) if k != axis), node)
+        return read.as_number(found, node)
+
+    return Elementwise(shape, element)
+
+
+def _options(name: str) -> tuple[str, ...]:
+    """What a reduction may be told by name."""
+    if name in ("cumsum", "cumprod"):
+        return ("axis",)
+    return ("axis", "keepdims", "ddof") if name in ("var", "std") else ("axis", "keepdims")
 
 
 def _axis(read: Evaluator, array: Array, node: ast.expr | None) -> int | None:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 _Node = TypeVar("_Node", bound=ast.AST)
 HINT = (
-    "begin its body with `loopsat.bound(LIMIT)`, the steps that it takes at most, "
-    "or count with `i += 1` at the end of the body and nowhere else, as in `while i < n:`"
+    "begin its body with `loopsat.bound(LIMIT)`, the steps that it takes at most; a bound is found by itself where an "
+    "integer of its condition comes nearer to its end in each step, as in `while i < n:`, or halves"
 )
 _RISES: dict[type[ast.cmpop], tuple[bool, int]] = {  # of `i op bound`: whether i rises, and what the bound is moved by
     ast.Lt: (True, 0), ast.LtE: (True, 1), ast.Gt: (False, 0), ast.GtE: (False, -1),
@@ -65,35 +65,61 @@ class _Counter:
     stop: ast.expr
 
 
-def why_not(node: ast.While) -> str:
-    """Why a `while` is no loop that counts; empty if it is one."""
-    found = _counter(node)
-    return found if isinstance(found, str) else ""
+class Ending(ast.expr):
+    """As many steps as a `while` turns out to take at most: where it is written, or from what its body does.
+
+    Each of `flags` says that the loop was left. A name that changes by a number in each step is `counter`.
+    """
+
+    _fields = ("test",)
+    test: ast.expr
+    text: str
+    flags: tuple[str, ...] = ()
+    counter: tuple[str, int] | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(self, test: ast.expr) -> None: ...
 
 
-def _counter(node: ast.While) -> _Counter | str:
+def ending(node: ast.While) -> Ending:
+    """What a `while` that states no bound runs over."""
+    found = ast.copy_location(Ending(node.test), node.test)
+    found.text = ast.unparse(node).splitlines()[0]
+    found.counter = _steady(node)
+    return found
+
+
+def _steady(node: ast.While) -> tuple[str, int] | None:
+    """A name that the last statement of each step changes by a number, and nothing else does."""
     step = _step(node.body[-1])
+    if step is None or _continues(node.body) or _stored(node).count(step[0]) != 1:
+        return None
+    return step
+
+
+def _stored(node: ast.While) -> list[str]:
+    return [n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and not _is_read(n)]
+
+
+def _counter(node: ast.While) -> _Counter | None:
+    step = _steady(node)
     if step is None:
-        return "its body does not end with a step such as `i += 1`"
+        return None
     name, by = step
     tests = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.And) else [node.test]
     found = next(((k, stop) for k, t in enumerate(tests) if (stop := _stop(t, name, by > 0)) is not None), None)
-    if found is None:
-        return f"it does not run while `{name} {'<' if by > 0 else '>'}` a bound"
-    stored = [n.id for s in node.body for n in ast.walk(s) if isinstance(n, ast.Name) and not _is_read(n)]
-    if stored.count(name) != 1:
-        return f"`{name}` changes elsewhere in its body"
-    if _continues(node.body):
-        return f"`continue` goes on without the step of `{name}`"
-    if changed := [n.id for n in ast.walk(found[1]) if isinstance(n, ast.Name) and n.id in stored]:
-        return f"its body changes `{changed[0]}`, up to which it counts"
+    stored = _stored(node)
+    if found is None or any(isinstance(n, ast.Name) and n.id in stored for n in ast.walk(found[1])):
+        return None
     return _Counter(name, by, tests, *found)
 
 
 def counted(node: ast.While, fresh: Callable[[str], str]) -> tuple[ast.For, list[ast.stmt]] | None:
     """A loop over a range, and what follows it, in place of a `while` that counts; None for any other."""
+    node = _stepping_last(node)
     counter = _counter(node)
-    if isinstance(counter, str):
+    if counter is None:
         return None
     name, by, stop = counter.name, counter.by, counter.stop
     place = fresh(f"{name}_")
@@ -113,6 +139,21 @@ def counted(node: ast.While, fresh: Callable[[str], str]) -> tuple[ast.For, list
     body = body or [ast.copy_location(ast.Pass(), node)]
     loop = at_place(ast.For(ast.Name(place, ast.Store()), Counting(*parts), body, []), node.test)
     return loop, [] if renamed.leaves else [last]
+
+
+def _stepping_last(node: ast.While) -> ast.While:
+    """The same loop with the step of its counter at the end, where nothing after it has to do with the counter."""
+    for k in range(len(node.body) - 1, -1, -1):
+        step, rest = _step(node.body[k]), node.body[k + 1 :]
+        names = {n.id for s in rest for n in ast.walk(s) if isinstance(n, ast.Name)}
+        leaves = any(isinstance(n, (ast.Break, ast.Continue, ast.Return)) for s in rest for n in ast.walk(s))
+        if leaves:
+            break
+        if step is not None and step[0] not in names:
+            moved = ast.While(node.test, [*node.body[:k], *rest, node.body[k]], node.orelse)
+            if _counter(moved) is not None:
+                return ast.copy_location(moved, node)
+    return node
 
 
 def _step(node: ast.stmt) -> tuple[str, int] | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ir.naming import fresh
-from ir.script.plain.counting import Steps, at_place, counted
+from ir.script.plain.counting import Steps, at_place, counted, ending
 from ir.script.scope import Source
 
 Exit = Literal["break", "continue", "return"]
@@ -113,6 +113,8 @@ class _Exits:
                     return [*done, *self._branch(node, rest, exits, place)]
                 case ast.If():
                     done.append(_if(node.test, self._list(node.body, place), self._list(node.orelse, place), node))
+                case ast.For() | ast.While() if node.orelse:
+                    return [*done, *self._with_else(node, rest, place)]
                 case ast.For() | ast.While():
                     done += self._loop(node, place)
                     if "return" in _exits(node) and rest:
@@ -153,17 +155,22 @@ class _Exits:
         return _if(_none_of([flags[e] for e in exits]), body, [], node)
 
     def _loop(self, node: ast.For | ast.While, place: _Place) -> list[ast.stmt]:
-        if node.orelse:
-            hint = "set a name before `break`, and test it after the loop"
-            raise self.source.error("unsupported", "`else` of a loop is not supported", node.orelse[0], help=hint)
         if isinstance(node, ast.While):
             if (limit := self._limit(node)) is not None:
                 return self._bounded(node, limit, place)
             found = counted(node, self._fresh)
-            if found is None:
-                return [node]  # it is refused where it is read
-            return [*self._for(found[0], place)[0], *found[1]]
+            return self._ending(node, place) if found is None else [*self._for(found[0], place)[0], *found[1]]
         return self._for(node, place)[0]
+
+    def _with_else(self, node: ast.For | ast.While, rest: list[ast.stmt], place: _Place) -> list[ast.stmt]:
+        """A loop whose `else` runs where it was not left by `break`, and what follows it."""
+        last, loop = node.orelse, copy.deepcopy(node)  # another path may have the same loop
+        loop.orelse = []
+        if not _breaks(node.body):
+            return self._list([loop, *last, *rest], place)
+        left = self._fresh("left")
+        told: list[ast.stmt] = [_set(left, False, node), _Told(left).visit(loop)]
+        return self._list([*told, _if(_none_of([left]), last, [], last[0]), *rest], place)
 
     def _limit(self, node: ast.While) -> ast.expr | None:
         """How many steps a loop takes at most, where its body begins by stating that."""
@@ -176,18 +183,30 @@ class _Exits:
             case _:
                 return None
 
+    def _ending(self, node: ast.While, place: _Place) -> list[ast.stmt]:
+        """A loop of which it is not stated how many steps it takes."""
+        steps = ending(node)
+        found, steps.flags = self._stepping(node, node.body, steps, place)
+        return found
+
+    def _stepping(
+        self, node: ast.While, body: list[ast.stmt], steps: ast.expr, place: _Place
+    ) -> tuple[list[ast.stmt], tuple[str, ...]]:
+        """A loop over steps that is left where it would not go on, and the flags that say whether it was left."""
+        left = [] if _forever(node) else [_if(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [], node.test)]
+        variable = ast.Name(self._fresh("step"), ast.Store())
+        loop = at_place(ast.For(variable, steps, [*left, *body] or [_pass(node)], []), node.test)
+        found, flags = self._for(loop, place)
+        if not flags:
+            hint = "leave it with `break` or `return`"
+            raise self.source.error("unsupported", "`while` without an end", node.test, help=hint)
+        return found, tuple(flags)
+
     def _bounded(self, node: ast.While, limit: ast.expr, place: _Place) -> list[ast.stmt]:
         """A loop of that many steps, which says afterwards that it was left or would not go on."""
         forever = _forever(node)
-        left = [] if forever else [_if(ast.UnaryOp(ast.Not(), node.test), [ast.Break()], [], node.test)]
-        variable = ast.Name(self._fresh("step"), ast.Store())
-        body = [*left, *node.body[1:]] or [_pass(node)]
-        loop = at_place(ast.For(variable, Steps(limit), body, []), node.test)
-        found, flags = self._for(loop, place)
+        found, flags = self._stepping(node, node.body[1:], Steps(limit), place)
         ends: list[ast.expr] = [ast.Name(f, ast.Load()) for f in flags]
-        if forever and not ends:
-            hint = "leave it with `break` or `return`"
-            raise self.source.error("unsupported", "`while` without an end", node.test, help=hint)
         if not forever:
             ends.append(ast.UnaryOp(ast.Not(), copy.deepcopy(node.test)))
         ended = ends[0] if len(ends) == 1 else ast.BoolOp(ast.Or(), ends)
@@ -221,6 +240,34 @@ class _Exits:
         return at_place(ast.Name(self._fresh(f"{name}_"), ast.Store()), target)
 
 
+class _Told(ast.NodeTransformer):
+    """Sets a name wherever `break` leaves a loop."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.depth = name, 0
+
+    def visit_For(self, node: ast.For) -> ast.stmt:
+        return self._inner(node)
+
+    def visit_While(self, node: ast.While) -> ast.stmt:
+        return self._inner(node)
+
+    def _inner(self, node: ast.For | ast.While) -> ast.stmt:
+        self.depth += 1
+        node.body = self._list(node.body)
+        self.depth -= 1
+        node.orelse = self._list(node.orelse)  # what leaves from there leaves the loop around
+        return node
+
+    def _list(self, nodes: list[ast.stmt]) -> list[ast.stmt]:
+        holder = ast.Module(nodes, [])
+        self.generic_visit(holder)
+        return holder.body
+
+    def visit_Break(self, node: ast.Break) -> ast.stmt | list[ast.stmt]:
+        return [_set(self.name, True, node), node] if self.depth == 1 else node
+
+
 def _read(target: ast.expr) -> ast.expr:
     """What was assigned to a target of names."""
     if isinstance(target, ast.Tuple):
@@ -248,7 +295,10 @@ def _exits(node: ast.stmt) -> set[Exit]:
     if isinstance(node, ast.If):
         return {e for s in (*node.body, *node.orelse) for e in _exits(s)}
     if isinstance(node, (ast.For, ast.While)):
-        return {e for s in node.body for e in _exits(s) if e == "return"}
+        found: set[Exit] = {e for s in node.orelse for e in _exits(s)}
+        if any("return" in _exits(s) for s in node.body):
+            found.add("return")
+        return found
     return set()
 
 

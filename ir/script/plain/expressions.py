@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import TypeVar
 
 import ir.presburger.sets as pb
+from ir.arith import shortest
 from ir.dtypes import DType
 from ir.errors import ParseError, suggest
 from ir.nodes import Binary, Expr, Load, Select, const
@@ -34,6 +35,7 @@ from ir.script.scope import Source
 from ir.traverse import free_vars, has_loads
 
 _Found = TypeVar("_Found")
+_Part = TypeVar("_Part", bound=Array)
 MAX_LINKS = 60  # of a sum or product that is one expression
 
 
@@ -216,7 +218,8 @@ class Evaluator:
             if bound.buffer is None or not (name in self.frame.assigned or name in self.frame.results):
                 message = f"`{name}` may be read before it is assigned"
                 raise self.error("unassigned", message, node, f"assign {name} before the loop or branch")
-            return self.read(bound)
+            held = self.frame.held.get(bound.key)
+            return held if isinstance(held, (bool, int, float)) else self.read(bound)
         if bound is not None:
             return bound
         if name in self.frame.locals:
@@ -241,7 +244,8 @@ class Evaluator:
             case bool() | int() | float() if type(value) in (bool, int, float):
                 return value
             case numbers.Number() if (dtype := library.dtype_named(type(value))) is not None:
-                return const(value.item(), dtype)  # pyright: ignore[reportAttributeAccessIssue]
+                number = value.item()  # pyright: ignore[reportAttributeAccessIssue]
+                return const(shortest(number, dtype) if dtype.is_float else number, dtype)
             case tuple():
                 return tuple(self.known(v, node) for v in value)
             case _ if not isinstance(value, type) and hasattr(value, "__array__") and hasattr(value, "shape"):
@@ -425,6 +429,8 @@ class Evaluator:
         if isinstance(owner, (View, Elementwise)):
             part = self.part(owner, index, node)
             return part if part.shape else self.element(part, (), node)
+        if is_number(owner) and (_is_ellipsis(index) or (isinstance(index, ast.Tuple) and not index.elts)):
+            return owner  # an array without dimensions
         raise self.error("not-an-array", f"`{shown(node)}`: only arrays and tuples have elements", node)
 
     def _item(self, items: tuple[Value, ...], index: ast.expr, node: ast.AST) -> Value:
@@ -471,11 +477,15 @@ class Evaluator:
 
     def row(self, array: Array, index: Number, node: ast.AST) -> Value:
         """The element or part of an array at an index of its first dimension."""
-        index = self._index(index, array.shape[0], node)
-        part = self._cut(array, [index if len(array.shape) == 1 else self._settled(index, node)], node)
+        part = self.at_row(array, index, node)
         return part if part.shape else self.element(part, (), node)
 
-    def _cut(self, array: Array, items: Sequence[Number | slice | None], node: ast.AST) -> Array:
+    def at_row(self, array: _Part, index: Number, node: ast.AST) -> _Part:
+        """The part of an array at an index of its first dimension, also where that is an element."""
+        index = self._index(index, array.shape[0], node)
+        return self._cut(array, [index if len(array.shape) == 1 else self._settled(index, node)], node)
+
+    def _cut(self, array: _Part, items: Sequence[Number | slice | None], node: ast.AST) -> _Part:
         slicing = Slicing(self.source, self.numbers, lambda a, b: self.program.at_most(a, b, self.numbers.typer))
         return slicing.cut(array.shape, items, node).of(array)
 

@@ -13,8 +13,9 @@ from ir.dtypes import DType
 from ir.nodes import Buffer
 from ir.script.plain.arrays import Array
 from ir.script.plain.program import Key
-from ir.script.plain.promotion import Number, Numbers
+from ir.script.plain.promotion import Number, Numbers, expr_of
 from ir.script.scope import Source
+from ir.traverse import has_loads
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,12 +68,36 @@ class Frame:
     stored: set[str] = field(default_factory=lambda: set[str]())  # cells that hold a value on some path
     assigned: frozenset[str] = frozenset()  # cells that hold a value on every path to here
     arrays: set[str] = field(default_factory=lambda: set[str]())  # names that would be cells, and are arrays
+    held: dict[Key, Number] = field(default_factory=lambda: dict[Key, Number]())  # what cells were given last
     first: frozenset[ast.expr] = frozenset()  # conditions that hold in the first step of their loop
     results: frozenset[str] = frozenset()  # cells that hold one wherever they are read
+
+    def hold(self, key: Key, value: Number) -> None:
+        """A cell holds a number from here on."""
+        expr = expr_of(value)
+        if expr is not None and has_loads(expr):  # which later stores may change
+            self.held.pop(key, None)
+        else:
+            self.held[key] = value
+
+    def forget(self, node: ast.For) -> None:
+        """What cells hold that a loop assigns is not known within it, nor after it."""
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.held = {key: value for key, value in self.held.items() if key[1] not in names}
 
     def outer(self, name: str) -> object:
         """What a name that the function does not assign means to it; `KeyError` if nothing."""
         return outer_name(self.function, name)  # pyright: ignore[reportArgumentType] - no method, but a field
+
+
+def in_both(one: Mapping[Key, Number], other: Mapping[Key, Number]) -> dict[Key, Number]:
+    """What cells hold after a branch, whichever of the two ways it took."""
+    return {key: value for key, value in one.items() if key in other and _alike(value, other[key])}
+
+
+def _alike(a: Number, b: Number) -> bool:
+    """Whether two numbers are the same one: zero is not `False`, nor is it negative zero."""
+    return a is b or (type(a) is type(b) and isinstance(a, (bool, int, float)) and repr(a) == repr(b))
 
 
 def outer_name(function: FunctionType, name: str) -> object:

@@ -147,8 +147,11 @@ class Iterables:
         if isinstance(step, int) and step == 1:
             return Items(count, within, (low, high), start, ())
 
+        size = -step if isinstance(step, int) and falls else step
+
         def moved(k: Number) -> Number:
-            return within(numbers.binary("add", start, numbers.binary("mul", k, step, node), node))
+            by = k if same(size, 1) else numbers.binary("mul", k, size, node)
+            return within(numbers.binary("sub" if falls else "add", start, by, node))
 
         return Items(count, moved, _steps(count))
 

@@ -54,6 +54,7 @@ class Learned:
 
     cells: dict[Key, CellType] = field(default_factory=lambda: dict[Key, CellType]())
     carried: dict[Key, list[str]] = field(default_factory=lambda: dict[Key, list[str]]())
+    measured: set[Key] = field(default_factory=lambda: set[Key]())  # `while` loops that cannot be written out
     passes: int = 0
     changed: bool = False
 
@@ -121,7 +122,8 @@ class Program:
 
     def fresh(self, name: str, *, alone: bool = False) -> str:
         """A name like `name` that nothing on this path has; one that stands `alone` nothing in the function has."""
-        base = name.strip("_") or "x"
+        base = name.strip("_")
+        base = base if base.isidentifier() else "x"  # of `_` and of its copies, `__1`, nothing is left
         base = f"{base}_" if base == _DIALECT else base
         candidate = unused(base, self.taken | self.used if alone else self.taken)
         self.taken |= {candidate}

@@ -45,6 +45,8 @@ def interval_of(value: Number) -> Interval:
             return int(value), int(value)
         case Expr(dtype=dtype) if dtype.kind is DType.UINT8.kind:
             return 0, dtype.max
+        case Unary(op="abs", dtype=dtype) if dtype.is_integer:
+            return 0, None
         case _:
             return None, None
 
@@ -344,6 +346,9 @@ def _after(op: str, a: Interval, b: Interval) -> Interval:
     if al is None or ah is None or bl is None or bh is None:
         if op == "floormod" and bl is not None and bh is not None and bl > 0:
             return 0, bh - 1
+        if op == "bitand":
+            natural = [high for low, high in (a, b) if low is not None and low >= 0 and high is not None]
+            return (0, min(natural)) if natural else (None, None)
         return None, None
     return combined(op, (al, ah), (bl, bh)) or (None, None)
 

@@ -112,7 +112,13 @@ def _spread(stores: ArrayStores, name: str, array: Array, axis: int | None, node
         left = numbers.binary("sub", read.element(array, indices, node), here, node)
         return numbers.binary("mul", left, left, node)
 
-    found = stores.reduce("mean", Elementwise(array.shape, square), axis, node)
+    count: Number = 1
+    for extent in array.shape if axis is None else (array.shape[axis],):
+        count = numbers.binary("mul", count, extent, node)
+    freedom = next((read.number(k.value) for k in node.keywords if k.arg == "ddof"), 0)
+    count = count if same(freedom, 0) else numbers.binary("sub", count, freedom, node)
+    total = stores.reduce("sum", Elementwise(array.shape, square), axis, node)
+    found = read.lifted(lambda v: numbers.binary("div", v[0], count, node), [total], node)
     if name == "var":
         return found
     return read.lifted(lambda v: numbers.of_floats("sqrt", v[0], True, node), [found], node)

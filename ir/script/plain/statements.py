@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from types import FunctionType
 
 from ir.dtypes import DType
@@ -14,18 +13,17 @@ from ir.script.expressions import BINARY
 from ir.script.plain import hints, library
 from ir.script.plain.arrays import Array, Elementwise, View, same, shown_shape
 from ir.script.plain.calls import call
-from ir.script.plain.cells import cells_of, local_names
 from ir.script.plain.comprehensions import Comprehensions
-from ir.script.plain.counting import HINT, Counted, Counting, why_not
-from ir.script.plain.exits import structured
+from ir.script.plain.counting import HINT, Counted, Counting, Ending
 from ir.script.plain.expressions import Evaluator
-from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, outer_name, shown
-from ir.script.plain.iterables import Items, Iterables
+from ir.script.plain.frames import Binding, Cell, Comprehension, Frame, Named, Value, in_both, shown
+from ir.script.plain.functions import frame_of
+from ir.script.plain.iterables import MAX_ITEMS, Items, Iterables
 from ir.script.plain.program import Again, Key, Program
-from ir.script.plain.promotion import Number, Numbers, Weak, interval_of
+from ir.script.plain.promotion import Number, Weak, interval_of
 from ir.script.plain.scans import scanned
 from ir.script.plain.stores import ArrayStores
-from ir.script.reading import definition_of
+from ir.script.plain.whiles import Whiles
 from ir.script.scope import Source
 from ir.traverse import buffers_written, walk
 
@@ -47,12 +45,14 @@ class Body:
     arrays: ArrayStores = field(init=False)
     iterables: Iterables = field(init=False)
     comprehensions: Comprehensions = field(init=False)
+    whiles: Whiles = field(init=False)
 
     def __post_init__(self) -> None:
         self.read = Evaluator(self.frame, self.program, self)
         self.arrays = ArrayStores(self.read, self.sizes)
         self.iterables = Iterables(self.read, lambda value, node: self._settled("items", value, node))
         self.comprehensions = Comprehensions(self.read, self.arrays, self.iterables, self._bind)
+        self.whiles = Whiles(self.read)
 
     @property
     def source(self) -> Source:
@@ -155,6 +155,7 @@ class Body:
             key = (self.frame.path, name)
             kind = self.program.learned.cells.get(key)
             buffer = None if kind is None else self.program.alloc(name, (), kind.dtype, None)
+            self.frame.held.pop(key, None)
             given = None if arguments is None else arguments.get(name)
             start = given if isinstance(given, Named) else None
             self.frame.bindings[name] = Cell(buffer, key, self.program.depth, start)
@@ -198,6 +199,7 @@ class Body:
         self.program.emit(Store(cell.buffer, (), stored, self.source.span(node)))
         self.frame.assigned |= {name}
         self.frame.stored.add(name)
+        self.frame.hold(cell.key, number)
 
     def _assign(self, target: ast.expr, value: Value, node: ast.AST) -> None:
         match target:
@@ -218,10 +220,12 @@ class Body:
 
     def _items(self, value: Value, parts: Sequence[ast.expr], node: ast.AST) -> Sequence[Value]:
         count = len(parts)
-        if isinstance(value, (View, Elementwise)) and value.shape and value.shape[0] == count:
-            raise self.read.error("unsupported", "an array is taken apart", node, "index it, as in a, b = A[0], A[1]")
+        if isinstance(value, (View, Elementwise)) and value.shape and same(value.shape[0], count):
+            value = tuple(self.read.row(value, k, node) for k in range(count))
         if not isinstance(value, tuple) or len(value) != count:
             found = f"{len(value)} values" if isinstance(value, tuple) else "one value"
+            if isinstance(value, (View, Elementwise)):
+                found = f"an array of shape {shown_shape(value.shape)}"
             raise self.read.error("arguments", f"{count} names for {found}", node)
         names = [p.id if isinstance(p, ast.Name) else "item" for p in parts]
         return [self._settled(n, v, node) for n, v in zip(names, value, strict=True)]  # before any is assigned
@@ -252,6 +256,10 @@ class Body:
         return part
 
     def _store(self, target: View, value: Value, node: ast.AST) -> None:
+        if isinstance(value, tuple) and target.shape and same(target.shape[0], len(value)):
+            for k, item in enumerate([self._settled("item", v, node) for v in value]):
+                self._store(self.read.at_row(target, k, node), item, node)
+            return
         if target.shape:
             self.arrays.store(target, value, node)
             return
@@ -299,9 +307,6 @@ class Body:
                 self._call(value)
             case ast.Expr(value=ast.Yield() | ast.YieldFrom() | ast.Await() as value):
                 self.read.value(value)
-            case ast.While():
-                message = f"`while {shown(node.test)}:` is not supported: {why_not(node)}"
-                raise self.read.error("unsupported", message, node, HINT)
             case _:
                 first = ast.unparse(node).splitlines()[0]
                 hint = hints.STATEMENTS.get(type(node), "")
@@ -388,15 +393,20 @@ class Body:
             self._open_cells(node.body if cond else node.orelse)
             self._statements(node.body if cond else node.orelse)
             return
-        entry = self.frame.assigned
+        entry, held = self.frame.assigned, dict(self.frame.held)
         negated = self.frame.numbers.typer.unary("not", cond, node.test)
         then = self._list(node.body, lambda: self.program.assume(cond))
         after, self.frame.assigned = self.frame.assigned, entry
+        once, self.frame.held = self.frame.held, held
         other = self._list(node.orelse, lambda: self.program.assume(negated)) if node.orelse else SKIP
+        self.frame.held = in_both(once, self.frame.held)
         self.frame.assigned = after if node.test in self.frame.first else self.frame.assigned & after
         self.program.emit(If(cond, then, other, self.source.span(node)))
 
     def _for(self, node: ast.For) -> None:
+        if isinstance(node.iter, Ending):
+            self._while(node, node.iter)
+            return
         items = self.iterables.of(node.iter)
         if items.listed:
             assert isinstance(items.count, int)
@@ -411,7 +421,26 @@ class Body:
             message = f"`{node.iter.text}` is not supported: its body changes what it counts to"
             raise self.read.error("unsupported", message, node.iter, HINT)
 
-    def _loop(self, node: ast.For, items: Items) -> None:
+    def _while(self, node: ast.For, ending: Ending) -> None:
+        """A loop that states no bound: step by step where its condition is known, else as often as is found."""
+        key = self._key_of(node)
+        if key not in self.program.learned.measured and self.whiles.decided(ending):
+            for k in range(MAX_ITEMS):
+                self._open_cells(node.body)
+                self._assign(node.target, k, node.target)
+                self._statements(node.body)
+                left = self.whiles.left(ending)
+                if left is True:
+                    return
+                if left is None:
+                    break
+            self.program.learned.measured.add(key)
+            raise Again
+        entry = self.whiles.entry()
+        self._loop(node, self.whiles.items(), lambda body: self.whiles.steps(ending, body, entry))
+
+    def _loop(self, node: ast.For, items: Items, steps: Callable[[Stmt], Number] | None = None) -> None:
+        """A loop over items, or over as many `steps` as its body turns out to need."""
         numbers, span = self.frame.numbers, self.source.span(node.iter)
         count, first = items.count, items.first
         if isinstance(count, int) and count <= 0:
@@ -429,6 +458,9 @@ class Body:
             given, there = self._arrays(), [*self.frame.bindings.values()]
             body = self._step(node, lambda: items.item(index))
             moved = self._states(node, lambda: items.item(index), given, there, body)
+        if steps is not None:
+            items = replace(items, count=steps(body))
+            head = replace(head, extent=numbers.convert(items.count, dtype, node.iter))
         if moved is not None:
             self._rotated(node, items, name, moved)
             return
@@ -447,11 +479,13 @@ class Body:
         outer, given, level = dict(self.frame.bindings), self._arrays(), self.level
         with self.program.nested() as lines:
             self.level = self.program.depth
+            self.frame.forget(node)
             self._open_cells(node.body)
             self._assign(node.target, item(), node.target)
             self._statements(node.body)
             self._carry_on(node)
         self.level = level
+        self.frame.forget(node)
         self.frame.bindings = {**outer, **{name: self.frame.bindings[name] for name in given}}
         return lines.stmt()
 
@@ -587,59 +621,3 @@ def _variable(target: ast.expr, place: tuple[int, ...] | None) -> str:
             return "i"
         target = target.elts[k]
     return target.id if isinstance(target, ast.Name) else "i"
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """A function as it was read."""
-
-    source: Source
-    params: list[str]
-    body: list[ast.stmt]
-    locals: set[str]
-    cells: dict[int, list[str]]
-    results: frozenset[str]
-    first: frozenset[ast.expr]
-
-
-@lru_cache(maxsize=256)
-def _read(function: FunctionType) -> _Read:
-    node, source = definition_of(function, "loopsat.jit")
-    args = node.args
-    if args.vararg or args.kwarg or args.kwonlyargs:
-        message = f"{node.name} takes stars or keyword-only parameters"
-        raise source.error("unsupported", message, node, help="name each parameter")
-    params = [a.arg for a in (*args.posonlyargs, *args.args)]
-    source = replace(source, contains=hints.CONTAINS)
-    for inner in ast.walk(node):  # before returns within them are looked at
-        if isinstance(inner, (ast.With, ast.Try, ast.Match)):
-            first = ast.unparse(inner).splitlines()[0]
-            raise source.error("unsupported", f"`{first}` is not supported", inner, help=hints.STATEMENTS[type(inner)])
-    whole = structured(node, source, lambda name: _outer(function, name) is library.bound)
-    body = whole.body
-    while body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        body = body[1:]  # the docstring
-    body = body or [ast.copy_location(ast.Pass(), node)]
-    return _Read(source, params, body, local_names(body, params), cells_of(body, params), whole.results, whole.first)
-
-
-def _outer(function: FunctionType, node: ast.expr) -> object:
-    """What a name, or a name in a module, means outside of a function; None where it means nothing."""
-    match node:
-        case ast.Name(id=name):
-            try:
-                return outer_name(function, name)
-            except KeyError:
-                return None
-        case ast.Attribute(value=ast.Name() as owner, attr=name):
-            return getattr(_outer(function, owner), name, None)
-        case _:
-            return None
-
-
-def frame_of(function: FunctionType, path: tuple[int, ...], exact: bool) -> tuple[Frame, list[ast.stmt], list[str]]:
-    """A function to be put in place: the meaning of its names, its statements, and its parameters."""
-    read = _read(function)
-    numbers = Numbers(read.source, exact)
-    frame = Frame(function, read.source, numbers, path, read.locals, read.cells, results=read.results, first=read.first)
-    return frame, read.body, read.params

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import FunctionType
 
 from ir.dtypes import DType
-from ir.errors import ParseError
+from ir.errors import ParseError, Span
 from ir.nodes import Alloc, Assume, Binary, Buffer, Cast, Expr, PrimFunc, Store, Var, const
 from ir.presburger.sets import exclusive
 from ir.script.plain.arrays import Elementwise, View, whole
@@ -114,7 +114,7 @@ def _once(
             if buffer.name not in results:
                 message = f"{buffer.name} is stored to and not returned, and arguments of a call never change"
                 hint = f"return {buffer.name} too, or store into {buffer.name}.copy()"
-                raise frame.source.error("lost-result", message, place, help=hint)
+                raise ParseError("lost-result", message, _first_store(program, buffer), help=hint)
     outputs = [w.buffer for _, w in program.lines.wraps if isinstance(w, Alloc) and w.buffer.name in results]
     program.lines.wraps = [(k, w) for k, w in program.lines.wraps if not (isinstance(w, Alloc) and w.buffer in outputs)]
     params_and_outputs = (*parameters, *outputs)
@@ -126,6 +126,11 @@ def _once(
 def _written(program: Program, parameters: list[Var | Buffer]) -> list[Buffer]:
     stored = buffers_written(program.lines.stmt())
     return [p for p in parameters if isinstance(p, Buffer) and p in stored]
+
+
+def _first_store(program: Program, buffer: Buffer) -> Span | None:
+    """Where a buffer is first stored to."""
+    return next((s.span for s in walk(program.lines.stmt()) if isinstance(s, Store) and s.buffer == buffer), None)
 
 
 def _output(body: Body, value: Value, node: ast.AST) -> str:

@@ -1,0 +1,324 @@
+"""How often a `while` runs at most: an integer that falls in every step which goes on, found from what it compares.
+
+The body is run on symbols, path by path. A measure is a difference of two sides of a comparison in it, or a sum of two
+of those. Where it is positive as long as work is done and falls by one, its value before the loop is a bound; where it
+halves, the number of its bits is.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+import ir.presburger.sets as pb
+from ir.dtypes import DType
+from ir.nodes import Alloc, Assume, Binary, Block, Buffer, Const, Expr, If, Let, Load, Seq, Stmt, Store, Var, const
+from ir.presburger.opaque import Opaque
+from ir.traverse import buffers_written, map_expr, walk, walk_expr
+
+_MAX_PATHS = 40
+_MAX_SIDES = 8  # comparisons that are tried
+_ROUNDS = (1, 2)  # after how many steps the measure has halved
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A loop takes at most as many steps as `value` is before it, or `rounds` times its bits if it `halves`.
+
+    Names of the loop's cells stand in it as `cells` says. `more` is how many steps may come after it is used up.
+    """
+
+    value: Expr
+    cells: Mapping[Var, Buffer]
+    halves: bool
+    rounds: int
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Path:
+    """What is known along a path, what cells and names hold at its end, and whether it did more than leave the loop."""
+
+    facts: isl.Set
+    cells: Mapping[Buffer | Var, Expr]
+    worked: bool = False
+
+
+class _Parts(Opaque):
+    """Names for what is not linear, with what is known of remainders and common bits of two operands."""
+
+    def range_of(self, name: str, expr: Expr) -> isl.Set:
+        known = super().range_of(name, expr)
+        if not isinstance(expr, Binary) or not expr.dtype.is_integer:
+            return known
+        a, b = pb.affine(expr.lhs, self), pb.affine(expr.rhs, self)
+        if a is None or b is None:
+            return known
+        value, zero = pb.symbol(name), pb.number(0)
+        for one, other in ((a, b), (b, a)):
+            match expr.op:
+                case "bitand":
+                    within = value.ge_set(zero).intersect(value.le_set(one))
+                    known = known.intersect(one.lt_set(zero).union(within))
+                case "floormod" if one is a:  # of a >= b > 0 a quotient of at least one was taken away
+                    less = value.le_set(a.sub(other))
+                    known = known.intersect(other.le_set(zero).union(a.lt_set(other)).union(less))
+                    known = known.intersect(other.le_set(zero).union(a.lt_set(zero)).union(value.le_set(a)))
+                case _:
+                    pass
+        return known
+
+
+@dataclass(slots=True)
+class _Run:
+    """Runs statements on symbols; loads of what is no cell, or changes, are numbers of which nothing is known."""
+
+    changing: frozenset[Buffer]
+    flags: frozenset[Buffer]
+    parts: _Parts = field(default_factory=lambda: _Parts(()))
+    count: int = 0
+
+    def symbol(self, name: str, dtype: DType) -> Var:
+        self.count += 1
+        return Var(f"{name}#{self.count}", dtype)
+
+    def read(self, expr: Expr, cells: Mapping[Buffer | Var, Expr]) -> Expr:
+        """An expression over the symbols that cells and names hold."""
+
+        def change(part: Expr) -> Expr:
+            if not isinstance(part, Load):
+                return cells.get(part, part) if isinstance(part, Var) else part
+            held = cells.get(part.buffer)
+            return held if held is not None else self.symbol(part.buffer.name, part.dtype)
+
+        return map_expr(expr, change)
+
+    def under(self, path: _Path, cond: Expr, holds: bool) -> _Path | None:
+        """The path where a condition holds, or does not; None where it never does."""
+        cond = _decided(self.read(cond, path.cells))
+        if isinstance(cond, Const):
+            return path if bool(cond.value) is holds else None
+        where = pb.condition(cond, self.parts)
+        facts = path.facts.intersect((where if holds else where.negated()).may)
+        facts = self.parts.within(facts)
+        return None if facts.is_empty() else replace(path, facts=facts)
+
+    def of(self, stmt: Stmt, paths: list[_Path]) -> list[_Path]:
+        """Where paths lead."""
+        if len(paths) > _MAX_PATHS:
+            raise _TooManyError
+        match stmt:
+            case Seq(stmts=stmts):
+                for part in stmts:
+                    paths = self.of(part, paths)
+                return paths
+            case If(cond=cond, then=then, other=other):
+                ways = [(branch, self.under(p, cond, holds)) for p in paths
+                        for branch, holds in ((then, True), (other, False))]  # fmt: skip
+                return [end for branch, way in ways if way is not None for end in self.of(branch, [way])]
+            case Store():
+                return [self.store(stmt, p) for p in paths]
+            case Assume(cond=cond):
+                return [way for p in paths if (way := self.under(p, cond, True)) is not None]
+            case Let(var=var, value=value, body=body):
+                return self.of(body, [self._holding(var, var.name, value, p) for p in paths])
+            case Alloc(body=body) | Block(body=body):
+                return self.of(body, paths)
+            case _:  # loops, and what has no effect on cells
+                return [self._unknown(buffers_written(stmt), p) for p in paths]
+
+    def store(self, stmt: Store, path: _Path) -> _Path:
+        path = replace(path, worked=path.worked or stmt.buffer not in self.flags)
+        if stmt.indices or stmt.buffer not in self.changing:
+            return path
+        return self._holding(stmt.buffer, stmt.buffer.name, stmt.value, path)
+
+    def _holding(self, place: Buffer | Var, name: str, value: Expr, path: _Path) -> _Path:
+        """The path after a cell or name has got a value."""
+        new = self.read(value, path.cells)
+        if isinstance(new, Const):
+            return replace(path, cells={**path.cells, place: new})
+        symbol = self.symbol(name, new.dtype)
+        facts = path.facts
+        if new.dtype.is_integer:
+            facts = facts.intersect(pb.condition(Binary("eq", symbol, new), self.parts).may)
+            facts = self.parts.within(facts if new.dtype.is_signed else facts.intersect(_natural([symbol])))
+        return _Path(facts, {**path.cells, place: symbol}, path.worked)
+
+    def _unknown(self, written: set[Buffer], path: _Path) -> _Path:
+        fresh = {b: self.symbol(b.name, b.dtype) for b in written & self.changing}
+        return replace(path, cells={**path.cells, **fresh}, worked=path.worked or bool(written))
+
+
+class _TooManyError(Exception):
+    """There are more paths through a body than are looked at."""
+
+
+def measure(
+    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], bool], known: Sequence[isl.Set]
+) -> Measure | None:
+    """What bounds the steps of a loop whose body does nothing once one of `flags` is set; None if nothing is found.
+
+    `starts` says whether an integer cell is known not to be negative before the loop, and `known` holds throughout.
+    """
+    return pb.within_budget(lambda: _measure(body, flags, starts, known), None)
+
+
+def _measure(
+    body: Stmt, flags: frozenset[Buffer], starts: Callable[[Buffer], bool], known: Sequence[isl.Set]
+) -> Measure | None:
+    own = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
+    written = buffers_written(body)
+    deciding = _deciding(body)
+    cells = [b for b in sorted(deciding, key=lambda b: b.name) if b not in own]
+    run = _Run(frozenset(written & deciding), flags)
+    names = {b: Var(b.name, b.dtype) for b in cells}
+    entry: dict[Buffer | Var, Expr] = {b: const(False, DType.BOOL) if b in flags else names[b] for b in cells}
+    facts = pb.always()
+    for one in known:
+        facts = facts.intersect(one)
+    kept = [b for b in cells if b.dtype.is_integer and starts(b)]
+    try:
+        while True:  # until what is taken not to be negative is not afterwards either
+            here = _Path(facts.intersect(_natural([names[b] for b in kept])), entry)
+            ends = run.of(body, [here])
+            lost = [b for b in kept if not all(p.facts.is_subset(_natural([p.cells[b]])) for p in ends)]
+            if not lost:
+                break
+            kept = [b for b in kept if b not in lost]
+        symbols = {var: b for b, var in names.items()}
+        values = list(_candidates(body, entry, set(symbols)))
+        after, works = [p for p in ends if not _left(p, flags)], [p.facts for p in ends if p.worked]
+        for rounds in _ROUNDS:
+            for value in values:
+                found = _judged(value, run.parts, names, after, works, rounds)
+                if found is not None:
+                    return Measure(value, symbols, found[0], rounds, found[1])
+            after = [p for p in run.of(body, after) if not _left(p, flags)] if after else []
+    except _TooManyError:
+        pass
+    return None
+
+
+def _deciding(body: Stmt) -> set[Buffer]:
+    """Cells that conditions are about, and those that what they hold is worked out from."""
+    bound = {s.var: s.value for s in walk(body) if isinstance(s, Let)}
+    stored = [(s.buffer, s.value) for s in walk(body) if isinstance(s, Store) and not s.buffer.shape]
+
+    def read_by(expr: Expr) -> set[Buffer]:
+        parts = list(walk_expr(expr))
+        found = {e.buffer for e in parts if isinstance(e, Load) and not e.buffer.shape}
+        return found.union(*(read_by(bound[e]) for e in parts if isinstance(e, Var) and e in bound))
+
+    found = {b for s in walk(body) if isinstance(s, If) for b in read_by(s.cond)}
+    while more := {b for buffer, value in stored if buffer in found for b in read_by(value)} - found:
+        found |= more
+    return found
+
+
+def _judged(
+    value: Expr, parts: Opaque, names: Mapping[Buffer, Var], after: list[_Path], works: list[isl.Set], rounds: int
+) -> tuple[bool, int] | None:
+    """Whether an integer halves in so many steps, or falls in one, and how many steps may follow; None if neither.
+
+    It must be positive where a step goes on, which is what paths `after` some steps say of their first one too.
+    """
+    before = pb.affine(value, parts)
+    if before is None:
+        return None
+    positive = before.ge_set(pb.number(1))
+    if not all(p.facts.is_subset(positive) for p in after):
+        return None
+
+    def all_fall(factor: int, by: int) -> bool:
+        for path in after:
+            now = pb.affine(_replaced(value, {var: path.cells[b] for b, var in names.items()}), parts)
+            falls = None if now is None else now.scale_val(isl.Val(factor)).le_set(before.sub(pb.number(by)))
+            if falls is None or not path.facts.is_subset(falls):
+                return False
+        return True
+
+    more = 0 if all(facts.is_subset(positive) for facts in works) else rounds
+    if all_fall(2, 0):
+        return True, more
+    return (False, more) if rounds == 1 and all_fall(1, 1) else None
+
+
+def _replaced(expr: Expr, held: Mapping[Var, Expr]) -> Expr:
+    return map_expr(expr, lambda e: held.get(e, e) if isinstance(e, Var) else e)
+
+
+def _natural(values: Sequence[Expr]) -> isl.Set:
+    found = pb.always()
+    for value in values:
+        held = pb.affine(value)
+        found = found.intersect(pb.never() if held is None else held.ge_set(pb.number(0)))
+    return found
+
+
+def _left(path: _Path, flags: frozenset[Buffer]) -> bool:
+    return any(isinstance(value := path.cells.get(b), Const) and bool(value.value) for b in flags)
+
+
+def _decided(cond: Expr) -> Expr:
+    """A condition without the parts that are known."""
+
+    def change(part: Expr) -> Expr:
+        match part:
+            case Binary(op="and" | "or" as op, lhs=a, rhs=b):
+                for one, other in ((a, b), (b, a)):
+                    if isinstance(one, Const):
+                        return other if bool(one.value) is (op == "and") else one
+            case _ if (inner := _negated(part)) is not None:
+                return const(not inner, DType.BOOL)
+            case _:
+                pass
+        return part
+
+    return map_expr(cond, change)
+
+
+def _negated(part: Expr) -> bool | None:
+    operand = getattr(part, "operand", None)
+    return bool(operand.value) if getattr(part, "op", "") == "not" and isinstance(operand, Const) else None
+
+
+def _candidates(body: Stmt, entry: Mapping[Buffer | Var, Expr], symbols: set[Var]) -> Iterator[Expr]:
+    """Differences that comparisons in a body are about, over what cells hold before it; then sums of two of them."""
+    sides: list[Expr] = []
+    for stmt in walk(body):
+        for cond in [stmt.cond] if isinstance(stmt, If) else []:
+            for part in walk_expr(cond):
+                for side in _sides(part):
+                    read = map_expr(side, lambda e: entry.get(e.buffer, e) if isinstance(e, Load) else e)
+                    varies = any(isinstance(e, Var) and e in symbols for e in walk_expr(read))
+                    loads = any(isinstance(e, Load) for e in walk_expr(read))
+                    if varies and not loads and not any(read.same(s) for s in sides):
+                        sides.append(read)
+    sides = sides[:_MAX_SIDES]
+    yield from sides
+    for one, other in itertools.combinations(sides, 2):
+        if one.dtype is other.dtype:
+            yield Binary("add", one, other)
+
+
+def _sides(part: Expr) -> list[Expr]:
+    """What is positive where a comparison of integers holds, and where it does not; operands of bit operations."""
+    if not isinstance(part, Binary):
+        return []
+    a, b = part.lhs, part.rhs
+    if part.op == "bitand" and part.dtype.is_integer:
+        return [v for v in (a, b) if not isinstance(v, Const)]
+    if part.op not in ("lt", "le", "gt", "ge", "eq", "ne") or not a.dtype.is_integer:
+        return []
+    if isinstance(b, Const) and b.value == 0:
+        return [a]
+    low, high = (a, b) if part.op in ("lt", "le", "ne") else (b, a)
+    if not a.dtype.is_signed:
+        return []
+    strict = part.op in ("lt", "gt", "eq", "ne")
+    first = Binary("sub", high, low)
+    return [first if strict else Binary("add", first, const(1, a.dtype)), Binary("sub", low, high)]
