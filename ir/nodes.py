@@ -86,12 +86,12 @@ class Expr(Node):
             object.__setattr__(self, "_hash", found)
             return found
 
-    # Operators build nodes. `==` does too, hence the override that object's signature does not foresee.
+    # Operators build nodes, also `==`, which object's signature does not foresee; what is no operand is no equal.
     def __eq__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return binary("eq", self, other) if isinstance(other, (Expr, int, float)) else FALSE
+        return binary("eq", self, other) if isinstance(other, (Expr, int, float)) else NotImplemented
 
     def __ne__(self, other: object) -> Expr:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return binary("ne", self, other) if isinstance(other, (Expr, int, float)) else TRUE
+        return binary("ne", self, other) if isinstance(other, (Expr, int, float)) else NotImplemented
 
     def __lt__(self, other: Operand) -> Expr:
         return binary("lt", self, other)

@@ -14,6 +14,7 @@ from egraph_rules.modules.pads import add_new, given_by, wanted_by, wanted_for
 from ir.dtypes import DType
 from ir.errors import OptionError, ScheduleError, suggest
 from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, binary, const
+from ir.presburger.facts import promised, range_of
 from ir.presburger.geometry import geometry
 from ir.presburger.index_map import IndexMap
 from ir.presburger.polynomials import polynomial
@@ -159,7 +160,7 @@ def _for_tiles(graph: Graph, buffer: Buffer, instructions: Sequence[PrimFunc]) -
 
 def _reach(func: PrimFunc, name: str) -> list[tuple[int, int]] | None:
     """The least and greatest index of all loads of a buffer on each axis, whatever guards them; None if not known."""
-    found: list[tuple[int, int]] = []
+    found: dict[int, tuple[int, int]] = {}
     unknown = False
 
     def visit(stmt: Stmt, ranges: dict[Var, tuple[int, int]]) -> None:
@@ -168,10 +169,9 @@ def _reach(func: PrimFunc, name: str) -> list[tuple[int, int]] | None:
             for axis, index in enumerate(load.indices):
                 bounds = _bounds(index, ranges)
                 unknown |= bounds is None
-                if bounds is not None and axis == len(found):
-                    found.append(bounds)
-                elif bounds is not None:
-                    found[axis] = min(found[axis][0], bounds[0]), max(found[axis][1], bounds[1])
+                if bounds is not None:
+                    before = found.get(axis, bounds)
+                    found[axis] = min(before[0], bounds[0]), max(before[1], bounds[1])
         match stmt:
             case For(var=var, start=Const(value=first), extent=Const(value=count), body=body):
                 visit(body, {**ranges, var: (int(first), int(first) + int(count) - 1)})
@@ -179,8 +179,10 @@ def _reach(func: PrimFunc, name: str) -> list[tuple[int, int]] | None:
                 for part in stmt_children(stmt):
                     visit(part, ranges)
 
-    visit(func.body, {})
-    return None if unknown or not found else found
+    known = promised(func)
+    scalars = ((v, range_of(v, known)) for v in func.scalars if v.dtype.is_integer)
+    visit(func.body, {v: (low, high) for v, (low, high) in scalars if low is not None and high is not None})
+    return None if unknown or not found else [found[axis] for axis in range(len(found))]
 
 
 def _bounds(index: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, int] | None:

@@ -76,7 +76,8 @@ def graph_of(entry: PrimFunc, free: Iterable[str] = ()) -> Graph:
     freed = _freed(entry, free)
     placed = list(_placed(entry.body, ()))
     calls = [(s, around) for s, around in placed if isinstance(s, CallStmt)]
-    roles = {c.callee.name: _roles(without_calls(c.callee)) for c, _ in calls}
+    called = {id(c.callee): c.callee for c, _ in calls}  # several may have one name
+    roles = {key: _roles(without_calls(callee)) for key, callee in called.items()}
     found: dict[str, Between] = {}
     fixed = dict(_used_otherwise(entry))
     results = results_of(entry)
@@ -149,7 +150,7 @@ def _used_otherwise(entry: PrimFunc) -> Iterator[tuple[str, str]]:
 
 
 def _connected(
-    between: Between, home: Around, calls: Sequence[tuple[CallStmt, Around]], roles: Mapping[str, dict[str, Role]]
+    between: Between, home: Around, calls: Sequence[tuple[CallStmt, Around]], roles: Mapping[int, dict[str, Role]]
 ) -> str:
     """Find who writes and reads a buffer; why its storage is not open, if so."""
     buffer = between.buffer
@@ -163,7 +164,7 @@ def _connected(
             continue
         if len(params) > 1:
             return f"{call.callee.name} takes it twice"
-        role = roles[call.callee.name][params[0].name]
+        role = roles[id(call.callee)][params[0].name]
         if role.writes:
             again = role.reads or bool(between.writers or between.readers) or around != home
             between.one_way |= again or (between.is_param and not role.covers)

@@ -17,8 +17,9 @@ from egraph_rules.engine.phases import Budget
 from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Conversion, Offers, Opening, cheapest
-from egraph_rules.modules.graph import Between, Call, Graph, graph_of
+from egraph_rules.modules.graph import Between, Graph, graph_of
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
+from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged, unstaged
 from egraph_rules.modules.variants import Pricer, Variant, copying, filling
 from egraph_rules.optimization import Result
@@ -161,7 +162,7 @@ class ModuleSearch:
         """The cheapest module found."""
         began = time.perf_counter()
         entry = self.checked(verify)
-        graph = graph_of(staged(entry, alone=bool(tuple(free) or maps)), free)
+        graph = graph_of(specialized(staged(entry, alone=bool(tuple(free) or maps))), free)
         choice = self.choose(graph, storages(graph, self.target, maps, self.instructions))
         found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choice)]
         price, best = self._taken(found)
@@ -194,7 +195,7 @@ class ModuleSearch:
         Variants that a choice takes are searched for, until all are that the cheapest one takes: what others would cost
         at the least is more. That is the exact optimum as far as those bounds are.
         """
-        variants = [self._variants(call, graph, ways) for call in graph.calls]
+        variants = [self._variants(k, graph, ways) for k in range(len(graph.calls))]
         weight = Prices(self.target).weight
         runs = [weight(call.trips) for call in graph.calls]
         made = {name: weight(between.trips) for name, between in graph.between.items()}
@@ -225,11 +226,12 @@ class ModuleSearch:
             self.prices[alone] = price_as_written(alone, Prices(self.target)) if own is None else own
         return self.prices[alone]
 
-    def _variants(self, call: Call, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
-        """The callee with its buffers kept in the ways that are worth it; as they are is one of them, if it may be."""
+    def _variants(self, at: int, graph: Graph, ways: Mapping[str, Sequence[Storage]]) -> list[Variant]:
+        """A callee with its buffers kept in the ways that are worth it; as they are is the first, if it may be."""
+        call = graph.calls[at]
         combined = product(*(range(len(ways[name])) for _, name in call.buffers))
         found: list[Variant] = []
-        for picked in sorted(combined, key=lambda picks: self._order(call, graph, picks, ways))[:VARIANTS]:
+        for picked in sorted(combined, key=lambda picks: self._order(at, graph, picks, ways))[:VARIANTS]:
             kept = {p: ways[n][k] for (p, n), k in zip(call.buffers, picked, strict=True)}
             variant = self.pricer.variant(call.callee, kept)
             if variant is not None:
@@ -237,15 +239,14 @@ class ModuleSearch:
         return found
 
     def _order(
-        self, call: Call, graph: Graph, picked: Sequence[int], ways: Mapping[str, Sequence[Storage]]
+        self, at: int, graph: Graph, picked: Sequence[int], ways: Mapping[str, Sequence[Storage]]
     ) -> tuple[int, ...]:
         """What to look at first: all as it is, all that can be moved in one way, some; with numbers in few paddings."""
-        names = [name for _, name in call.buffers]
+        names = [name for _, name in graph.calls[at].buffers]
         kept = {name: ways[name][k] for name, k in zip(names, picked, strict=True)}
         moved = {name: s for name, s in kept.items() if not s.is_plain}
         movable = {name for name in kept if not all(s.is_plain for s in ways[name])}
         maps = {str(s.index_map) for s in moved.values() if len(s.shape) > 1} or {""}
-        at = graph.calls.index(call)
         written = {name for name in names if at in graph.between[name].writers}
         found = {n: s for n, s in moved.items() if s.has_padding and (s.standing or n not in written)}
         padded = {isinstance(s.pad, Undef) for s in found.values()}

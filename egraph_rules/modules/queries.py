@@ -18,6 +18,7 @@ from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.graph import graph_of
 from egraph_rules.modules.pads import add_new, wanted_by
 from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged
 from egraph_rules.optimization import optimize as optimize_function
 from ir.analysis.effects import EffectAnalysis, Effects, get
@@ -274,7 +275,7 @@ def suggest_padding(
     """
     prices = target if isinstance(target, Target) else target_named(target)
     search = ModuleSearch(module, entry, prices, search_for(prices))
-    graph = graph_of(staged(search.checked(True), alone=True), free)
+    graph = graph_of(specialized(staged(search.checked(True), alone=True)), free)
     ways = storages(graph, prices, {} if maps is None else maps)
     plain = {name: [w[0]] for name, w in ways.items()}
     base = search.choose(graph, plain).price

@@ -12,6 +12,8 @@ from ir.nodes import TRUE, Assume, Binary, Block, Expr, For, If, Let, PrimFunc, 
 from ir.presburger import sets as pb
 from ir.traverse import has_loads
 
+_VALUE = "<value>"  # no name of a program
+
 
 def entry_facts(func: PrimFunc) -> isl.Set:
     """What holds of scalars when a function is entered: extents are not negative."""
@@ -85,6 +87,19 @@ def bound_to(var: Var, value: Expr) -> isl.Set:
 def proven(cond: Expr, known: isl.Set) -> bool:
     """Whether a condition holds wherever `known` does; False where that is not decided."""
     return pb.within_budget(lambda: known.is_subset(pb.condition(cond).must), False)
+
+
+def range_of(expr: Expr, known: isl.Set) -> tuple[int | None, int | None]:
+    """The least and greatest value of an expression wherever `known` holds, each where that is a number."""
+
+    def ends() -> tuple[int | None, int | None]:
+        value = pb.affine(expr)
+        if value is None:
+            return None, None
+        here = known.intersect(pb.symbol(_VALUE).eq_set(value))
+        return pb.bounds(pb.forget(here, pb.variables(here) - {_VALUE}))
+
+    return pb.within_budget(ends, (None, None))
 
 
 def guarded(cond: Expr, body: Stmt, known: isl.Set) -> Stmt:

@@ -3,15 +3,26 @@ and against what is made of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from compare import assert_refines
 from egraph_rules import optimize
+from egraph_rules.cost.target import CPU, Target
+from egraph_rules.modules.assemble import assembled
+from egraph_rules.modules.candidates import storages
+from egraph_rules.modules.graph import Graph, graph_of
+from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.specialized import specialized
+from egraph_rules.modules.stages import staged, unstaged
 from ir import interpret, parse, to_script, verify
-from ir.errors import VerifyError
+from ir.errors import InterpretError, VerifyError
 from ir.nodes import Module
 from ir.program.calls import calls_in, without_calls
+from ir.schedule.storage import Storage
 from lower import compile
 
 ROWS, COLUMNS = 4, 6
@@ -138,3 +149,44 @@ def test_what_is_made_of_a_module_does_the_same(seed: int) -> None:
     x, y = arrays(seed)
     expected = interpret(module, x, y)[0]
     np.testing.assert_array_equal(np.asarray(compile(result.best)(x, y)[0]), expected)
+
+
+def forced(graph: Graph, target: Target) -> Iterator[tuple[str, Storage, dict[str, list[Storage]]]]:
+    """Each way to keep each buffer, with what there is to choose from then: all others as they are."""
+    whole = {name: b.buffer for name, b in graph.between.items() if len(b.buffer.shape) == 2}
+    ways = storages(graph, target, {name: [lambda i, j: [j, i]] for name in whole})
+    for name, between in graph.between.items():
+        if between.is_free or between.one_way or (between.writers and not between.is_result):
+            for storage in ways[name][1:]:
+                yield name, storage, {n: w[:1] for n, w in ways.items()} | {name: [storage]}
+
+
+@pytest.mark.parametrize("count", [3, pytest.param(40, marks=pytest.mark.fuzz)])
+def test_every_way_to_keep_buffers_and_sections_of_them_computes_the_same(count: int) -> None:
+    """Callees are told where sections lie, so that buffers of which they take some may be kept in another way."""
+    target = replace(CPU, tiles=(2, 4))
+    pricer, kept = ModuleSearch(Module(()), "main", target, search_for(target)).pricer, 0
+    for seed, module in well_formed(range(8 * count))[:count]:
+        main = module["main"]
+        try:
+            expected = interpret(main, *arrays(seed))
+        except InterpretError:
+            continue  # products may overflow
+        apart = specialized(staged(main, alone=True))
+        graph = graph_of(apart, () if "X" in graph_of(apart).fixed else ("X",))
+        search = ModuleSearch(module, "main", target, search_for(target))
+        search.pricer = pricer
+        picked = list(forced(graph, target))
+        for name, storage, offered in picked if count > 9 else picked[:: len(picked) // 2]:
+            choice = search.choose(graph, offered)
+            assert choice.written[name] == storage
+            kept += 1
+            for body in (lambda v: v.source, lambda v: v.best):
+                made = assembled(graph, choice, pricer, body)
+                verify(unstaged(made.entry), allow_stray_loads=True)
+                x, y = arrays(seed)
+                for pack in made.packs:
+                    (x,) = interpret(pack, x)
+                found = interpret(unstaged(made.entry), x, y)
+                np.testing.assert_array_equal(found, expected, err_msg=f"{seed} {storage}")
+    assert kept >= count

@@ -1,0 +1,136 @@
+"""Callees that know what their calls pass: numbers, the ranges of scalars, and where sections lie in their buffers.
+
+A section becomes its whole buffer and the indices at which it starts, which are scalars. So how a buffer is kept may be
+chosen where calls take sections of it. Of a buffer that a call takes twice the callee has one parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import islpy as isl
+
+from ir.instructions import is_instruction
+from ir.naming import fresh
+from ir.nodes import Assume, Binary, Buffer, CallStmt, Const, Expr, PrimFunc, Stmt, Var, const, seq
+from ir.presburger import sets as pb
+from ir.presburger.facts import facts_at, proven, range_of
+from ir.program.calls import Copy, minus, of_dtype, size_arguments, without_calls
+from ir.program.edit import names_in, with_children
+from ir.sections import Section, passed
+from ir.traverse import free_vars, has_loads, has_undef, stmt_children, substitute_expr
+
+
+def specialized(entry: PrimFunc) -> PrimFunc:
+    """A function whose callees know what can be told of the scalars and sections that they are passed."""
+
+    def inside(stmt: Stmt, path: tuple[Stmt, ...]) -> Stmt:
+        here = (*path, stmt)
+        if isinstance(stmt, CallStmt):
+            return stmt if is_instruction(stmt.callee) else _Call(entry, stmt, here).specialized()
+        return with_children(stmt, [inside(part, here) for part in stmt_children(stmt)])
+
+    body = inside(entry.body, ())
+    return entry if body is entry.body else replace(entry, body=body)
+
+
+@dataclass
+class _Call:
+    """One call at a place (`path` leads to it), and the callee that it is to have."""
+
+    entry: PrimFunc
+    stmt: CallStmt
+    path: tuple[Stmt, ...]
+    params: list[Var | Buffer] = field(default_factory=lambda: list[Var | Buffer]())
+    args: list[Expr | Section] = field(default_factory=lambda: list[Expr | Section]())
+    claims: list[Stmt] = field(default_factory=lambda: list[Stmt]())
+
+    @cached_property
+    def known(self) -> isl.Set:
+        """What holds of variables where the call stands."""
+        return pb.within_budget(lambda: facts_at(self.entry, self.path), pb.always())
+
+    def specialized(self) -> Stmt:
+        """The call, of the callee that knows most."""
+        callee = without_calls(self.stmt.callee)
+        values = {v: e for v, e in size_arguments(self.stmt).items() if isinstance(e, Const)}
+        taken = names_in(callee)
+        for param, arg in zip(callee.params, self.stmt.args, strict=True):
+            if isinstance(param, Var) and isinstance(arg, Expr) and param not in values:
+                self._scalar(param, arg)
+        sections = self._sections(values, taken)
+        order = {p.name: k for k, p in enumerate(callee.params)}  # new scalars come last
+        pairs = sorted(zip(self.params, self.args, strict=True), key=lambda pair: order.get(pair[0].name, len(order)))
+        params, args = tuple(p for p, _ in pairs), tuple(a for _, a in pairs)
+        if params == callee.params and not self.claims:
+            return self.stmt
+
+        def change(func: PrimFunc) -> PrimFunc:
+            copy = Copy(lambda name: name, dict[Var, Expr](values), sections)
+            attrs = tuple((k, v) for k, v in func.attrs if not k.startswith("layout."))
+            body = seq(*self.claims, copy.stmt(without_calls(func).body))
+            return replace(func, params=params, body=body, attrs=attrs).vouched()
+
+        return replace(self.stmt, callee=callee.with_origin(change), args=args)
+
+    def _scalar(self, param: Var, arg: Expr) -> None:
+        """A scalar parameter, with the range of what is passed for it."""
+        self.params.append(param)
+        self.args.append(arg)
+        if param.dtype.is_integer and not (has_loads(arg) or has_undef(arg)):
+            ends = zip(("ge", "le"), range_of(arg, self.known), strict=True)
+            self.claims += [Assume(Binary(op, param, const(n, param.dtype))) for op, n in ends if n is not None]
+
+    def _sections(self, values: Mapping[Var, Const], taken: set[str]) -> dict[str, Section]:
+        """What stands for each buffer parameter in the callee; their parameters and arguments are noted."""
+        given = list(passed(self.stmt))
+        apart = {s.buffer.name for _, s in given if not (s.is_whole or self._lies_inside(s))}
+        sections: dict[str, Section] = {}
+        whole: dict[str, Buffer] = {}
+        for param, section in given:
+            name = section.buffer.name
+            if name not in whole:
+                shape = section.buffer.shape
+                if section.is_whole or name in apart:
+                    shape = tuple(substitute_expr(e, dict[Var, Expr](values)) for e in param.shape)
+                new = param if shape == param.shape else replace(param, shape=shape)
+                self.params.append(new)
+                self.args.append(section if name in apart else Section.whole(section.buffer, section.span))
+                if name not in apart:
+                    whole[name] = new
+            else:
+                new = whole[name]
+            sections[param.name] = Section.whole(new) if name in apart else self._placed(new, section, taken)
+        return sections
+
+    def _lies_inside(self, section: Section) -> bool:
+        """Whether a section of a buffer with numbers for extents is known to lie in it, wherever it starts."""
+        if not all(isinstance(e, Const) for e in section.buffer.shape):
+            return False
+        for (start, extent), full in zip(section.ranges, section.buffer.shape, strict=True):
+            size = const(1, start.dtype) if extent is None else extent
+            if not isinstance(size, Const) or has_loads(start) or has_undef(start):
+                return False
+            last = minus(of_dtype(full, start.dtype), of_dtype(size, start.dtype))
+            inside = Binary("and", Binary("ge", start, const(0, start.dtype)), Binary("le", start, last))
+            if not pb.within_budget(lambda cond=inside: proven(cond, self.known), False):
+                return False
+        return True
+
+    def _placed(self, buffer: Buffer, section: Section, taken: set[str]) -> Section:
+        """A section of the callee's buffer, which starts at numbers and scalars."""
+        ranges = tuple((self._start(start, taken), extent) for start, extent in section.ranges)
+        return Section(buffer, ranges)
+
+    def _start(self, start: Expr, taken: set[str]) -> Expr:
+        if not free_vars(start):
+            return start
+        for param, arg in zip(self.params, self.args, strict=True):
+            if isinstance(param, Var) and isinstance(arg, Expr) and arg.same(start):
+                return param
+        first = next(iter(sorted(v.name for v in free_vars(start))))
+        new = Var(fresh(first, taken), start.dtype)
+        self._scalar(new, start)
+        return new
