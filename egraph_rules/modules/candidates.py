@@ -22,7 +22,8 @@ from ir.program.blocks import lower_blocks
 from ir.schedule.storage import Storage
 from ir.traverse import loads, results_of, stmt_children, stmt_exprs, walk
 
-Maps = Mapping[str, Iterable[IndexMap | Callable[..., object]]]
+Map = IndexMap | Callable[..., object]
+Maps = Mapping[str, Map | Iterable[Map]]
 _ROUNDS = 4  # of following values from readers to writers and back; chains are seldom longer before they repeat
 
 
@@ -35,9 +36,8 @@ def storages(
         OptionError: `maps` names a buffer that is not open.
         ScheduleError: a map of the caller is not affine or not injective.
     """
-    _check(graph, maps)
-    known = tuple(instructions)
-    places = {name: list(_places(graph, b, target, maps.get(name, ()), known)) for name, b in graph.between.items()}
+    given, known = _given(graph, maps), tuple(instructions)
+    places = {name: list(_places(graph, b, target, given.get(name, ()), known)) for name, b in graph.between.items()}
     pads = wanted(graph)
     found: dict[str, list[Storage]] = {}
     for name, between in graph.between.items():
@@ -49,20 +49,25 @@ def storages(
     return found
 
 
-def _check(graph: Graph, maps: Maps) -> None:
+def _given(graph: Graph, maps: Maps) -> dict[str, tuple[Map, ...]]:
+    """The maps of the caller, of buffers that are open."""
+    if not isinstance(maps, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        message = f"maps are given by the name of a buffer, found {type(maps).__name__}"
+        raise OptionError("maps", message, help="write them as maps={'H': [lambda i: [i // 4, i % 4]]}")
     for name in maps:
         if name not in graph.between:
             why = graph.fixed.get(name)
             message = f"`{name}` stays as it is: {why}" if why else f"{graph.entry.name} has no buffer `{name}`"
             help = "" if why else suggest(name, graph.between)
             raise OptionError("maps", message, graph.entry.span, help=help or f"open are {', '.join(graph.between)}")
+    return {name: tuple(m) if isinstance(m, Iterable) else (m,) for name, m in maps.items()}
 
 
 def _places(
     graph: Graph,
     between: Between,
     target: Target,
-    maps: Iterable[IndexMap | Callable[..., object]],
+    maps: Iterable[Map],
     instructions: Sequence[PrimFunc],
 ) -> Iterator[Storage]:
     """Maps of a buffer, each once; those of callers first, which must be maps."""

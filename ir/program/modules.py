@@ -34,7 +34,7 @@ def entry_of(program: PrimFunc | Module, entry: str = ENTRY) -> PrimFunc:
     if entry == ENTRY and len(roots) == 1:
         return roots[0]
     what = f"the module has no function `{entry}`"
-    names = roots if entry == ENTRY else program.funcs
+    names = [named[ENTRY]] if ENTRY in named else roots or program.funcs  # what a run most likely enters
     help = suggest(entry, named) or f"name the one to enter, as in entry={names[0].name!r}" if names else ""
     raise LoopsatError("unknown-function", what, help=help)
 

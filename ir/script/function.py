@@ -416,7 +416,8 @@ class FunctionParser:
                 return Evaluate(parser.any(call), span)
             case _:
                 shown = ast.unparse(call.func)
-                hint = suggest_name(name or shown, (*_STATEMENTS, *CALLS))
+                own = suggest(shown, self.kernels.names) if isinstance(call.func, ast.Name) else ""
+                hint = own or suggest_name(name or shown, (*_STATEMENTS, *CALLS))
                 raise self.source.error(
                     "unknown-function", f"`{shown}` is not a statement of the dialect", call, help=hint
                 )

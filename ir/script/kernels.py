@@ -31,6 +31,11 @@ class Kernels:
     def __contains__(self, name: object) -> bool:
         return name in self._known or name in self._unread
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all."""
+        return tuple(dict.fromkeys((*self._known, *self._unread)))
+
     def owns(self, name: str) -> bool:
         """Whether a name is that of the module."""
         return name in self._owners
@@ -60,8 +65,7 @@ class Kernels:
             ParseError: there is none, or it would call itself.
         """
         if name not in self:
-            known = (*self._known, *self._unread)
-            help = suggest(name, known) or f"the module has {', '.join(known)}"
+            help = suggest(name, self.names) or f"the module has {', '.join(self.names)}"
             raise source.error("unknown-function", f"the module has no kernel `{name}`", node, help=help)
         if name in self._reading:
             way = [*self._reading[self._reading.index(name) :], name]

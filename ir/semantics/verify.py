@@ -60,6 +60,7 @@ from ir.program.calls import size_arguments, without_calls
 from ir.program.modules import ENTRY, check_calls, entry_of
 from ir.sections import Section, passed
 from ir.semantics.small_sizes import check_small_sizes
+from ir.shown import counted
 from ir.traverse import results_of, shape_vars, substitute_expr
 
 _LOOP_KINDS: tuple[str, ...] = get_args(LoopKind)
@@ -337,7 +338,8 @@ class _WellFormed:
             self._fail("dtype-mismatch", f"{message}{section.buffer.dtype}", section.span, "convert it in a loop first")
         wanted, found = tuple(substitute_expr(e, sizes) for e in param.shape), section.shape
         if len(wanted) != len(found):
-            message = f"`{param.name}` of {callee.name} has {len(wanted)} dimensions, but {section} has {len(found)}"
+            rank = counted(len(wanted), "dimension")
+            message = f"`{param.name}` of {callee.name} has {rank}, but {section} has {len(found)}"
             self._fail("rank", message, section.span, "an index in place of a range drops a dimension, as in A[0, :]")
         for axis, (need, have) in enumerate(zip(wanted, found, strict=True)):
             if not equal_integers(need, have):

@@ -14,8 +14,6 @@ from egraph_rules.modules.program import Confirm
 from egraph_rules.modules.result import ModuleResult
 from ir.floats import DEFAULT_FLOATS
 from ir.nodes import Module, PrimFunc
-from ir.program.calls import without_calls
-from ir.program.modules import entry_of
 from ir.semantics.verify import entered
 from lower.price.program import pricing
 
@@ -64,7 +62,7 @@ def optimize_module(
 
     `without` are families and names of rules, `off` those of forms of lowering.
     """
-    price = pricing(without_calls(entry_of(module, entry)), target, floats, off) if whole == "lowered" else whole
+    price = pricing(entered(module, entry, verify), target, floats, off) if whole == "lowered" else whole
     return optimize(
         module, target, budget=budget, floats=floats, rules=rules, without=without, verify=verify, whole=price,
         entry=entry, free=free, maps=maps, confirm=confirm,

@@ -331,7 +331,10 @@ def test_a_freed_parameter_is_packed_by_a_function_of_the_module():
         ({"maps": {"W": [TILES]}}, "main has no buffer `W`"),
         ({"maps": {"H": [lambda i: [i // 2]]}}, "index map of H puts two elements into one place"),
         ({"maps": {"H": [lambda i, j: [i, j]]}}, "takes 2 indices"),
+        ({"maps": {"H": lambda i: [i // 2]}}, "index map of H puts two elements into one place"),
+        ({"maps": [TILES]}, "maps are given by the name of a buffer, found list"),
         ({"entry": "maine"}, "no function `maine`"),
+        ({"entry": "elsewhere"}, "as in entry='main'"),
         ({"target": "pdp11"}, "no target `pdp11`"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import loopsat
 from ir import interpret, parse, to_script, verify
 from ir import script as T
 from ir.errors import InterpretError, LoopsatError, ParseError, ScheduleError, VerifyError
@@ -210,6 +211,15 @@ def test_a_wrong_call_is_refused(line: str):
     assert found.value.code == REFUSED[line]
     assert found.value.span is not None and found.value.span.text.strip() == line
     assert found.value.help or found.value.notes
+
+
+def test_ways_in_say_of_a_wrong_call_what_the_verifier_does():
+    """Also those that put bodies in the places of calls first."""
+    for way in (loopsat.optimize, loopsat.compile, loopsat.emit):
+        with pytest.raises(LoopsatError, match="`A` of fill has 1 dimension, but B has 2"):
+            way(module("fill(B, 1.0)"))
+    with pytest.raises(ParseError, match="did you mean `fill`"):
+        module("fil(B[0, :], 1.0)")
 
 
 def test_sections_that_do_not_meet_are_no_aliases():
