@@ -18,6 +18,7 @@ from egraph_rules.modules.assemble import assembled
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.choice import Choice, Conversion, Offers, Opening, cheapest
 from egraph_rules.modules.graph import Between, Graph, graph_of
+from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.result import Alternative, BufferLayout, ModuleReport, ModuleResult
 from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged, unstaged
@@ -162,7 +163,7 @@ class ModuleSearch:
         """The cheapest module found."""
         began = time.perf_counter()
         entry = self.checked(verify)
-        graph = graph_of(specialized(staged(entry, alone=bool(tuple(free) or maps))), free)
+        graph = graph_of(told(specialized(staged(entry, alone=bool(tuple(free) or maps)))), free)
         choice = self.choose(graph, storages(graph, self.target, maps, self.instructions))
         found = [(self._price(a.entry), a) for a in self._alternatives(entry, graph, choice)]
         price, best = self._taken(found)

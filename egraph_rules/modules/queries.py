@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import islpy as isl
-
 from egraph_rules.cost.target import Target, target_named
 from egraph_rules.modules.candidates import Maps, storages
 from egraph_rules.modules.graph import graph_of
+from egraph_rules.modules.knowledge import told
 from egraph_rules.modules.pads import add_new, wanted_by
 from egraph_rules.modules.program import ModuleSearch, search_for
 from egraph_rules.modules.specialized import specialized
@@ -26,34 +25,27 @@ from ir.dtypes import DType
 from ir.nodes import (
     SKIP,
     Assume,
-    Binary,
     Buffer,
     Const,
     Expr,
-    For,
-    If,
-    Load,
     Module,
     PrimFunc,
-    Stmt,
-    Store,
     Undef,
     Var,
     const,
     seq,
 )
 from ir.page import Section
-from ir.presburger import readback
 from ir.presburger import sets as pb
 from ir.presburger.facts import entry_facts
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_blocks
-from ir.program.edit import names_in, nest
+from ir.program.edit import names_in
 from ir.program.modules import ENTRY
 from ir.schedule.storage import Storage
 from ir.semantics.verify import entered
 from ir.shown import Shown, counted
-from ir.transform.storage.padding import grid
+from ir.transform.storage.parts import Part
 from ir.traverse import map_stmt, results_of, shape_vars
 
 
@@ -166,57 +158,17 @@ def padding_of(program: PrimFunc | Module | HasFunc, target: str | Target = "cpu
     return Paddings(func, base, tuple(found))
 
 
-@dataclass(frozen=True, slots=True)
-class _Gap:
-    """Where a function does not touch a parameter: loops over the parameter, and the conditions to be there or not."""
-
-    buffer: Buffer
-    region: isl.Set
-    loops: tuple[For, ...]
-    inside: Expr
-    outside: Expr
-
-    @property
-    def indices(self) -> tuple[Var, ...]:
-        return tuple(loop.var for loop in self.loops)
-
-    def read_as(self, value: Const | Undef) -> Stmt:
-        """The assumption that the padding holds a value; of undef, that it may be read."""
-        claim = Binary("eq", Load(self.buffer, self.indices), value)
-        return nest(list(self.loops), Assume(Binary("or", self.outside, claim)))
-
-    def written_as(self, value: Const | Undef) -> Stmt:
-        """What leaves a value in the padding; of undef, anything."""
-        return nest(list(self.loops), If(self.inside, Store(self.buffer, self.indices, value), SKIP))
-
-
-def _gap(func: PrimFunc, effects: Effects, buffer: Buffer) -> _Gap | None:
+def _gap(func: PrimFunc, effects: Effects, buffer: Buffer) -> Part | None:
     """The part of a parameter that a function neither reads nor writes; None if there is none, or it is not known."""
-    loops, indices = grid(buffer, [f"{buffer.name.lower()}{k}" for k in range(len(buffer.shape))], names_in(func))
-    spot = pb.point(indices)
-    known = entry_facts(func)
-    for loop in loops:
-        known = known.intersect(pb.loop_domain(loop.var, loop.start, loop.extent).must)
-    assert spot is not None
-
-    def question() -> _Gap | None:
-        touched = get(effects.reads, buffer).union(get(effects.may, buffer))
-        region = pb.box(buffer.shape).subtract(touched)
-        here = spot.intersect(region).params().intersect(known).coalesce()
-        if here.is_empty() or known.is_subset(here):  # all of it is used, or nothing: then there are no elements
-            return None
-        scope: dict[str, Expr] = {v.name: v for v in (*func.scalars, *shape_vars(func), *(x.var for x in loops))}
-        if pb.variables(here) - scope.keys():
-            return None  # it depends on data
-        outside = known.subtract(here)
-        conditions = (readback.condition(s, scope, known) for s in (here, outside))
-        return _Gap(buffer, region, tuple(loops), *conditions)
-
-    return pb.within_budget(question, None)
+    scalars = (*func.scalars, *shape_vars(func))
+    touched = get(effects.reads, buffer).union(get(effects.may, buffer))
+    region = pb.box(buffer.shape).subtract(touched)
+    part = pb.within_budget(lambda: Part.of(buffer, region, entry_facts(func), scalars, names_in(func)), None)
+    return part if part is not None and part.is_some else None  # where nothing is used, there are no elements
 
 
 def _options(
-    func: PrimFunc, gap: _Gap, effects: Effects, base: float, price: Callable[[PrimFunc], float]
+    func: PrimFunc, gap: Part, effects: Effects, base: float, price: Callable[[PrimFunc], float]
 ) -> ParameterPadding:
     """What the padding of a parameter may hold, each value tried."""
     buffer, written = gap.buffer, gap.buffer in results_of(func)
@@ -236,7 +188,7 @@ def _options(
     return ParameterPadding(buffer.name, gap.indices, gap.inside, written, required, tuple(options))
 
 
-def _required(effects: Effects, gap: _Gap) -> Const | None:
+def _required(effects: Effects, gap: Part) -> Const | None:
     """The number that a function assumes, or leaves, in all of the padding of a parameter."""
     for (other, value), region in effects.established.items():
         if other == gap.buffer and isinstance(value, Const) and gap.region.is_subset(region):
@@ -275,7 +227,7 @@ def suggest_padding(
     """
     prices = target if isinstance(target, Target) else target_named(target)
     search = ModuleSearch(module, entry, prices, search_for(prices))
-    graph = graph_of(specialized(staged(search.checked(True), alone=True)), free)
+    graph = graph_of(told(specialized(staged(search.checked(True), alone=True))), free)
     ways = storages(graph, prices, {} if maps is None else maps)
     plain = {name: [w[0]] for name, w in ways.items()}
     base = search.choose(graph, plain).price

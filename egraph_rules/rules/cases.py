@@ -326,6 +326,25 @@ def selected(stmt: Stmt, here: Here) -> Iterator[Stmt]:
 
 
 @rewrite(
+    law="A[i] = select(c, x, y)  =  if c: A[i] = x else: A[i] = y   where A[i] may hold anything if c holds, or else",
+    because="one of both is stored, either way",
+    family="conditionals",
+)
+def needless_selection(stmt: Stmt, here: Here) -> Iterator[Stmt]:
+    """A selection as a branch, of which one arm stores what nobody reads: the other one may be stored in its place."""
+    match stmt:
+        case Store(buffer=buffer, value=Select(cond=cond, then=a, other=b)) if buffer in here.live:
+            matters = here.effects(stmt).may[buffer].intersect(here.live[buffer]).params().intersect(here.domain)
+            test = pb.condition(cond)
+            cases = [here.ask(lambda t=t: matters.intersect(t.may)) for t in (test, test.negated())]
+            dead = any(case is not None and pb.within_budget(case.is_empty, False) for case in cases)
+            if dead and not any(isinstance(arm, Undef) for arm in (a, b)):
+                yield If(cond, replace(stmt, value=a), replace(stmt, value=b))
+        case _:
+            pass
+
+
+@rewrite(
     law="if c: (for i in n: s) else: for i in n: t  =  for i in n: if c: s else: t   where the loops do not change c",
     because="the same arm runs in each iteration",
     family="conditionals",
@@ -435,6 +454,6 @@ _MAX_PIECES = 4  # a condition of more cases is not worth a branch
 _MAX_JOINED = 24  # pieces that may come to so few: isl looks at all pairs of them
 
 INVARIANT_RULES = (branch_condition, select_condition, bound_condition)
-BRANCH_RULES = (neighbours, common_part, conjuncts, selected, in_one_loop, arbitrary_arm)
+BRANCH_RULES = (neighbours, common_part, conjuncts, selected, needless_selection, in_one_loop, arbitrary_arm)
 GUARD_RULES = (dead_region, known_region, neutral_region)
 CASE_RULES = (*INVARIANT_RULES, boolean, *BRANCH_RULES, nested, *GUARD_RULES)

@@ -1,0 +1,258 @@
+"""What calls of one function tell each other of buffers: what these hold, and what nobody reads afterwards.
+
+As where a function is split in two (`ir.transform.outline`): numbers that are known in a buffer are assumed by callees
+that read it; where nobody reads what a callee leaves, it may leave anything, which those after it take for undef. What
+any of them is told nobody may change, whether it reads that or not. Calls in loops and branches are told nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+
+from ir.analysis.effects import EffectAnalysis, Effects, get
+from ir.dtypes import DType
+from ir.instructions import is_instruction
+from ir.nodes import (
+    Alloc,
+    Buffer,
+    CallStmt,
+    Const,
+    Evaluate,
+    If,
+    Let,
+    Load,
+    PrimFunc,
+    Select,
+    Seq,
+    Stmt,
+    Undef,
+    seq,
+)
+from ir.presburger import sets as pb
+from ir.presburger.facts import promised
+from ir.program.blocks import lower_blocks, lower_statement
+from ir.program.calls import calls_in
+from ir.program.edit import names_in
+from ir.sections import passed
+from ir.transform.storage.parts import Part
+from ir.traverse import all_exprs, buffers_written, has_loads, shape_vars, stmt_exprs, walk, walk_expr
+
+_MOST = 4  # pieces of a region that is told
+
+
+def told(entry: PrimFunc) -> PrimFunc:
+    """A function whose callees know what they find in the buffers that they take whole, and what is read of these
+    after them."""
+    items = list(_items(entry.body))
+    if sum(isinstance(s, CallStmt) for s in items) < 2:
+        return entry
+    flow = _Flow(entry, items)
+    changed = {id(s): flow.call(k) for k, s in enumerate(items) if isinstance(s, CallStmt)}
+
+    def rebuilt(stmt: Stmt) -> Stmt:
+        match stmt:
+            case Seq(stmts=stmts):
+                return seq(*map(rebuilt, stmts), span=stmt.span)
+            case Alloc(body=body) | Let(body=body):
+                return replace(stmt, body=rebuilt(body))
+            case _:
+                return changed.get(id(stmt), stmt)
+
+    return replace(entry, body=rebuilt(entry.body))
+
+
+def _items(stmt: Stmt) -> Iterator[Stmt]:
+    """The statements of a function in order, without the names and allocations around them."""
+    match stmt:
+        case Seq(stmts=stmts):
+            for inner in stmts:
+                yield from _items(inner)
+        case Alloc(body=body):
+            yield from _items(body)
+        case Let(value=value, body=body):
+            yield Evaluate(value)
+            yield from _items(body)
+        case _:
+            yield stmt
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """What one statement does to one buffer: regions read, written possibly and certainly, and numbers left there."""
+
+    reads: isl.Set
+    may: isl.Set
+    must: isl.Set
+    numbers: tuple[tuple[Const, isl.Set], ...] = ()
+
+
+@dataclass
+class _Flow:
+    """The statements of a function in order, and what each does to each buffer. `said` are numbers that each call is
+    told of a buffer, and where."""
+
+    entry: PrimFunc
+    items: Sequence[Stmt]
+    effects: dict[int, Effects] = field(default_factory=lambda: dict[int, Effects]())
+    uses: list[dict[Buffer, _Use]] = field(default_factory=lambda: list[dict[Buffer, _Use]]())
+    said: list[dict[Buffer, list[tuple[Const, isl.Set]]]] = field(
+        default_factory=lambda: list[dict[Buffer, list[tuple[Const, isl.Set]]]]()
+    )
+    undefined: list[dict[Buffer, isl.Set]] = field(default_factory=lambda: list[dict[Buffer, isl.Set]]())
+
+    def __post_init__(self) -> None:
+        self.uses = [self._used(s) for s in self.items]
+        self.said = [{b: self._numbers(k, b) for b in self._asking(k)} for k in range(len(self.items))]
+        self.undefined = [{b: self._arbitrary(k, b) for b in self._asking(k)} for k in range(len(self.items))]
+
+    def call(self, at: int) -> Stmt:
+        """A call, of a callee that is told what holds before it and what is read after it."""
+        call = self.items[at]
+        assert isinstance(call, CallStmt)
+        params = {section.buffer: param for param, section in passed(call) if section.is_whole}
+        taken = names_in(call.callee)
+        first, last = list[Stmt](), list[Stmt]()
+        for buffer in self._asking(at):
+            values = [*self.said[at][buffer], (Undef(buffer.dtype), self.undefined[at][buffer])]
+            for value, region in values:
+                part = self._part(call.callee, params[buffer], region, taken)
+                first += [] if part is None else [part.read_as(value)]
+        for buffer in self._writing(at):
+            part = self._part(call.callee, params[buffer], self._dead(at, buffer), taken)
+            last += [] if part is None else [part.written_as(Undef(buffer.dtype))]
+        if not first and not last:
+            return call
+
+        def change(func: PrimFunc) -> PrimFunc:
+            return replace(func, body=seq(*first, func.body, *last)).vouched()
+
+        return replace(call, callee=call.callee.with_origin(change))
+
+    def _part(self, callee: PrimFunc, param: Buffer, region: isl.Set, taken: set[str]) -> Part | None:
+        """A region of a parameter, unless it is nothing, or too much to say."""
+
+        def found() -> Part | None:
+            here = region.intersect(pb.box(param.shape)).coalesce()
+            if here.is_empty() or here.n_basic_set() > _MOST:
+                return None
+            return Part.of(param, here, promised(callee), (*callee.scalars, *shape_vars(callee)), taken)
+
+        part = pb.within_budget(found, None)
+        taken |= set() if part is None else {v.name for v in part.indices}
+        return part
+
+    # What there is to tell -------------------------------------------------------------------------------------------
+
+    def _taken(self, at: int) -> Iterator[Buffer]:
+        """Buffers of numbers that a call takes whole, unless it is one of an instruction."""
+        stmt = self.items[at]
+        if isinstance(stmt, CallStmt) and not is_instruction(stmt.callee):
+            for _, section in passed(stmt):
+                sizes = section.buffer.shape
+                known = sizes and all(isinstance(e, Const) for e in sizes)
+                if section.is_whole and known and section.buffer.dtype is not DType.BOOL:
+                    yield section.buffer
+
+    def _asking(self, at: int) -> list[Buffer]:
+        """Buffers that a call reads, where there is a guard that knowledge might save."""
+        stmt = self.items[at]
+        if not isinstance(stmt, CallStmt) or not _is_guarded(stmt.callee):
+            return []
+        return [b for b in self._taken(at) if b in self.uses[at] and not _is_nothing(self.uses[at][b].reads)]
+
+    def _writing(self, at: int) -> list[Buffer]:
+        return [b for b in self._taken(at) if b in self.uses[at] and not _is_nothing(self.uses[at][b].may)]
+
+    def _numbers(self, at: int, buffer: Buffer) -> list[tuple[Const, isl.Set]]:
+        """Numbers that a buffer is known to hold before a statement."""
+        found: list[tuple[Const, isl.Set]] = []
+        open = pb.box(buffer.shape)
+        for use in self._before(at, buffer):
+            found += [(value, region.intersect(open)) for value, region in use.numbers]
+            open = open.subtract(use.may)
+        return [(value, region) for value, region in found if not _is_nothing(region)]
+
+    def _arbitrary(self, at: int, buffer: Buffer) -> isl.Set:
+        """Where a buffer holds anything before a statement: what was there may be left out, or nobody has written."""
+        unwritten = kept = pb.box(buffer.shape)
+        found = pb.nothing(len(buffer.shape))
+        for k in range(at - 1, -1, -1):
+            use = self.uses[k].get(buffer)
+            if use is not None:
+                if buffer in self._writing(k):
+                    found = found.union(kept.intersect(self._dead(k, buffer)))
+                unwritten, kept = unwritten.subtract(use.may), kept.subtract(use.must)
+        return found if buffer in self.entry.buffers else found.union(unwritten)
+
+    def _dead(self, at: int, buffer: Buffer) -> isl.Set:
+        """Where nobody reads, or is told, what a statement leaves in a buffer."""
+        dead, over = pb.box(buffer.shape), pb.nothing(len(buffer.shape))
+        for k in range(at + 1, len(self.items)):
+            use = self.uses[k].get(buffer)
+            if use is not None:
+                known = [region for _, region in self.said[k].get(buffer, ())]
+                for region in (use.reads, *known):
+                    dead = dead.subtract(region.subtract(over))
+                over = over.union(use.must)
+        return dead.intersect(over) if buffer in self.entry.buffers else dead
+
+    def _before(self, at: int, buffer: Buffer) -> Iterator[_Use]:
+        return (self.uses[k][buffer] for k in range(at - 1, -1, -1) if buffer in self.uses[k])
+
+    # What statements do ----------------------------------------------------------------------------------------------
+
+    def _used(self, stmt: Stmt) -> dict[Buffer, _Use]:
+        if isinstance(stmt, CallStmt):
+            key = id(stmt.callee)
+            if key not in self.effects:
+                self.effects[key] = EffectAnalysis().of(lower_blocks(stmt.callee).body)
+            pairs = [(param, section.buffer) for param, section in passed(stmt)]
+            plain = all(s.is_whole for _, s in passed(stmt)) and not any(map(has_loads, stmt_exprs(stmt)))
+            if plain and len({b for _, b in pairs}) == len(pairs):
+                return {b: _use(self.effects[key], p) for p, b in pairs}
+        elif next(calls_in(stmt), None) is None and all(not isinstance(s, If) for s in walk(stmt)):
+            found = EffectAnalysis().of(lower_statement(stmt))
+            return {b: _use(found, b) for b in _buffers(stmt)}
+        everything = {b: pb.whole(len(b.shape)) for b in _buffers(stmt)}
+        return {b: _Use(region, region, pb.nothing(len(b.shape))) for b, region in everything.items()}
+
+
+def _use(effects: Effects, buffer: Buffer) -> _Use:
+    """What effects say of a buffer, whatever the scalars are."""
+
+    def known() -> _Use:
+        reads, may, must = (get(r, buffer) for r in (effects.reads, effects.may, effects.must))
+        reads, may = (pb.forget(region, pb.variables(region)) for region in (reads, may))
+        numbers = tuple(
+            (value, region)
+            for (other, value), region in effects.established.items()
+            if other == buffer and isinstance(value, Const) and not _is_nan(value) and not pb.variables(region)
+        )
+        return _Use(reads, may, pb.nothing(len(buffer.shape)) if pb.variables(must) else must, numbers)
+
+    everything, nothing = pb.whole(len(buffer.shape)), pb.nothing(len(buffer.shape))
+    return pb.within_budget(known, _Use(everything, everything, nothing))
+
+
+def _buffers(stmt: Stmt) -> set[Buffer]:
+    """Buffers that a statement and those that it calls may access."""
+    found = {e.buffer for e in all_exprs(stmt) if isinstance(e, Load)} | buffers_written(stmt)
+    return found | {section.buffer for call in calls_in(stmt) for _, section in passed(call)}
+
+
+def _is_guarded(func: PrimFunc) -> bool:
+    return any(isinstance(s, If) for s in walk(func.body)) or any(
+        isinstance(e, Select) for whole in all_exprs(func.body) for e in walk_expr(whole)
+    )
+
+
+def _is_nothing(region: isl.Set) -> bool:
+    return pb.within_budget(region.is_empty, False)
+
+
+def _is_nan(value: Const) -> bool:
+    return isinstance(value.value, float) and math.isnan(value.value)

@@ -1,0 +1,142 @@
+"""What callees are told by their calls: numbers, ranges of scalars, what buffers hold, and what nobody reads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from egraph_rules import optimize
+from egraph_rules.modules import program
+from egraph_rules.modules.knowledge import told
+from egraph_rules.modules.result import ModuleResult
+from egraph_rules.modules.specialized import specialized
+from ir import interpret, parse, to_script
+from ir.nodes import Assume, Buffer, If, PrimFunc
+from ir.program.calls import callees
+from ir.traverse import has_loads, walk
+
+SUMS = """
+@T.prim_func
+def fill(X: T.Buffer((14,), "int32"), H: T.Buffer((16,), "int32")):
+    for i in range(16):
+        if i < 14:
+            H[i] = X[i]
+        else:
+            H[i] = 0
+
+@T.prim_func
+def total(A: T.Buffer((16,), "int32"), B: T.Buffer((1,), "int32"), n: T.int32):
+    B[0] = 0
+    for i in range(16):
+        if i < n:
+            B[0] += A[i]
+
+@T.prim_func
+def main(X: T.Buffer((14,), "int32"), Y: T.Buffer((1,), "int32"), Z: T.Buffer((1,), "int32")):
+    H = T.alloc_buffer((16,), "int32")
+    fill(X, H)
+    total(H, Y, 14)
+    total(H, Z, 3)
+"""
+ROWS = """
+@T.prim_func
+def sums(A: T.Buffer((6,), "int32"), B: T.Buffer((1,), "int32"), k: T.int32):
+    B[0] = k
+    for i in range(6):
+        if k < 4:
+            B[0] += A[i]
+
+@T.prim_func
+def main(X: T.Buffer((4, 6), "int32"), Y: T.Buffer((4,), "int32")):
+    for k in range(4):
+        sums(X[k, :], Y[k : k + 1], k)
+"""
+CROPS = """
+@T.prim_func
+def pad(A: T.Buffer((14,), "int32"), B: T.Buffer((4, 4), "int32")):
+    for io, ii in T.grid(4, 4):
+        B[io, ii] = T.if_then_else(4 * io + ii < 14, A[4 * io + ii], 0)
+
+@T.prim_func
+def addone(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4, 4), "int32")):
+    for io, ii in T.grid(4, 4):
+        B[io, ii] = T.if_then_else(4 * io + ii < 14, A[io, ii] + 1, 0)
+
+@T.prim_func
+def crop(A: T.Buffer((4, 4), "int32"), B: T.Buffer((14,), "int32")):
+    for i in range(14):
+        B[i] = A[i // 4, i % 4]
+
+@T.prim_func
+def main(X: T.Buffer((14,), "int32"), Y: T.Buffer((14,), "int32")):
+    H = T.alloc_buffer((4, 4), "int32")
+    G = T.alloc_buffer((4, 4), "int32")
+    pad(X, H)
+    addone(H, G)
+    crop(G, Y)
+"""
+
+
+@pytest.fixture(autouse=True)
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if all modules were too large to be searched with the bodies of callees in the places of calls."""
+    monkeypatch.setattr(program, "INLINED", 0)
+
+
+def searched(text: str) -> ModuleResult:
+    result = optimize(parse(text))
+    assert result.cost < result.cost_before
+    assert result.report.taken == "callees specialized"
+    rng = np.random.default_rng(0)
+    arrays = [rng.integers(-9, 10, [int(str(e)) for e in b.shape]).astype(np.int32) for b in read_only(text)]
+    for a, b in zip(interpret(result.best, *arrays), interpret(parse(text), *arrays), strict=True):
+        np.testing.assert_array_equal(a, b)
+    return result
+
+
+def read_only(text: str) -> list[Buffer]:
+    return [b for b in parse(text)["main"].buffers if b.name == "X"]
+
+
+def test_a_callee_loses_guards_by_what_an_earlier_one_stored_and_each_call_has_its_own() -> None:
+    best = searched(SUMS).best
+    assert "if" not in to_script(best["total"]) and "range(16)" not in to_script(best["total"])
+    assert "T.serial(16)" in str(best["total"]) and "T.serial(3)" in str(best["total_1"])
+
+
+def test_a_callee_knows_the_range_of_a_scalar_and_where_sections_lie() -> None:
+    best = searched(ROWS).best
+    assert [p.name for p in best["sums"].params] == ["A", "B", "k"] and "if" not in str(best["sums"].body)
+
+
+def test_a_callee_may_leave_anything_where_nobody_reads_after_it() -> None:
+    best = searched(CROPS).best
+    assert "if" not in str(best["addone"].body)
+
+
+def claims(func: PrimFunc) -> str:
+    """What a function is told of buffers, and what it may leave there."""
+    lines = [str(s) for s in walk(func.body) if isinstance(s, If) or (isinstance(s, Assume) and has_loads(s.cond))]
+    return "; ".join(" ".join(line.split()) for line in lines if "undef" in line or "assume" in line)
+
+
+NEAR_MISSES = {  # a line, another one in its place, the callee concerned, and what that is told then
+    "overwritten": (
+        "    total(H, Y, 14)", "    H[15] = X[0]\n    total(H, Y, 14)", "total",
+        "T.assume(a0 <= 13 or a0 == 15 or A[a0] == 0)",
+    ),
+    "perhaps": ("    fill(X, H)", "    if X[0] > 0:\n        fill(X, H)", "total", ""),
+    "read by the caller itself": ("    crop(G, Y)", "    crop(G, Y)\n    Y[0] = G[3, 3]", "addone", "if b1 == 2 and b0 == 3"),
+    "by a name": ("    crop(G, Y)", "    crop(G, Y)\n    n = G[3, 3]\n    Y[0] = n", "addone", "if b1 == 2 and b0 == 3"),
+    "in a loop": ("    crop(G, Y)", "    for i in range(2):\n        crop(G, Y)", "addone", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NEAR_MISSES)
+def test_near_misses(case: str) -> None:
+    old, new, name, left = NEAR_MISSES[case]
+    text = next(t for t in (SUMS, CROPS) if old in t)
+    plain, changed = (told(specialized(parse(t)["main"])) for t in (text, text.replace(old, new)))
+    more, less = ({c.name: claims(c) for c in callees(m)}[name] for m in (plain, changed))
+    start = "T.assume(a0 <= 13" if name == "total" else "if b1 >= 2 and b0 == 3"
+    assert start in more and (left in less if left else start not in less) and less != more
