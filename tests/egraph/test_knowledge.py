@@ -120,14 +120,15 @@ def claims(func: PrimFunc) -> str:
     return "; ".join(" ".join(line.split()) for line in lines if "undef" in line or "assume" in line)
 
 
+_ONE = "if b1 == 2 and b0 == 3"
 NEAR_MISSES = {  # a line, another one in its place, the callee concerned, and what that is told then
     "overwritten": (
         "    total(H, Y, 14)", "    H[15] = X[0]\n    total(H, Y, 14)", "total",
         "T.assume(a0 <= 13 or a0 == 15 or A[a0] == 0)",
     ),
     "perhaps": ("    fill(X, H)", "    if X[0] > 0:\n        fill(X, H)", "total", ""),
-    "read by the caller itself": ("    crop(G, Y)", "    crop(G, Y)\n    Y[0] = G[3, 3]", "addone", "if b1 == 2 and b0 == 3"),
-    "by a name": ("    crop(G, Y)", "    crop(G, Y)\n    n = G[3, 3]\n    Y[0] = n", "addone", "if b1 == 2 and b0 == 3"),
+    "read by the caller itself": ("    crop(G, Y)", "    crop(G, Y)\n    Y[0] = G[3, 3]", "addone", _ONE),
+    "by a name": ("    crop(G, Y)", "    crop(G, Y)\n    n = G[3, 3]\n    Y[0] = n", "addone", _ONE),
     "in a loop": ("    crop(G, Y)", "    for i in range(2):\n        crop(G, Y)", "addone", ""),
 }  # fmt: skip
 
