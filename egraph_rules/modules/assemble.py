@@ -13,7 +13,7 @@ from ir.nodes import Alloc, Buffer, CallStmt, PrimFunc, Seq, Stmt, Undef, seq
 from ir.program.edit import names_in, with_children
 from ir.schedule.storage import Storage, entry_claim
 from ir.sections import Section
-from ir.transform.storage.dimension_order import with_record
+from ir.transform.storage.layout_records import with_record
 from ir.traverse import stmt_children
 
 Body = Callable[[Variant], PrimFunc]  # which form of a variant is called

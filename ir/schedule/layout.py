@@ -22,7 +22,7 @@ from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
 from ir.program.blocks import lower_statement
 from ir.schedule.storage import Storage
-from ir.transform.storage.dimension_order import record_of
+from ir.transform.storage.layout_records import record_of
 from ir.transform.storage.padding import index_names
 from ir.traverse import free_vars, shape_vars
 

@@ -87,7 +87,8 @@ _STEPS = (
     "work_on", "get_block", "get_loops", "transform_layout", "split_function", "inline_calls", "apply", *_MAKES_LOOPS,
     *_MAKES_BLOCKS,
 )  # fmt: skip
-_PAST_CALLS = ("work_on", "get_block", "get_loops", "inline_calls", "apply")  # steps on functions that call others
+# Steps on functions that call others.
+_PAST_CALLS = ("work_on", "get_block", "get_loops", "inline_calls", "transform_layout", "apply")
 _FLOAT_ORDER = (
     "reorder",
     "tile",
@@ -316,7 +317,8 @@ class Schedule(Shown):
         `index_map` takes the indices and returns the new ones. `pad_value` says what the padding holds: None (nothing
         may access it), a number, `T.undef(dtype)`, or a function of the new indices that may read the buffer itself. A
         buffer that the function writes gets a stage that writes the padding; one that it only reads, assumptions. A
-        parameter of the module's functions changes in all functions that share it, by name.
+        parameter of the module's functions changes in all functions that share it, by name; what calls pass changes in
+        callers and callees, and who makes it fills its padding.
         """
         block_ref, name = self._block(block), buffer_name(buffer)
         found = find_buffer(self._module[block_ref.func], name)
@@ -433,8 +435,9 @@ class Schedule(Shown):
         new = new.as_form_of(self._module[where])
         self._commit(replace(self._module, funcs=tuple(new if f.name == where else f for f in self._module.funcs)))
 
-    def _commit(self, module: Module) -> None:
-        """Take over a new module once each changed function is shown to be well formed."""
+    def _commit(self, module: Module, *, with_callers: bool = False) -> None:
+        """Take over a new module once each changed function is shown to be well formed; parameters of functions that
+        others call change only `with_callers`."""
         funcs: list[PrimFunc] = []
         for func in module.funcs:
             if any(func is f for f in self._module.funcs):
@@ -447,7 +450,7 @@ class Schedule(Shown):
                 message = f"the result would not be a valid program: {error.message}"
                 raise ScheduleError("unproven", message, error.span, notes=error.notes, help=error.help) from error
             funcs.append(unique)
-        for old in self._module.funcs:
+        for old in () if with_callers else self._module.funcs:
             self._check_interface(old, next((f for f in funcs if f.name == old.name), None))
         self._module = linked(replace(module, funcs=tuple(funcs)))
 
@@ -496,7 +499,8 @@ class Schedule(Shown):
     def _run_transform_layout(
         self, block: BlockRef, buffer: str, index_map: IndexMap, pad_value: object = None
     ) -> tuple[Ref, ...]:
-        self._commit(transform_layout(self._module, block.func, block.name, buffer, index_map, pad_value))
+        changed = transform_layout(self._module, block.func, block.name, buffer, index_map, pad_value)
+        self._commit(changed, with_callers=True)
         return ()
 
     def _run_split_function(self, block: BlockRef, name: str | None = None) -> tuple[Ref, ...]:

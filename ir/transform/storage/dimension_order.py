@@ -6,17 +6,10 @@ map of a parameter from its original indices is recorded with the function, as a
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import islpy as isl
-
-from ir.dtypes import DType
-from ir.errors import LoopsatError
 from ir.naming import fresh
-from ir.nodes import Alloc, Buffer, Expr, Load, Module, PrimFunc, Stmt, Store, Var, seq
-from ir.presburger import sets as pb
+from ir.nodes import Alloc, Buffer, Load, Module, PrimFunc, Stmt, Store, seq
 from ir.presburger.geometry import Geometry, apply, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
@@ -32,8 +25,9 @@ from ir.program.edit import (
     replace_at,
     replace_buffer,
 )
-from ir.script.parser import parse_expr
-from ir.syntax import python_syntax
+from ir.sections import passed
+from ir.transform.storage.layout_across_calls import across_calls, is_passed
+from ir.transform.storage.layout_records import check_sizes, with_layout
 from ir.transform.storage.padding import after_writes, assumption, filler, index_names, padding_stage
 from ir.traverse import all_exprs, free_vars, results_of, shape_vars, walk
 
@@ -43,9 +37,9 @@ def transform_layout(
 ) -> Module:
     """Store a buffer at mapped indices, with what `pad_value` says in the places that hold no element.
 
-    A parameter changes in all functions of the module that have it by name, unless functions call each other. Each that
-    writes it gets stages that write the padding, one that only reads it, assumptions. `block` tells where a local
-    buffer lives; it must use the buffer.
+    A buffer that calls pass changes in callers and callees (`layout_across_calls`). Where functions do not call each
+    other, a parameter changes in all that have it by name: each that writes it gets stages that write the padding, one
+    that only reads it, assumptions. `block` tells where a local buffer lives; it must use the buffer.
 
     Raises:
         ScheduleError: the map is not affine, not injective or gives negative indices; the buffer is unknown, unused, or
@@ -61,6 +55,8 @@ def transform_layout(
     new = replace(target, shape=shape.physical_shape)
     plan = Change(index_map, pad_value, shape)
     filler(pad_value, target, new, shape)  # refused before anything is built
+    if is_passed(module, home, target):
+        return across_calls(module, home, target, index_map, pad_value)
     if target not in home.buffers:
         return _with(module, home, plan.local(home, target).as_form_of(home))
     connected = (home,) if any(True for f in module.funcs for _ in calls_in(f.body)) else module.funcs
@@ -88,13 +84,9 @@ class Change:
         new = replace(old, shape=self.geometry.physical_shape)
         produced = old in results_of(func) and not self.standing
         body = self._body(func, func.body, old, new, produced=produced)
-        before = record_of(func, old.name)
-        logical, whole = old.shape, self.index_map
-        if before is not None:
-            logical, whole = before[0], IndexMap(before[1].params, apply(self.index_map, before[1].results))
         params = tuple(new if p is old else p for p in func.params)
-        result = with_record(replace(func, params=params, body=body), old.name, logical, whole)
-        _check_sizes(func, result)
+        result = with_layout(replace(func, params=params, body=body), func, old, self.index_map)
+        check_sizes(func, result)
         return result
 
     def local(self, func: PrimFunc, old: Buffer) -> PrimFunc:
@@ -143,9 +135,9 @@ def _check_used(func: PrimFunc, block: str, buffer: Buffer) -> None:
 
 
 def _uses(stmt: Stmt, buffer: Buffer) -> bool:
-    return any(isinstance(s, Store) and s.buffer == buffer for s in walk(stmt)) or any(
-        isinstance(e, Load) and e.buffer == buffer for e in all_exprs(stmt)
-    )
+    given = (section.buffer for call in calls_in(stmt) for _, section in passed(call))
+    stored = (s.buffer for s in walk(stmt) if isinstance(s, Store))
+    return buffer in (*given, *stored) or any(isinstance(e, Load) and e.buffer == buffer for e in all_exprs(stmt))
 
 
 def _told_apart(func: PrimFunc, index_map: IndexMap) -> IndexMap:
@@ -160,65 +152,3 @@ def _check_names(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> None:
     for var in {v for r in index_map.results for v in free_vars(r)} - set(index_map.params) - sizes:
         message = f"the index map of {buffer.name} depends on `{var.name}`, which is no scalar of {func.name}"
         refuse("index-map", message, func.span, help="use the indices, numbers and scalar parameters")
-
-
-def _check_sizes(before: PrimFunc, after: PrimFunc) -> None:
-    """Refuse shapes from which a call could no longer tell a size."""
-    lost = _solvable(before) - _solvable(after)
-    for var in shape_vars(after):
-        if var in lost:
-            message = f"the size `{var.name}` of {after.name} could no longer be known from the arrays of a call"
-            refuse("interface", message, after.span, help=f"make {var.name} a scalar parameter")
-
-
-def _solvable(func: PrimFunc) -> set[Var]:
-    """Sizes that some extent is linear in."""
-    found: set[Var] = set()
-    for extent in (e for b in func.buffers for e in b.shape):
-        value = pb.affine(extent)
-        if value is not None and value.n_piece() == 1 and value.get_pieces()[0][1].dim(isl.dim_type.div) == 0:
-            found |= free_vars(extent)
-    return found
-
-
-# Record --------------------------------------------------------------------------------------------------------------
-
-
-def with_record(func: PrimFunc, name: str, shape: Sequence[Expr], index_map: IndexMap) -> PrimFunc:
-    """`func` with a note that a parameter stores a logical shape through an index map."""
-    text = f"({', '.join(map(to_script, shape))}{',' if len(shape) == 1 else ''}) -> {index_map}"
-    attrs = {**dict(func.attrs), _key(name): text}
-    return replace(func, attrs=tuple(attrs.items()))
-
-
-def record_of(func: PrimFunc, name: str) -> tuple[tuple[Expr, ...], IndexMap] | None:
-    """The logical shape of a parameter and the map from its indices, if a layout transformation was recorded.
-
-    Raises:
-        ScheduleError: the attribute was changed and cannot be read.
-    """
-    text = dict(func.attrs).get(_key(name))
-    if text is None:
-        return None
-    try:
-        shape, _, rest = str(text).partition(" -> ")
-        function = python_syntax(rest, "eval").body
-        extents = python_syntax(shape, "eval").body
-        if not isinstance(function, ast.Lambda) or not all(isinstance(e, ast.Tuple) for e in (extents, function.body)):
-            raise ValueError("found no `shape -> lambda`")
-        sizes = {v.name: v.dtype for v in (*func.scalars, *shape_vars(func))}
-        params = tuple(Var(a.arg, DType.INT32) for a in function.args.args)
-        results = _elements(function.body, sizes | {v.name: v.dtype for v in params})
-        return _elements(extents, sizes), IndexMap(params, results)
-    except (LoopsatError, SyntaxError, ValueError) as error:
-        message = f"the attribute `{_key(name)}` of {func.name} is no recorded layout: {text!r}"
-        refuse("layout", message, func.span, notes=[str(error)], help="remove the attribute")
-
-
-def _elements(node: ast.expr, names: dict[str, DType]) -> tuple[Expr, ...]:
-    assert isinstance(node, ast.Tuple)
-    return tuple(parse_expr(ast.unparse(e), names) for e in node.elts)
-
-
-def _key(name: str) -> str:
-    return f"layout.{name}"
