@@ -31,7 +31,10 @@ def main(X: T.Buffer((14,), "int32"), Y: T.Buffer((14,), "int32")):
 """
 TILES = lambda i: [i // 4, i % 4]  # noqa: E731
 CHAIN = "H = T.alloc_buffer((14,), 'int32')\naddone(X, H)\ngrow(H, 14)\naddone(H, Y)"
-LOOP = "H = T.alloc_buffer((14,), 'int32')\nH[0] = 3\nfor t in range(3):\n    addone(X, H)\n    both(H, Y)\n    Y[0] = H[1]"
+LOOP = (
+    "H = T.alloc_buffer((14,), 'int32')\nH[0] = 3\n"
+    "for t in range(3):\n    addone(X, H)\n    both(H, Y)\n    Y[0] = H[1]"
+)
 
 
 def scheduled(body: str) -> tuple[Module, Schedule]:
