@@ -108,7 +108,9 @@ class _Assembly:
 
     def _filled(self, buffer: Buffer, storage: Storage) -> Stmt:
         """A new buffer gets its standing padding."""
-        callee = self._specialized(filling(buffer, storage), {}, "fill")
+        fill = filling(buffer, storage)
+        assert fill is not None  # it was priced
+        callee = self._specialized(fill, {}, "fill")
         return CallStmt(callee, (Section.whole(self.forms[buffer.name, storage]),))
 
     def _copied(self, name: str, *, inward: bool) -> Stmt:

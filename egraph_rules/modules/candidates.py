@@ -7,6 +7,8 @@ from itertools import product
 from math import prod
 from typing import cast
 
+import islpy as isl
+
 from egraph_rules.authoring.rounding_up import room_for_tiles
 from egraph_rules.cost.target import Target
 from egraph_rules.modules.graph import Between, Graph
@@ -14,16 +16,19 @@ from egraph_rules.modules.pads import add_new, given_by, wanted_by, wanted_for
 from ir.dtypes import DType
 from ir.errors import OptionError, ScheduleError, suggest
 from ir.nodes import Alloc, Buffer, Const, Expr, For, Load, PrimFunc, Select, Stmt, Store, Undef, Var, binary, const
+from ir.presburger import sets as pb
 from ir.presburger.facts import promised, range_of
 from ir.presburger.geometry import geometry
 from ir.presburger.index_map import IndexMap
 from ir.presburger.polynomials import polynomial
 from ir.program.blocks import lower_blocks
+from ir.program.calls import minus, plus
 from ir.schedule.storage import Storage
 from ir.traverse import loads, results_of, stmt_children, stmt_exprs, walk
 
 Map = IndexMap | Callable[..., object]
 Maps = Mapping[str, Map | Iterable[Map]]
+_MOST_ROOM = 16  # around elements, where extents are no numbers
 _ROUNDS = 4  # of following values from readers to writers and back; chains are seldom longer before they repeat
 
 
@@ -104,7 +109,7 @@ def _indices(rank: int) -> tuple[Var, ...]:
 
 def _tiled(buffer: Buffer, target: Target) -> Iterator[Storage]:
     """Rounded up to whole tiles of the target, and tile by tile."""
-    if not target.tiles:
+    if not target.tiles or not all(isinstance(e, Const) for e in buffer.shape):
         return
     rank = len(buffer.shape)
     count = min(rank, len(target.tiles))
@@ -139,22 +144,21 @@ def _with_room(graph: Graph, buffer: Buffer) -> Iterator[Storage]:
     """With room before and after its elements, as far as callees would read if nothing guarded their loads."""
     for call in graph.calls:
         for param, name in call.buffers:
-            reach = _reach(call.callee, param) if name == buffer.name else None
-            if reach is None:
+            room = _room(call.callee, _param(call.callee, param)) if name == buffer.name else None
+            if room is None or not any(map(any, room)):
                 continue
-            sizes = [int(e.value) for e in buffer.shape if isinstance(e, Const)]
-            room = [(max(0, -low), max(0, high - n + 1)) for (low, high), n in zip(reach, sizes, strict=True)]
-            if any(map(any, room)) and all(a + b <= n for (a, b), n in zip(room, sizes, strict=True)):
-                params = _indices(len(sizes))
+            sizes = (int(e.value) if isinstance(e, Const) else _MOST_ROOM for e in buffer.shape)
+            if all(a + b <= n for (a, b), n in zip(room, sizes, strict=True)):
+                params = _indices(len(buffer.shape))
                 moved = tuple(v + a if a else v for v, (a, _) in zip(params, room, strict=True))
-                extents = tuple(const(n + a + b, DType.INT32) for n, (a, b) in zip(sizes, room, strict=True))
+                extents = tuple(plus(e, const(a + b, e.dtype)) for e, (a, b) in zip(buffer.shape, room, strict=True))
                 yield Storage(buffer.shape, buffer.dtype, IndexMap(params, moved), Undef(buffer.dtype), extents)
 
 
 def _for_tiles(graph: Graph, buffer: Buffer, instructions: Sequence[PrimFunc]) -> Iterator[Storage]:
     """With room for whole tiles of the instructions that nests of callees may become."""
     sizes = [int(e.value) for e in buffer.shape if isinstance(e, Const)]
-    for call, instruction in product(graph.calls, instructions):
+    for call, instruction in product(graph.calls, instructions) if len(sizes) == len(buffer.shape) else ():
         params = [_param(call.callee, p) for p, name in call.buffers if name == buffer.name]
         for room in room_for_tiles(lower_blocks(call.callee), instruction) if params else ():
             extents = [tuple(map(max, room[p], sizes)) for p in params if p in room]
@@ -163,43 +167,27 @@ def _for_tiles(graph: Graph, buffer: Buffer, instructions: Sequence[PrimFunc]) -
                 yield Storage(buffer.shape, buffer.dtype, IndexMap(axes, axes), Undef(buffer.dtype), shape)
 
 
-def _reach(func: PrimFunc, name: str) -> list[tuple[int, int]] | None:
-    """The least and greatest index of all loads of a buffer on each axis, whatever guards them; None if not known."""
-    found: dict[int, tuple[int, int]] = {}
+def _room(func: PrimFunc, buffer: Buffer) -> list[tuple[int, int]] | None:
+    """How far loads of a buffer go before and past its elements on each axis, whatever guards them, if known."""
+    room = [(0, 0)] * len(buffer.shape)
     unknown = False
 
-    def visit(stmt: Stmt, ranges: dict[Var, tuple[int, int]]) -> None:
+    def visit(stmt: Stmt, known: isl.Set) -> None:
         nonlocal unknown
-        for load in (e for expr in stmt_exprs(stmt) for e in loads(expr) if e.buffer.name == name):
-            for axis, index in enumerate(load.indices):
-                bounds = _bounds(index, ranges)
-                unknown |= bounds is None
-                if bounds is not None:
-                    before = found.get(axis, bounds)
-                    found[axis] = min(before[0], bounds[0]), max(before[1], bounds[1])
-        match stmt:
-            case For(var=var, start=Const(value=first), extent=Const(value=count), body=body):
-                visit(body, {**ranges, var: (int(first), int(first) + int(count) - 1)})
-            case _:
-                for part in stmt_children(stmt):
-                    visit(part, ranges)
+        for load in (e for expr in stmt_exprs(stmt) for e in loads(expr) if e.buffer.name == buffer.name):
+            for axis, (index, extent) in enumerate(zip(load.indices, buffer.shape, strict=True)):
+                first, _ = range_of(index, known)
+                _, last = range_of(minus(index, extent), known)
+                unknown |= first is None or last is None
+                if first is not None and last is not None:
+                    room[axis] = max(room[axis][0], -first), max(room[axis][1], last + 1)
+        if isinstance(stmt, For):
+            known = known.intersect(pb.loop_domain(stmt.var, stmt.start, stmt.extent).may)
+        for part in stmt_children(stmt):
+            visit(part, known)
 
-    known = promised(func)
-    scalars = ((v, range_of(v, known)) for v in func.scalars if v.dtype.is_integer)
-    visit(func.body, {v: (low, high) for v, (low, high) in scalars if low is not None and high is not None})
-    return None if unknown or not found else [found[axis] for axis in range(len(found))]
-
-
-def _bounds(index: Expr, ranges: Mapping[Var, tuple[int, int]]) -> tuple[int, int] | None:
-    """The least and greatest value of a sum of multiples of loop variables."""
-    low = high = 0
-    for factors, times in polynomial(index).items():
-        if len(factors) > 1 or (factors and not (isinstance(factors[0], Var) and factors[0] in ranges)):
-            return None
-        first, last = ranges[cast(Var, factors[0])] if factors else (1, 1)
-        low += min(times * first, times * last)
-        high += max(times * first, times * last)
-    return low, high
+    visit(func.body, promised(func))
+    return None if unknown else room
 
 
 def _walks_across(func: PrimFunc, name: str) -> bool:

@@ -8,18 +8,28 @@ have it, unless they free it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from egraph_rules.contexts.facts import Trip
 from ir.analysis.effects import EffectAnalysis, get
 from ir.errors import OptionError, suggest
-from ir.nodes import Alloc, Block, Buffer, CallStmt, Const, For, If, PrimFunc, Stmt, Store
+from ir.nodes import Alloc, Block, Buffer, CallStmt, For, If, PrimFunc, Stmt, Store
 from ir.presburger import sets as pb
 from ir.program.blocks import lower_blocks
 from ir.program.calls import without_calls
 from ir.sections import passed
-from ir.traverse import all_exprs, buffers_written, loads, results_of, stmt_children, stmt_exprs, walk
+from ir.traverse import (
+    all_exprs,
+    buffers_written,
+    free_vars,
+    loads,
+    results_of,
+    shape_vars,
+    stmt_children,
+    stmt_exprs,
+    walk,
+)
 
 Around = tuple[For | If | Block, ...]  # the loops and branches that a statement stands in, outermost first
 
@@ -81,6 +91,7 @@ def graph_of(entry: PrimFunc, free: Iterable[str] = ()) -> Graph:
     found: dict[str, Between] = {}
     fixed = dict(_used_otherwise(entry))
     results = results_of(entry)
+    sizes = {v.name for v in (*entry.scalars, *shape_vars(entry))}
     made: list[tuple[Buffer, Around]] = [(b, ()) for b in entry.buffers]
     made += [(s.buffer, around) for s, around in placed if isinstance(s, Alloc)]
     for buffer, home in made:
@@ -90,7 +101,7 @@ def graph_of(entry: PrimFunc, free: Iterable[str] = ()) -> Graph:
         between = Between(
             buffer, [], [], buffer in entry.buffers, buffer in results, name in freed, trips=tuple(_trips(home))
         )
-        why = _connected(between, home, calls, roles)
+        why = _connected(between, home, calls, roles, sizes)
         if why:
             fixed[name] = why
         elif between.readers or between.writers:
@@ -150,12 +161,16 @@ def _used_otherwise(entry: PrimFunc) -> Iterator[tuple[str, str]]:
 
 
 def _connected(
-    between: Between, home: Around, calls: Sequence[tuple[CallStmt, Around]], roles: Mapping[int, dict[str, Role]]
+    between: Between,
+    home: Around,
+    calls: Sequence[tuple[CallStmt, Around]],
+    roles: Mapping[int, dict[str, Role]],
+    sizes: Collection[str],
 ) -> str:
     """Find who writes and reads a buffer; why its storage is not open, if so."""
     buffer = between.buffer
-    if not all(isinstance(e, Const) for e in buffer.shape):
-        return "its extents are no numbers"
+    if not {v.name for e in buffer.shape for v in free_vars(e)} <= sizes:
+        return "its extents are known only where it is made"
     if not buffer.shape:
         return "it has one element"
     for k, (call, around) in enumerate(calls):

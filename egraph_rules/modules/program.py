@@ -282,7 +282,8 @@ class ModuleSearch:
                 ends = ((plain, filled), (filled.padded_with(Undef(filled.dtype)), plain))
                 copies = [self.pricer.variant(copy, {"source": a, "target": b}) for a, b in ends]
             elif storage.standing:
-                copies = [self.pricer.variant(filling(between.buffer, storage), {})]
+                fill = filling(between.buffer, storage)
+                copies = [None if fill is None else self.pricer.variant(fill, {})]
             else:
                 continue
             if None not in copies:

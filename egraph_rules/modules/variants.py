@@ -16,8 +16,9 @@ from ir.program.canonical import canonical
 from ir.program.edit import ROOT, names_in, nest, with_unique_names
 from ir.schedule.storage import Storage, kept
 from ir.transform.stages.sequential import sequential_buffer_access
+from ir.transform.storage.layout_records import known_sizes
 from ir.transform.storage.padding import grid
-from ir.traverse import has_undef, results_of, walk
+from ir.traverse import has_undef, results_of, shape_vars, walk
 
 Found = tuple[PrimFunc, float]  # the cheapest equivalent of a function and its price
 Search = Callable[[PrimFunc], Found]
@@ -164,10 +165,11 @@ def _in_storage_order(func: PrimFunc, buffer: str) -> list[PrimFunc]:
         return []
 
 
-def filling(buffer: Buffer, storage: Storage) -> PrimFunc:
-    """The function that gives a new buffer what its standing padding holds."""
+def filling(buffer: Buffer, storage: Storage) -> PrimFunc | None:
+    """The function that gives a new buffer what its standing padding holds; None where its sizes would not be known."""
     target = replace(buffer, name="target", shape=storage.physical_shape)
-    return PrimFunc("fill", (target,), _filled(target, storage.pad, {"target"})).vouched()
+    func = PrimFunc("fill", (target,), _filled(target, storage.pad, {"target"})).vouched()
+    return func if {*shape_vars(func)} <= known_sizes(func) else None
 
 
 def copying(buffer: Buffer) -> PrimFunc:

@@ -97,7 +97,7 @@ def range_of(expr: Expr, known: isl.Set) -> tuple[int | None, int | None]:
         if value is None:
             return None, None
         here = known.intersect(pb.symbol(_VALUE).eq_set(value))
-        return pb.bounds(pb.forget(here, pb.variables(here) - {_VALUE}))
+        return pb.bounds(pb.forget(here, set(pb.dimensions(here)) - {_VALUE}))
 
     return pb.within_budget(ends, (None, None))
 

@@ -556,11 +556,14 @@ def rename(region: isl.Set, names: Mapping[str, str]) -> isl.Set:
     return region
 
 
+def dimensions(region: isl.Set) -> list[str]:
+    """Names of the variables that a set has, whether it says something of them or not."""
+    return [str(region.get_dim_name(_PARAM, k)) for k in range(region.dim(_PARAM))]
+
+
 def variables(region: isl.Set) -> set[str]:
     """Names of the variables that a set mentions."""
-    return {
-        str(region.get_dim_name(_PARAM, k)) for k in range(region.dim(_PARAM)) if region.involves_dims(_PARAM, k, 1)
-    }
+    return {name for k, name in enumerate(dimensions(region)) if region.involves_dims(_PARAM, k, 1)}
 
 
 def depends(region: isl.Set, name: str) -> bool:

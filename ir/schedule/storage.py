@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ir.dtypes import DType
-from ir.nodes import Buffer, Expr, PrimFunc, Stmt, Undef, Var
+from ir.nodes import Buffer, Expr, PrimFunc, Stmt, Undef, Var, const
+from ir.presburger import sets as pb
+from ir.presburger.facts import range_of
 from ir.presburger.geometry import Geometry, geometry
 from ir.presburger.index_map import IndexMap
 from ir.printing.printer import to_script
-from ir.program.edit import names_in
+from ir.program.calls import minus, plus
+from ir.program.edit import names_in, refuse
 from ir.transform.storage.dimension_order import Change
 from ir.transform.storage.padding import assumption, filler, index_names
 
@@ -65,6 +68,24 @@ class Storage:
         """The same places with other padding."""
         return replace(self, pad=pad, standing=standing)
 
+    def taken_as(self, param: Buffer) -> Storage:
+        """The same places of a parameter for which a buffer kept so is passed, which has other names for its sizes.
+
+        Raises:
+            ScheduleError: the extents in memory are not those of the buffer and some more.
+        """
+        if all(a.same(b) for a, b in zip(param.shape, self.shape, strict=True)):
+            return self
+        if self.extents is None:
+            return replace(self, shape=param.shape)
+        pairs = list(zip(self.extents, self.shape, strict=False))
+        more = [range_of(minus(e, n), pb.always()) for e, n in pairs]
+        if len(self.extents) != len(self.shape) or any(low is None or low != high for low, high in more):
+            message = f"{param.name} cannot be kept as {self}, whose extents do not follow from its own"
+            refuse("interface", message, param.span, help="give sizes as numbers")
+        extents = tuple(plus(n, const(low or 0, n.dtype)) for n, (low, _) in zip(param.shape, more, strict=True))
+        return replace(self, shape=param.shape, extents=extents)
+
     def serves(self, wanted: Storage) -> bool:
         """Whether a buffer that is kept so may be read as one that is kept as `wanted`."""
         places = (self.index_map.results == _renamed(wanted.index_map, self.index_map.params)) and (
@@ -98,6 +119,7 @@ def kept(func: PrimFunc, name: str, storage: Storage, *, padded: bool = True) ->
     """
     if storage.is_plain:
         return func
+    storage = storage.taken_as(next(b for b in func.buffers if b.name == name))
     change = Change(storage.index_map, storage.pad if padded else None, storage.geometry, storage.standing)
     return func.with_origin(lambda f: change.parameter(f, next(b for b in f.buffers if b.name == name)))
 

@@ -16,6 +16,7 @@ from egraph_rules.modules.candidates import storages
 from egraph_rules.modules.graph import Graph, graph_of
 from egraph_rules.modules.pads import wanted_by
 from egraph_rules.modules.program import ModuleSearch, search_for
+from egraph_rules.modules.specialized import specialized
 from egraph_rules.modules.stages import staged, unstaged
 from egraph_rules.modules.variants import Variant
 from ir import interpret, parse, verify
@@ -227,3 +228,38 @@ def test_a_choice_with_a_number_wants_padding_that_makes_both_sides_equal() -> N
     assert [v.value for v in wanted_by(other, other.buffers[0])] == [4]
     ways = ways_of(graph_of(module("H = T.alloc_buffer((6,), 'int32')\ncopy(X, H)\nchosen(H, Y)")["main"]))["H"]
     assert any(not isinstance(s.pad, Undef) and not s.standing for s in ways)
+
+
+SYMBOLIC = """
+@T.prim_func
+def step(A: T.Buffer((n,), "int32"), B: T.Buffer((n,), "int32"), n: T.int32):
+    for i in range(n):
+        B[i] = A[i] % 7 + T.if_then_else(i > 0, A[i - 1], 0) - T.if_then_else(i < n - 2, A[i + 2], 0)
+
+@T.prim_func
+def main(X: T.Buffer((m,), "int32"), Y: T.Buffer((m,), "int32"), m: T.int32):
+    H = T.alloc_buffer((m,), "int32")
+    step(X, H, m)
+    for t in range(2):
+        step(H, Y, m)
+        step(Y, H, m)
+"""
+
+
+def test_buffers_of_symbolic_extents_have_room_in_the_names_of_each_function() -> None:
+    given = parse(SYMBOLIC)
+    graph = graph_of(specialized(given["main"]))
+    ways = storages(graph, CPU, {})
+    assert [str(s) for s in ways["H"]][2] == "(m + 3,) by lambda i0: (i0 + 1,), padding keeps 0"
+    found = search(given)
+    choice = found.choose(graph, {"X": ways["X"][:1], "H": ways["H"][2:3], "Y": ways["Y"][2:3]})
+    for body in (lambda v: v.source, lambda v: v.best):
+        made = assembled(graph, choice, found.pricer, body).entry
+        verify(made, allow_stray_loads=True)
+        steps = [c.callee for c in calls_in(made.body) if c.callee.name.startswith("step")]
+        assert [str(b.shape[0]) for b in steps[-1].buffers] == ["n + 3", "n + 3"]
+        for m in (0, 1, 2, 5):
+            x = np.arange(m, dtype=np.int32) * 5 % 11
+            for a, b in zip(interpret(given, x, m=m), interpret(made, x, m=m), strict=True):
+                np.testing.assert_array_equal(a, b)
+    assert "if" not in str(choice.variants[1].best.body)

@@ -72,15 +72,15 @@ def _key(name: str) -> str:
 
 def check_sizes(before: PrimFunc, after: PrimFunc) -> None:
     """Refuse shapes from which a call could no longer tell a size."""
-    lost = _solvable(before) - _solvable(after)
+    lost = known_sizes(before) - known_sizes(after)
     for var in shape_vars(after):
         if var in lost:
             message = f"the size `{var.name}` of {after.name} could no longer be known from the arrays of a call"
             refuse("interface", message, after.span, help=f"make {var.name} a scalar parameter")
 
 
-def _solvable(func: PrimFunc) -> set[Var]:
-    """Sizes that some extent is linear in."""
+def known_sizes(func: PrimFunc) -> set[Var]:
+    """Sizes that the arrays of a call tell: some extent is linear in them."""
     found: set[Var] = set()
     for extent in (e for b in func.buffers for e in b.shape):
         value = pb.affine(extent)
