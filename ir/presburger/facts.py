@@ -8,7 +8,7 @@ from itertools import pairwise, takewhile
 import islpy as isl
 
 from ir.dtypes import DType
-from ir.nodes import TRUE, Assume, Binary, Block, Expr, For, If, Let, PrimFunc, Seq, Stmt, Unary, Var, const
+from ir.nodes import TRUE, Assume, Binary, Block, Const, Expr, For, If, Let, PrimFunc, Seq, Stmt, Unary, Var, const
 from ir.presburger import sets as pb
 from ir.traverse import has_loads
 
@@ -16,11 +16,13 @@ _VALUE = "<value>"  # no name of a program
 
 
 def entry_facts(func: PrimFunc) -> isl.Set:
-    """What holds of scalars when a function is entered: extents are not negative."""
+    """What holds of scalars when a function is entered: extents are not negative, and have not left their dtype."""
     extents = [extent for buffer in func.buffers for extent in buffer.shape]
 
     def holds() -> isl.Set:
-        conditions = (pb.condition(Binary("ge", e, const(0, e.dtype))).may for e in extents)
+        conditions = [pb.condition(Binary("ge", e, const(0, e.dtype))).may for e in extents]
+        computed = [e for e in extents if not isinstance(e, (Const, Var))]
+        conditions += [pb.condition(Binary("le", e, const(e.dtype.max, e.dtype))).may for e in computed]
         return reduce(isl.Set.intersect, conditions, pb.always())
 
     return pb.within_budget(holds, pb.always())
