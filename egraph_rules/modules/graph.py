@@ -8,7 +8,7 @@ have it, unless they free it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from egraph_rules.contexts.facts import Trip
@@ -165,7 +165,7 @@ def _connected(
     home: Around,
     calls: Sequence[tuple[CallStmt, Around]],
     roles: Mapping[int, dict[str, Role]],
-    sizes: Collection[str],
+    sizes: set[str],
 ) -> str:
     """Find who writes and reads a buffer; why its storage is not open, if so."""
     buffer = between.buffer
