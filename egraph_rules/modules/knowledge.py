@@ -1,8 +1,9 @@
 """What calls of one function tell each other of buffers: what these hold, and what nobody reads afterwards.
 
-As where a function is split in two (`ir.transform.calls.outline`): numbers that are known in a buffer are assumed by callees
-that read it; where nobody reads what a callee leaves, it may leave anything, which those after it take for undef. What
-any of them is told nobody may change, whether it reads that or not. Calls in loops and branches are told nothing.
+As where a function is split in two (`ir.transform.calls.outline`): numbers that are known in a buffer are assumed by
+callees that read it; where nobody reads what a callee leaves, it may leave anything, which those after it take for
+undef. What any of them is told nobody may change, whether it reads that or not. Calls in loops and branches are told
+nothing.
 """
 
 from __future__ import annotations
