@@ -3,13 +3,13 @@
 As where a function is split in two (`ir.transform.calls.outline`): numbers that are known in a buffer are assumed by
 callees that read it; where nobody reads what a callee leaves, it may leave anything, which those after it take for
 undef. What any of them is told nobody may change, whether it reads that or not. Calls in loops and branches are told
-nothing.
+what holds before these of buffers that nothing in them writes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -40,8 +40,9 @@ from ir.program.calls import calls_in
 from ir.program.edit import names_in
 from ir.sections import passed
 from ir.transform.storage.parts import Part
-from ir.traverse import all_exprs, buffers_written, has_loads, shape_vars, stmt_exprs, walk, walk_expr
+from ir.traverse import all_exprs, buffers_written, has_loads, map_stmt, shape_vars, stmt_exprs, walk, walk_expr
 
+Told = tuple[Const | Undef, isl.Set]  # what a buffer holds, and where
 _MOST = 4  # pieces of a region that is told
 
 
@@ -49,10 +50,10 @@ def told(entry: PrimFunc) -> PrimFunc:
     """A function whose callees know what they find in the buffers that they take whole, and what is read of these
     after them."""
     items = list(_items(entry.body))
-    if sum(isinstance(s, CallStmt) for s in items) < 2:
+    if sum(next(calls_in(s), None) is not None for s in items) < 2:
         return entry
     flow = _Flow(entry, items)
-    changed = {id(s): flow.call(k) for k, s in enumerate(items) if isinstance(s, CallStmt)}
+    changed = {id(s): flow.changed(k) for k, s in enumerate(items)}
 
     def rebuilt(stmt: Stmt) -> Stmt:
         match stmt:
@@ -100,30 +101,42 @@ class _Flow:
     items: Sequence[Stmt]
     effects: dict[int, Effects] = field(default_factory=lambda: dict[int, Effects]())
     uses: list[dict[Buffer, _Use]] = field(default_factory=lambda: list[dict[Buffer, _Use]]())
-    said: list[dict[Buffer, list[tuple[Const, isl.Set]]]] = field(
-        default_factory=lambda: list[dict[Buffer, list[tuple[Const, isl.Set]]]]()
-    )
+    said: list[dict[Buffer, list[Told]]] = field(default_factory=lambda: list[dict[Buffer, list[Told]]]())
     undefined: list[dict[Buffer, isl.Set]] = field(default_factory=lambda: list[dict[Buffer, isl.Set]]())
 
     def __post_init__(self) -> None:
         self.uses = [self._used(s) for s in self.items]
-        self.said = [{b: self._numbers(k, b) for b in self._asking(k)} for k in range(len(self.items))]
-        self.undefined = [{b: self._arbitrary(k, b) for b in self._asking(k)} for k in range(len(self.items))]
+        asking = [self._asking(s, uses) for s, uses in zip(self.items, self.uses, strict=True)]
+        self.said = [{b: self._numbers(k, b) for b in buffers} for k, buffers in enumerate(asking)]
+        self.undefined = [{b: self._arbitrary(k, b) for b in buffers} for k, buffers in enumerate(asking)]
 
-    def call(self, at: int) -> Stmt:
-        """A call, of a callee that is told what holds before it and what is read after it."""
-        call = self.items[at]
-        assert isinstance(call, CallStmt)
+    def changed(self, at: int) -> Stmt:
+        """A statement whose callees are told what holds before it and what is read after it."""
+        stmt = self.items[at]
+        if isinstance(stmt, CallStmt):
+            known = {b: [*self.said[at][b], (Undef(b.dtype), self.undefined[at][b])] for b in self.said[at]}
+            return self._call(stmt, known, {b: self._dead(at, b) for b in self._writing(at)})
+        steady = self.uses[at].keys() - buffers_written(stmt)
+
+        def on_stmt(inner: Stmt) -> Stmt:
+            if not isinstance(inner, CallStmt):
+                return inner
+            asking = [b for b in self._asking(inner, self._used(inner)) if b in steady]
+            return self._call(inner, {b: [*self._numbers(at, b)] for b in asking}, {})
+
+        return map_stmt(stmt, on_stmt=on_stmt) if next(calls_in(stmt), None) is not None else stmt
+
+    def _call(self, call: CallStmt, known: Mapping[Buffer, Sequence[Told]], dead: Mapping[Buffer, isl.Set]) -> Stmt:
+        """A call, of a callee that is told what buffers hold, and where it may leave anything."""
         params = {section.buffer: param for param, section in passed(call) if section.is_whole}
         taken = names_in(call.callee)
         first, last = list[Stmt](), list[Stmt]()
-        for buffer in self._asking(at):
-            values = [*self.said[at][buffer], (Undef(buffer.dtype), self.undefined[at][buffer])]
+        for buffer, values in known.items():
             for value, region in values:
                 part = self._part(call.callee, params[buffer], region, taken)
                 first += [] if part is None else [part.read_as(value)]
-        for buffer in self._writing(at):
-            part = self._part(call.callee, params[buffer], self._dead(at, buffer), taken)
+        for buffer, region in dead.items():
+            part = self._part(call.callee, params[buffer], region, taken)
             last += [] if part is None else [part.written_as(Undef(buffer.dtype))]
         if not first and not last:
             return call
@@ -148,9 +161,8 @@ class _Flow:
 
     # What there is to tell -------------------------------------------------------------------------------------------
 
-    def _taken(self, at: int) -> Iterator[Buffer]:
+    def _taken(self, stmt: Stmt) -> Iterator[Buffer]:
         """Buffers of numbers that a call takes whole, unless it is one of an instruction."""
-        stmt = self.items[at]
         if isinstance(stmt, CallStmt) and not is_instruction(stmt.callee):
             for _, section in passed(stmt):
                 sizes = section.buffer.shape
@@ -158,19 +170,19 @@ class _Flow:
                 if section.is_whole and known and section.buffer.dtype is not DType.BOOL:
                     yield section.buffer
 
-    def _asking(self, at: int) -> list[Buffer]:
+    def _asking(self, stmt: Stmt, uses: Mapping[Buffer, _Use]) -> list[Buffer]:
         """Buffers that a call reads, where there is a guard that knowledge might save."""
-        stmt = self.items[at]
         if not isinstance(stmt, CallStmt) or not _is_guarded(stmt.callee):
             return []
-        return [b for b in self._taken(at) if b in self.uses[at] and not _is_nothing(self.uses[at][b].reads)]
+        return [b for b in self._taken(stmt) if b in uses and not _is_nothing(uses[b].reads)]
 
     def _writing(self, at: int) -> list[Buffer]:
-        return [b for b in self._taken(at) if b in self.uses[at] and not _is_nothing(self.uses[at][b].may)]
+        uses = self.uses[at]
+        return [b for b in self._taken(self.items[at]) if b in uses and not _is_nothing(uses[b].may)]
 
-    def _numbers(self, at: int, buffer: Buffer) -> list[tuple[Const, isl.Set]]:
+    def _numbers(self, at: int, buffer: Buffer) -> list[Told]:
         """Numbers that a buffer is known to hold before a statement."""
-        found: list[tuple[Const, isl.Set]] = []
+        found: list[Told] = []
         open = pb.box(buffer.shape)
         for use in self._before(at, buffer):
             found += [(value, region.intersect(open)) for value, region in use.numbers]

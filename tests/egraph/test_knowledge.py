@@ -141,3 +141,10 @@ def test_near_misses(case: str) -> None:
     more, less = ({c.name: claims(c) for c in callees(m)}[name] for m in (plain, changed))
     start = "T.assume(a0 <= 13" if name == "total" else "if b1 >= 2 and b0 == 3"
     assert start in more and (left in less if left else start not in less) and less != more
+
+
+@pytest.mark.parametrize(("body", "known"), [("total(H, Y, 14)", True), ("total(H, Y, 14)\n        fill(X, H)", False)])
+def test_calls_in_loops_are_told_what_nothing_in_them_writes(body: str, known: bool) -> None:
+    text = SUMS.replace("    total(H, Y, 14)\n    total(H, Z, 3)\n", f"    for t in range(2):\n        {body}\n")
+    given = told(specialized(parse(text)["main"]))
+    assert ("T.assume(a0 <= 13 or A[a0] == 0)" in claims({c.name: c for c in callees(given)}["total"])) == known
